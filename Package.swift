@@ -1,0 +1,136 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every target of this package is compiled with: Swift 6 and no warning left standing.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "timeline-gateway",
+    platforms: [.macOS(.v15), .iOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "WidgetModel", targets: ["WidgetModel"]),
+        .library(name: "TimelineClient", targets: ["TimelineClient"]),
+        .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
+        .executable(name: "timeline-gateway", targets: ["timeline-gateway"]),
+        .executable(name: "timelinectl", targets: ["timelinectl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // C: module maps, and shims for macros and variadics only.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+
+        // Vocabulary and pure core: no product that does I/O may ever be listed here.
+        .target(
+            name: "WidgetModel",
+            dependencies: [.product(name: "Yams", package: "Yams")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "GatewayCore",
+            dependencies: ["WidgetModel"],
+            swiftSettings: settings
+        ),
+
+        // Leaf and adapters: they never import each other.
+        .target(
+            name: "GatewaySigning",
+            dependencies: ["COpenSSL", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "GatewayTLS",
+            dependencies: [
+                "COpenSSL",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "GatewayStorage",
+            dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings
+        ),
+
+        // Composition.
+        .target(
+            name: "GatewayServer",
+            dependencies: [
+                "GatewayCore", "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
+                .product(name: "Atomics", package: "swift-atomics"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+
+        // SDK.
+        .target(
+            name: "TimelineClient",
+            dependencies: ["WidgetModel"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TimelineClientHTTP",
+            dependencies: ["CCurl", "GatewaySigning", "TimelineClient", "WidgetModel"],
+            swiftSettings: settings
+        ),
+
+        // Executables.
+        .executableTarget(
+            name: "timeline-gateway",
+            dependencies: [
+                "GatewayServer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "timelinectl",
+            dependencies: [
+                "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+
+        // Tests.
+        .target(
+            name: "GatewayTestSupport",
+            dependencies: ["WidgetModel"],
+            swiftSettings: settings
+        ),
+    ]
+)
