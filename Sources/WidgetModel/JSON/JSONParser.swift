@@ -204,7 +204,8 @@ private struct JSONParser {
         throw fault("the string does not end")
     }
 
-    func text(_ utf8: Slice<UnsafeBufferPointer<UInt8>>, at start: Int) throws(JSONFault) -> String {
+    func text(_ utf8: Slice<UnsafeBufferPointer<UInt8>>, at start: Int) throws(JSONFault) -> String
+    {
         guard let text = String(validating: utf8, as: UTF8.self) else {
             throw JSONFault(offset: start, message: "the string is not UTF-8")
         }

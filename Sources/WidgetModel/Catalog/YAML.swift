@@ -1,0 +1,74 @@
+import Yams
+
+extension JSONValue {
+    /// How many values a YAML text may expand to: aliases must not multiply without bound.
+    static let yamlValuesMax = 200_000
+
+    /// Reads YAML as the JSON value it stands for (the core schema; tags of other types are text).
+    ///
+    /// - Throws: ``Faults`` with the line and column where the text is not YAML.
+    public init(yaml text: String) throws(Faults) {
+        let node: Node?
+        do {
+            node = try Yams.compose(yaml: text)
+        } catch let error as YamlError {
+            throw Faults("", "is not YAML: \(error)")
+        } catch {
+            throw Faults("", "is not YAML")
+        }
+        guard let node else { throw Faults("", "is empty") }
+        var budget = Self.yamlValuesMax
+        self = try Self.value(of: node, depth: 0, budget: &budget)
+    }
+
+    private static func value(
+        of node: Node, depth: Int, budget: inout Int
+    ) throws(Faults) -> JSONValue {
+        budget -= 1
+        guard depth < depthMax, budget > 0 else {
+            throw Faults("", "is nested too deeply or expands to too many values")
+        }
+        switch node {
+        case .scalar(let scalar):
+            return Self.value(of: scalar)
+        case .sequence(let sequence):
+            var elements: [JSONValue] = []
+            for element in sequence {
+                elements.append(try value(of: element, depth: depth + 1, budget: &budget))
+            }
+            return .array(elements)
+        case .mapping(let mapping):
+            var object = JSONObject()
+            for (key, element) in mapping {
+                guard case .scalar(let name) = key else {
+                    throw Faults("", "has a member name that is not text\(place(of: key))")
+                }
+                guard object[name.string] == nil else {
+                    throw Faults("", "has the member `\(name.string)` twice\(place(of: key))")
+                }
+                object[name.string] = try value(of: element, depth: depth + 1, budget: &budget)
+            }
+            return .object(object)
+        case .alias:
+            throw Faults("", "has an alias to an anchor that is not there\(place(of: node))")
+        }
+    }
+
+    private static func value(of scalar: Node.Scalar) -> JSONValue {
+        let text = scalar.string
+        guard scalar.style == .plain || scalar.style == .any else { return .string(text) }
+        let node = Node.scalar(scalar)
+        switch node.tag.description {
+        case Tag.Name.null.rawValue: return .null
+        case Tag.Name.bool.rawValue: return .bool(text.lowercased() == "true")
+        case Tag.Name.int.rawValue: return Int64(text).map { .integer($0) } ?? .string(text)
+        case Tag.Name.float.rawValue:
+            return Double(text).flatMap { $0.isFinite ? .number($0) : nil } ?? .string(text)
+        default: return .string(text)
+        }
+    }
+
+    private static func place(of node: Node) -> String {
+        node.mark.map { " (line \($0.line), column \($0.column))" } ?? ""
+    }
+}

@@ -1,0 +1,156 @@
+/// What happened to the changed entity.
+public enum Operation: String, Sendable, CaseIterable {
+    /// It came into being.
+    case insert
+    /// Some of its properties have other values.
+    case update
+    /// It ceased to be.
+    case delete
+}
+
+/// How soon people should see a change (Web Push's words, RFC 8030 section 5.3).
+public enum Urgency: String, Sendable, CaseIterable {
+    /// May wait for the next opportunity.
+    case veryLow = "very-low"
+    /// May wait a while.
+    case low
+    /// The default.
+    case normal
+    /// May borrow from a device's reload budget.
+    case high
+}
+
+/// One accepted data change: the `data` of a CloudEvent.
+public struct Change: Sendable, Hashable {
+    /// Name of the entity type, as the catalog declares it.
+    public var entity: String
+    /// Which entity; absent for a bulk change, which agrees with every id.
+    public var id: String?
+    /// What happened to it.
+    public var operation: Operation
+    /// The properties that changed; empty when unknown, which agrees with every rule.
+    public var properties: [String]
+    /// Further values rules can bind to. One that is absent agrees with every value; one that
+    /// changed carries the old and the new value.
+    public var attributes: [String: [String]]
+    /// How soon people should see it.
+    public var urgency: Urgency
+
+    /// A change, as a program states it.
+    public init(
+        entity: String, id: String? = nil, operation: Operation = .update,
+        properties: [String] = [], attributes: [String: [String]] = [:],
+        urgency: Urgency = .normal
+    ) {
+        self.entity = entity
+        self.id = id
+        self.operation = operation
+        self.properties = properties
+        self.attributes = attributes
+        self.urgency = urgency
+    }
+
+    /// Reads an event's `data`. Members not named by the design are the sender's own and ignored.
+    ///
+    /// - Throws: ``Faults``, each with its place below `place`.
+    public init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
+        var faults = Faults()
+        guard var reader = MemberReader(value, at: place, &faults) else { throw faults }
+        let entity = reader.string(
+            "entity", required: true, limit: limits.stringBytesMax, &faults)
+        let id = reader.value("id").flatMap {
+            Self.scalar($0, at: reader.path("id"), limits: limits, &faults)
+        }
+        let operation = reader.choice("operation", Operation.self, &faults)
+        let properties = reader.strings(
+            "properties", limit: limits.stringBytesMax, countMax: limits.propertiesMax, &faults)
+        let attributes = Self.attributes(&reader, limits: limits, &faults)
+        let urgency = reader.choice("urgency", Urgency.self, &faults)
+        guard faults.isEmpty, let entity else { throw faults }
+        self.init(
+            entity: entity, id: id, operation: operation ?? .update, properties: properties,
+            attributes: attributes, urgency: urgency ?? .normal)
+    }
+
+    private static func scalar(
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+    ) -> String? {
+        guard
+            let parameter = ParameterValue(value, at: place, limits: limits, &faults)
+        else { return nil }
+        guard case .single(let text) = parameter else {
+            faults.add(place, "must be one value, not \(value.shape)")
+            return nil
+        }
+        return text
+    }
+
+    private static func attributes(
+        _ reader: inout MemberReader, limits: Limits, _ faults: inout Faults
+    ) -> [String: [String]] {
+        let place = reader.path("attributes")
+        guard let value = reader.value("attributes") else { return [:] }
+        if let object = value.objectValue, object["id"] != nil {
+            faults.add("\(place).id", "an attribute cannot be called `id`; use the member `id`")
+        }
+        return readAttributes(value, at: place, limits: limits, &faults)
+    }
+
+    /// The change as an event's `data`; members with their default are left out.
+    public var json: JSONValue {
+        var object: JSONObject = ["entity": .string(entity)]
+        if let id { object["id"] = .string(id) }
+        if operation != .update { object["operation"] = .string(operation.rawValue) }
+        if !properties.isEmpty { object["properties"] = .array(properties.map { .string($0) }) }
+        if !attributes.isEmpty { object["attributes"] = attributesJSON(attributes) }
+        if urgency != .normal { object["urgency"] = .string(urgency.rawValue) }
+        return .object(object)
+    }
+}
+
+/// Reads attributes: an object of scalars or lists of scalars, normalised to lists of texts.
+public func readAttributes(
+    _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+) -> [String: [String]] {
+    guard case .object(let object) = value else {
+        faults.add(place, "must be an object, not \(value.shape)")
+        return [:]
+    }
+    guard object.members.count <= limits.attributesMax else {
+        faults.add(
+            place,
+            "has \(object.members.count) attributes; at most \(limits.attributesMax) are allowed")
+        return [:]
+    }
+    var attributes: [String: [String]] = [:]
+    for member in object.members {
+        let memberPlace = "\(place).\(member.name.forError)"
+        if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
+            faults.add(memberPlace, "the name \(reason)")
+        } else if let texts = ParameterValue(
+            member.value, at: memberPlace, limits: limits, &faults)?.texts
+        {
+            if texts.isEmpty {
+                faults.add(
+                    memberPlace, "must have a value; leave it out when it agrees with every value")
+            } else {
+                attributes[member.name] = texts
+            }
+        }
+    }
+    return attributes
+}
+
+/// Attributes as JSON, names sorted, single values as scalars.
+public func attributesJSON(_ attributes: [String: [String]]) -> JSONValue {
+    var object = JSONObject()
+    for (name, values) in attributes.sorted(by: { $0.key < $1.key }) {
+        object[name] =
+            if let only = values.first, values.count == 1 {
+                .string(only)
+            } else {
+                .array(values.map { .string($0) })
+            }
+    }
+    return .object(object)
+}

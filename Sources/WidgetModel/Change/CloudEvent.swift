@@ -1,0 +1,146 @@
+/// One CloudEvents 1.0 event that announces a change.
+public struct CloudEvent: Sendable, Hashable {
+    /// The producer's name; with ``id`` the event's identity.
+    public var source: String
+    /// Unique per source.
+    public var id: String
+    /// When it happened, RFC 3339, as the producer wrote it.
+    public var time: String?
+    /// What changed.
+    public var change: Change
+
+    /// An event, as a program states it.
+    public init(source: String, id: String, time: String? = nil, change: Change) {
+        self.source = source
+        self.id = id
+        self.time = time
+        self.change = change
+    }
+
+    /// The `type` this project's own tools send; the gateway does not interpret it.
+    public static let type = "dev.timeline-gateway.change"
+
+    /// The event in the JSON event format (structured mode).
+    public var json: JSONValue {
+        var object: JSONObject = [
+            "specversion": "1.0", "type": .string(Self.type),
+            "source": .string(source), "id": .string(id),
+        ]
+        if let time { object["time"] = .string(time) }
+        object["data"] = change.json
+        return .object(object)
+    }
+
+    /// Reads an event in the JSON event format. Extensions and `type` are not interpreted.
+    ///
+    /// - Throws: ``Faults``, each with its place below `place`.
+    init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
+        var faults = Faults()
+        guard var reader = MemberReader(value, at: place, &faults) else { throw faults }
+        let version = reader.required("specversion", &faults)
+        let attributes = Attributes(
+            specversion: version?.stringValue,
+            type: reader.string("type", required: true, limit: limits.stringBytesMax, &faults),
+            source: reader.string("source", required: true, limit: limits.stringBytesMax, &faults),
+            id: reader.string("id", required: true, limit: limits.stringBytesMax, &faults),
+            time: reader.string("time", limit: limits.stringBytesMax, &faults),
+            contentType: reader.string(
+                "datacontenttype", limit: limits.stringBytesMax, &faults))
+        // Neither carries meaning here; they are read so that a wrong type is still told.
+        _ = reader.string("subject", limit: limits.stringBytesMax, &faults)
+        _ = reader.string("dataschema", limit: limits.stringBytesMax, &faults)
+        let data = Self.data(&reader, &faults)
+        try self.init(
+            attributes, data: data, at: place, dataPlace: reader.path("data"),
+            attributePrefix: place.isEmpty ? "" : "\(place).", limits: limits, faults: faults)
+    }
+
+    /// An event's context attributes as read, before they are checked together.
+    struct Attributes {
+        var specversion: String?
+        var type: String?
+        var source: String?
+        var id: String?
+        var time: String?
+        var contentType: String?
+    }
+
+    /// Checks what both modes share and reads the change.
+    init(
+        _ attributes: Attributes, data: JSONValue?, at place: String, dataPlace: String,
+        attributePrefix: String, limits: Limits, faults: Faults
+    ) throws(Faults) {
+        var faults = faults
+        if let version = attributes.specversion, version != "1.0" {
+            faults.add("\(attributePrefix)specversion", "must be `1.0`")
+        }
+        if let time = attributes.time, !Self.isTimestamp(time) {
+            faults.add(
+                "\(attributePrefix)time",
+                "must be an RFC 3339 date and time such as 2026-11-21T09:30:00Z")
+        }
+        if let source = attributes.source, source.utf8.contains(0x20) {
+            faults.add("\(attributePrefix)source", "must be a URI reference, without spaces")
+        }
+        if let type = attributes.contentType, !MediaType(type).isJSON {
+            faults.add(
+                "\(attributePrefix)datacontenttype", "must be a JSON type such as application/json")
+        }
+        var change: Change?
+        if let data {
+            do throws(Faults) {
+                change = try Change(data, at: dataPlace, limits: limits)
+            } catch {
+                faults.add(error, under: "")
+            }
+        } else if faults.isEmpty {
+            faults.add(dataPlace, "is required: the change, an object with at least `entity`")
+        }
+        guard faults.isEmpty, let source = attributes.source, let id = attributes.id, let change
+        else { throw faults }
+        self.init(source: source, id: id, time: attributes.time, change: change)
+    }
+
+    /// `data`, or the JSON that `data_base64` encodes.
+    private static func data(_ reader: inout MemberReader, _ faults: inout Faults) -> JSONValue? {
+        let data = reader.value("data")
+        guard let encoded = reader.value("data_base64") else { return data }
+        guard data == nil else {
+            faults.add(reader.path("data_base64"), "cannot stand beside `data`")
+            return nil
+        }
+        guard let text = encoded.stringValue, let bytes = [UInt8](base64: text),
+            let value = try? JSONValue(parsing: bytes)
+        else {
+            faults.add(reader.path("data_base64"), "must be base64 of a JSON object")
+            return nil
+        }
+        return value
+    }
+
+    /// Whether `text` has the shape of RFC 3339's `date-time`.
+    static func isTimestamp(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.count <= 40 else { return false }
+        func digits(_ range: Range<Int>) -> Bool {
+            range.upperBound <= bytes.count
+                && bytes[range].allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+        }
+        guard digits(0..<4), bytes[4] == 0x2D, digits(5..<7), bytes[7] == 0x2D, digits(8..<10),
+            bytes[10] | 0x20 == UInt8(ascii: "t"), digits(11..<13), bytes[13] == 0x3A,
+            digits(14..<16), bytes[16] == 0x3A, digits(17..<19)
+        else { return false }
+        var rest = bytes[19...]
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            let fraction = rest.prefix { $0 >= 0x30 && $0 <= 0x39 }
+            guard !fraction.isEmpty else { return false }
+            rest = rest.dropFirst(fraction.count)
+        }
+        guard let zone = rest.first else { return false }
+        if zone | 0x20 == UInt8(ascii: "z") { return rest.count == 1 }
+        let start = rest.startIndex
+        return (zone == 0x2B || zone == 0x2D) && rest.count == 6 && digits(start + 1..<start + 3)
+            && rest[start + 3] == 0x3A && digits(start + 4..<start + 6)
+    }
+}

@@ -1,0 +1,61 @@
+/// One thing wrong in a document a person or program sent us.
+public struct Fault: Sendable, Hashable, CustomStringConvertible {
+    /// Where: a path such as `widgets[0].dependsOn[1].match.id`; empty for the whole document.
+    public let place: String
+    /// What is wrong, and what would be right.
+    public let message: String
+
+    /// A fault at a place.
+    public init(_ place: String, _ message: String) {
+        self.place = place
+        self.message = message
+    }
+
+    /// "place: message".
+    public var description: String { place.isEmpty ? message : "\(place): \(message)" }
+
+    /// The fault as a member of a problem's `faults`.
+    public var json: JSONValue { ["place": .string(place), "message": .string(message)] }
+}
+
+/// Everything found wrong in one document; thrown when at least one fault was found.
+public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
+    /// More are counted but not kept: a peer must not choose the size of our answer.
+    public static let keptMax = 100
+
+    /// The faults, at most ``keptMax`` of them, in the order found.
+    public private(set) var list: [Fault] = []
+    /// How many were found in all.
+    public private(set) var count = 0
+
+    /// No faults yet.
+    public init() {}
+
+    /// One fault.
+    public init(_ place: String, _ message: String) {
+        add(place, message)
+    }
+
+    /// Whether nothing is wrong.
+    public var isEmpty: Bool { count == 0 }
+
+    /// Notes a fault.
+    public mutating func add(_ place: String, _ message: String) {
+        count += 1
+        if list.count < Self.keptMax { list.append(Fault(place, message)) }
+    }
+
+    /// Takes over another document's faults, with `prefix` before their places.
+    public mutating func add(_ other: Faults, under prefix: String) {
+        for fault in other.list {
+            let separator = fault.place.isEmpty || fault.place.hasPrefix("[") ? "" : "."
+            add(prefix + separator + fault.place, fault.message)
+        }
+        count += other.count - other.list.count
+    }
+
+    /// One fault a line.
+    public var description: String {
+        list.map(\.description).joined(separator: "\n")
+    }
+}

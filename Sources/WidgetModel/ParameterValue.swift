@@ -1,0 +1,88 @@
+/// The value of an intent parameter or attribute, reduced to what dependency rules compare: the
+/// UTF-8 bytes of its text.
+public enum ParameterValue: Sendable, Hashable {
+    /// Nothing chosen: agrees with every value.
+    case unset
+    /// One value.
+    case single(String)
+    /// Several values (an array parameter); agrees with a value that is among them.
+    case list([String])
+
+    /// The texts a rule compares; none for ``unset``.
+    public var texts: [String] {
+        switch self {
+        case .unset: []
+        case .single(let text): [text]
+        case .list(let texts): texts
+        }
+    }
+
+    /// The text of a scalar: integers in decimal, `true`/`false`, strings as they are; other
+    /// numbers in the shortest form that reads back the same, whole ones as integers.
+    public static func text(of value: JSONValue) -> String? {
+        switch value {
+        case .string(let text): text
+        case .integer(let number): String(number)
+        case .bool(let flag): flag ? "true" : "false"
+        case .number(let number): Int64(exactly: number).map(String.init) ?? number.description
+        case .null, .array, .object: nil
+        }
+    }
+
+    /// Reads a scalar, an array of scalars or `null`.
+    ///
+    /// - Returns: `nil`, with a fault at `place`, for anything else.
+    public init?(
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+    ) {
+        switch value {
+        case .null:
+            self = .unset
+        case .array(let elements):
+            guard elements.count <= limits.listValuesMax else {
+                faults.add(
+                    place,
+                    "has \(elements.count) values; at most \(limits.listValuesMax) are allowed")
+                return nil
+            }
+            var texts: [String] = []
+            for (index, element) in elements.enumerated() {
+                guard
+                    let text = Self.checkedText(
+                        of: element, at: "\(place)[\(index)]", limits: limits, &faults)
+                else { return nil }
+                if !texts.contains(text) { texts.append(text) }
+            }
+            self = .list(texts)
+        default:
+            guard let text = Self.checkedText(of: value, at: place, limits: limits, &faults) else {
+                return nil
+            }
+            self = .single(text)
+        }
+    }
+
+    private static func checkedText(
+        of value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+    ) -> String? {
+        guard let text = text(of: value) else {
+            faults.add(place, "must be a string, number or boolean, not \(value.shape)")
+            return nil
+        }
+        guard text.utf8.count <= limits.stringBytesMax else {
+            faults.add(
+                place, "has \(text.utf8.count) bytes; at most \(limits.stringBytesMax) are allowed")
+            return nil
+        }
+        return text
+    }
+
+    /// The value as it stands in JSON.
+    public var json: JSONValue {
+        switch self {
+        case .unset: .null
+        case .single(let text): .string(text)
+        case .list(let texts): .array(texts.map { .string($0) })
+        }
+    }
+}

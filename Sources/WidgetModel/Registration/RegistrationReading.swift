@@ -1,0 +1,254 @@
+extension ClientRegistration {
+    /// A registration as read, with what was understood only in part.
+    public struct Reading: Sendable {
+        /// The registration.
+        public let registration: ClientRegistration
+        /// What was left out: unknown members and delivery types.
+        public let warnings: [Fault]
+    }
+
+    /// Reads a registration document.
+    ///
+    /// Unknown members and delivery types are warnings and the rest is in force, so that old and
+    /// new app versions can share one gateway.
+    ///
+    /// - Throws: ``Faults`` with every fault and its place.
+    public static func read(_ value: JSONValue, limits: Limits) throws(Faults) -> Reading {
+        var faults = Faults()
+        var warnings = Faults()
+        guard var reader = MemberReader(value, at: "", &faults) else { throw faults }
+        let textMax = limits.stringBytesMax
+        let platform = reader.string("platform", required: true, limit: textMax, &faults)
+        var osVersion: OSVersion?
+        if let text = reader.string("osVersion", limit: textMax, &faults) {
+            osVersion = OSVersion(text)
+            if osVersion == nil { faults.add("osVersion", "must be a version such as 26.1") }
+        }
+        let attributes =
+            reader.value("attributes").map {
+                readAttributes($0, at: "attributes", limits: limits, &faults)
+            } ?? [:]
+        let countMax = limits.registrationWidgetsMax
+        func elements<Element>(
+            _ name: String, countMax: Int,
+            _ read: (JSONValue, String, inout Faults, inout Faults) -> Element?
+        ) -> [Element] {
+            (reader.array(name, countMax: countMax, &faults) ?? []).enumerated().compactMap {
+                read($1, "\(name)[\($0)]", &faults, &warnings)
+            }
+        }
+        let widgets = elements("widgets", countMax: countMax) {
+            ConfiguredWidget($0, at: $1, limits, &$2, &$3)
+        }
+        let recommendations = elements("recommendations", countMax: countMax) {
+            RecommendationSet($0, at: $1, limits, &$2, &$3)
+        }
+        let controls = elements("controls", countMax: countMax) {
+            PlacedControl($0, at: $1, limits, &$2, &$3)
+        }
+        let delivery = elements("delivery", countMax: limits.deliveriesMax) {
+            DeliveryAddress($0, at: $1, limits, &$2, &$3)
+        }
+        var kinds: Set<String> = []
+        for (index, set) in recommendations.enumerated()
+        where !kinds.insert(set.kind).inserted {
+            faults.add("recommendations[\(index)].kind", "has a set already")
+        }
+        reader.warnUnknown(&warnings)
+        guard faults.isEmpty, let platform else { throw faults }
+        let registration = ClientRegistration(
+            platform: platform, osVersion: osVersion, attributes: attributes,
+            widgets: Self.counted(widgets), recommendations: recommendations, controls: controls,
+            delivery: delivery)
+        return Reading(registration: registration, warnings: warnings.list)
+    }
+
+    /// Identical widgets as one with their counts added up.
+    private static func counted(_ widgets: [ConfiguredWidget]) -> [ConfiguredWidget] {
+        var result: [ConfiguredWidget] = []
+        var places: [ConfiguredWidget: Int] = [:]
+        for widget in widgets {
+            var identity = widget
+            identity.count = 1
+            if let place = places[identity] {
+                let sum = result[place].count.addingReportingOverflow(widget.count)
+                result[place].count = sum.overflow ? Int.max : sum.partialValue
+            } else {
+                places[identity] = result.count
+                result.append(widget)
+            }
+        }
+        return result
+    }
+}
+
+extension MemberReader {
+    /// Notes a warning for every member nobody asked for.
+    func warnUnknown(_ warnings: inout Faults) {
+        for name in unknownNames {
+            warnings.add(path(name.forError), "is not known to this gateway and was left out")
+        }
+    }
+
+    /// Reads an object of parameter values.
+    mutating func parameters(
+        _ name: String, limits: Limits, _ faults: inout Faults
+    ) -> [String: ParameterValue] {
+        guard let value = value(name) else { return [:] }
+        let place = path(name)
+        guard case .object(let object) = value else {
+            faults.add(place, "must be an object, not \(value.shape)")
+            return [:]
+        }
+        guard object.members.count <= limits.attributesMax else {
+            faults.add(
+                place,
+                "has \(object.members.count) members; at most \(limits.attributesMax) are allowed")
+            return [:]
+        }
+        var parameters: [String: ParameterValue] = [:]
+        for member in object.members {
+            let memberPlace = "\(place).\(member.name.forError)"
+            if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
+                faults.add(memberPlace, "the name \(reason)")
+            } else if let value = ParameterValue(
+                member.value, at: memberPlace, limits: limits, &faults)
+            {
+                parameters[member.name] = value
+            }
+        }
+        return parameters
+    }
+}
+
+extension ConfiguredWidget {
+    init?(
+        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
+        let family = reader.string("family", required: true, limit: limits.stringBytesMax, &faults)
+        let parameters = reader.parameters("parameters", limits: limits, &faults)
+        var count = 1
+        if let value = reader.value("count") {
+            if let number = value.integerValue.flatMap({ Int(exactly: $0) }), number >= 1 {
+                count = number
+            } else {
+                faults.add(reader.path("count"), "must be an integer of at least 1")
+            }
+        }
+        reader.warnUnknown(&warnings)
+        guard let kind, let family else { return nil }
+        self.init(kind: kind, family: family, parameters: parameters, count: count)
+    }
+}
+
+extension RecommendationSet {
+    init?(
+        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
+        let builtAt = reader.string("builtAt", limit: limits.stringBytesMax, &faults)
+        if reader.object["items"] == nil {
+            faults.add(reader.path("items"), "is required; an empty set is written []")
+        }
+        var items: [Item] = []
+        let elements =
+            reader.array("items", countMax: limits.recommendationItemsMax, &faults) ?? []
+        for (index, element) in elements.enumerated() {
+            let place = "\(reader.path("items"))[\(index)]"
+            guard var members = MemberReader(element, at: place, &faults) else { continue }
+            let parameters = members.parameters("parameters", limits: limits, &faults)
+            let description =
+                members.string("description", limit: limits.stringBytesMax, &faults) ?? ""
+            members.warnUnknown(&warnings)
+            items.append(Item(parameters: parameters, description: description))
+        }
+        reader.warnUnknown(&warnings)
+        guard let kind else { return nil }
+        self.init(kind: kind, items: items, builtAt: builtAt)
+    }
+}
+
+extension PlacedControl {
+    init?(
+        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
+        let id = reader.string("id", required: true, limit: limits.stringBytesMax, &faults)
+        let parameters = reader.parameters("parameters", limits: limits, &faults)
+        let delivery = reader.value("delivery").flatMap {
+            DeliveryAddress($0, at: reader.path("delivery"), limits, &faults, &warnings)
+        }
+        reader.warnUnknown(&warnings)
+        guard let kind, let id else { return nil }
+        self.init(kind: kind, id: id, parameters: parameters, delivery: delivery)
+    }
+}
+
+extension DeliveryAddress {
+    /// Push tokens are opaque and their length must not be assumed; this bounds only abuse.
+    static let tokenBytesMax = 1024
+    static let urlBytesMax = 2048
+
+    init?(
+        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults),
+            let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
+        else { return nil }
+        switch type {
+        case "stream":
+            self = .stream
+        case "webhook":
+            let url = reader.string("url", required: true, limit: Self.urlBytesMax, &faults)
+            guard let url else { return nil }
+            guard url.hasPrefix("https://") else {
+                faults.add(reader.path("url"), "must be an https URL")
+                return nil
+            }
+            self = .webhook(url: url)
+        case "apns":
+            guard let address = Self.apns(&reader, limits, &faults) else { return nil }
+            self = .apns(address)
+        default:
+            warnings.add(
+                reader.path("type"), "is not a delivery type of this gateway and was left out")
+            return nil
+        }
+        reader.warnUnknown(&warnings)
+    }
+
+    private static func apns(
+        _ reader: inout MemberReader, _ limits: Limits, _ faults: inout Faults
+    ) -> APNsAddress? {
+        let pushTypes = ["widgets", "controls", "background"]
+        let environments = ["production", "sandbox"]
+        let textMax = limits.stringBytesMax
+        let pushType = reader.string("pushType", required: true, limit: textMax, &faults)
+        let token = reader.string("token", required: true, limit: Self.tokenBytesMax, &faults)
+        let environment = reader.string("environment", limit: textMax, &faults) ?? "production"
+        let topic = reader.string("topic", limit: textMax, &faults)
+        if let pushType, !pushTypes.contains(pushType) {
+            faults.add(
+                reader.path("pushType"), "must be one of \(pushTypes.joined(separator: ", "))")
+        }
+        if !environments.contains(environment) {
+            faults.add(
+                reader.path("environment"),
+                "must be one of \(environments.joined(separator: ", "))")
+        }
+        if let token, !token.utf8.count.isMultiple(of: 2) || !token.allSatisfy(\.isHexDigit) {
+            faults.add(reader.path("token"), "must be the push token in hexadecimal")
+        }
+        guard let pushType, let token else { return nil }
+        return APNsAddress(
+            pushType: pushType, token: token, environment: environment, topic: topic)
+    }
+}

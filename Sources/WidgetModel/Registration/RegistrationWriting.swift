@@ -1,0 +1,80 @@
+extension ClientRegistration {
+    /// The registration as a document that ``read(_:limits:)`` reads back the same.
+    ///
+    /// - Parameter maskingTokens: Whether push tokens are cut to their first characters, as they
+    ///   are in every answer; the store keeps them whole.
+    public func json(maskingTokens: Bool) -> JSONValue {
+        var object: JSONObject = ["platform": .string(platform)]
+        if let osVersion { object["osVersion"] = .string(osVersion.description) }
+        if !attributes.isEmpty { object["attributes"] = attributesJSON(attributes) }
+        object["widgets"] = .array(widgets.map(\.json))
+        object["recommendations"] = .array(recommendations.map(\.json))
+        object["controls"] = .array(controls.map { $0.json(maskingTokens: maskingTokens) })
+        object["delivery"] = .array(delivery.map { $0.json(maskingTokens: maskingTokens) })
+        return .object(object)
+    }
+}
+
+extension ConfiguredWidget {
+    /// The widget as JSON.
+    public var json: JSONValue {
+        [
+            "kind": .string(kind), "family": .string(family),
+            "parameters": parametersJSON(parameters), "count": .integer(Int64(count)),
+        ]
+    }
+}
+
+extension RecommendationSet {
+    /// The set as JSON.
+    public var json: JSONValue {
+        var object: JSONObject = [
+            "kind": .string(kind),
+            "items": .array(
+                items.map {
+                    [
+                        "parameters": parametersJSON($0.parameters),
+                        "description": .string($0.description),
+                    ]
+                }),
+        ]
+        if let builtAt { object["builtAt"] = .string(builtAt) }
+        return .object(object)
+    }
+}
+
+extension PlacedControl {
+    func json(maskingTokens: Bool) -> JSONValue {
+        var object: JSONObject = [
+            "kind": .string(kind), "id": .string(id), "parameters": parametersJSON(parameters),
+        ]
+        if let delivery { object["delivery"] = delivery.json(maskingTokens: maskingTokens) }
+        return .object(object)
+    }
+}
+
+extension DeliveryAddress {
+    func json(maskingTokens: Bool) -> JSONValue {
+        switch self {
+        case .stream:
+            return ["type": "stream"]
+        case .webhook(let url):
+            return ["type": "webhook", "url": .string(url)]
+        case .apns(let address):
+            let token = maskingTokens ? address.token.prefix(8) + "…" : address.token[...]
+            var object: JSONObject = [
+                "type": "apns", "pushType": .string(address.pushType),
+                "token": .string(String(token)), "environment": .string(address.environment),
+            ]
+            if let topic = address.topic { object["topic"] = .string(topic) }
+            return .object(object)
+        }
+    }
+}
+
+/// Parameter values as JSON, names sorted.
+func parametersJSON(_ parameters: [String: ParameterValue]) -> JSONValue {
+    var object = JSONObject()
+    for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { object[name] = value.json }
+    return .object(object)
+}

@@ -1,0 +1,177 @@
+/// The claims of a reload notification: which kinds, narrowed to parameter values or not, and
+/// which recommendation sets are stale. It names what is stale and never carries the data.
+public struct ReloadNotification: Sendable, Hashable {
+    /// The `typ` of the signed form, so that no other token can be taken for one.
+    public static let typ = "timeline-reload+jwt"
+
+    /// Widgets of a kind whose timelines are stale.
+    public struct Reload: Sendable, Hashable {
+        /// The widget kind.
+        public var kind: String
+        /// Values that narrow it, names sorted; `nil` is a parameter the person left unset. A
+        /// parameter that is not named means every value.
+        public var parameters: [Parameter]
+
+        /// Stale timelines of a kind.
+        public init(kind: String, parameters: [Parameter] = []) {
+            self.kind = kind
+            self.parameters = parameters
+        }
+    }
+
+    /// One parameter's value in a notification.
+    public struct Parameter: Sendable, Hashable {
+        /// The intent parameter's name.
+        public var name: String
+        /// Its value as text; `nil` when it is unset.
+        public var value: String?
+
+        /// A parameter and its value.
+        public init(name: String, value: String?) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Who signed: the gateway's URL.
+    public var issuer: String
+    /// The app it is for.
+    public var audience: String
+    /// Signed at, seconds since 1970.
+    public var issuedAt: Int64
+    /// Void from, seconds since 1970.
+    public var expires: Int64
+    /// Unique per notification.
+    public var id: String
+    /// The latest change it speaks of. It never moves a cursor.
+    public var sequence: UInt64
+    /// Stale timelines.
+    public var reload: [Reload]
+    /// Kinds whose recommendation set is stale.
+    public var recommendations: [String]
+    /// Kinds whose relevance is stale.
+    public var relevance: [String]
+    /// Control kinds that are stale.
+    public var controls: [String]
+    /// Everything of the client is stale; the lists are empty then.
+    public var all: Bool
+    /// When the change happened, RFC 3339; only when a single change is spoken of.
+    public var causeTime: String?
+
+    /// The claims of a notification.
+    public init(
+        issuer: String, audience: String, issuedAt: Int64, expires: Int64, id: String,
+        sequence: UInt64, reload: [Reload] = [], recommendations: [String] = [],
+        relevance: [String] = [], controls: [String] = [], all: Bool = false,
+        causeTime: String? = nil
+    ) {
+        self.issuer = issuer
+        self.audience = audience
+        self.issuedAt = issuedAt
+        self.expires = expires
+        self.id = id
+        self.sequence = sequence
+        self.reload = reload
+        self.recommendations = recommendations
+        self.relevance = relevance
+        self.controls = controls
+        self.all = all
+        self.causeTime = causeTime
+    }
+
+    /// The claims as JSON; lists that are empty are left out.
+    public var json: JSONValue {
+        var object: JSONObject = [
+            "iss": .string(issuer), "aud": .string(audience), "iat": .integer(issuedAt),
+            "exp": .integer(expires), "jti": .string(id),
+            "seq": .integer(Int64(clamping: sequence)),
+        ]
+        if !reload.isEmpty { object["reload"] = .array(reload.map(\.json)) }
+        for (name, kinds) in [
+            ("recommendations", recommendations), ("relevance", relevance), ("controls", controls),
+        ] where !kinds.isEmpty {
+            object[name] = .array(kinds.map { .string($0) })
+        }
+        if all { object["all"] = true }
+        if let causeTime { object["cause"] = ["time": .string(causeTime)] }
+        return .object(object)
+    }
+
+    /// Reads claims. Unknown claims are ignored.
+    ///
+    /// - Throws: ``Faults`` when a claim this client relies on is missing or of a wrong type.
+    public init(_ value: JSONValue) throws(Faults) {
+        var faults = Faults()
+        guard var reader = MemberReader(value, at: "", &faults) else { throw faults }
+        let textMax = 4096
+        let issuer = reader.string("iss", required: true, limit: textMax, &faults)
+        let audience = reader.string("aud", required: true, limit: textMax, &faults)
+        let id = reader.string("jti", required: true, limit: textMax, &faults)
+        func integer(_ name: String) -> Int64? {
+            guard let value = reader.required(name, &faults) else { return nil }
+            if value.integerValue == nil { faults.add(name, "must be an integer") }
+            return value.integerValue
+        }
+        let issuedAt = integer("iat")
+        let expires = integer("exp")
+        let sequence = integer("seq").flatMap { UInt64(exactly: $0) }
+        let listMax = 100_000
+        let reload = (reader.array("reload", countMax: listMax, &faults) ?? []).enumerated()
+            .compactMap { Reload($1, at: "reload[\($0)]", &faults) }
+        func kinds(_ name: String) -> [String] {
+            reader.strings(name, limit: textMax, countMax: listMax, &faults)
+        }
+        let (recommendations, relevance) = (kinds("recommendations"), kinds("relevance"))
+        let controls = kinds("controls")
+        let all = reader.value("all")?.boolValue ?? false
+        let cause = reader.value("cause")?.objectValue?["time"]?.stringValue
+        guard faults.isEmpty, let issuer, let audience, let id, let issuedAt, let expires,
+            let sequence
+        else {
+            if faults.isEmpty { faults.add("seq", "must not be negative") }
+            throw faults
+        }
+        self.init(
+            issuer: issuer, audience: audience, issuedAt: issuedAt, expires: expires, id: id,
+            sequence: sequence, reload: reload, recommendations: recommendations,
+            relevance: relevance, controls: controls, all: all, causeTime: cause)
+    }
+}
+
+extension ReloadNotification.Reload {
+    /// The entry as JSON.
+    var json: JSONValue {
+        var object: JSONObject = ["kind": .string(kind)]
+        if !parameters.isEmpty {
+            var values = JSONObject()
+            for parameter in parameters {
+                values[parameter.name] = parameter.value.map { .string($0) } ?? .null
+            }
+            object["parameters"] = .object(values)
+        }
+        return .object(object)
+    }
+
+    init?(_ value: JSONValue, at place: String, _ faults: inout Faults) {
+        guard var reader = MemberReader(value, at: place, &faults),
+            let kind = reader.string("kind", required: true, limit: 4096, &faults)
+        else { return nil }
+        let members = reader.value("parameters")?.objectValue?.members ?? []
+        self.init(
+            kind: kind,
+            parameters: members.map { member in
+                .init(name: member.name, value: ParameterValue.text(of: member.value))
+            })
+    }
+
+    /// Whether this concerns a widget of `kind` configured with `values`: every parameter named
+    /// must be among the widget's values, or unset where it is named as unset.
+    public func concerns(kind: String, values: [String: ParameterValue]) -> Bool {
+        kind == self.kind
+            && parameters.allSatisfy { parameter in
+                let value = values[parameter.name] ?? .unset
+                guard let named = parameter.value else { return value == .unset }
+                return value.texts.contains(named)
+            }
+    }
+}
