@@ -48,7 +48,11 @@ let package = Package(
         ),
         .target(
             name: "GatewayCore",
-            dependencies: ["WidgetModel"],
+            dependencies: [
+                "WidgetModel",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: settings
         ),
 

@@ -1,0 +1,102 @@
+/// A keyed 64-bit hash: SipHash-2-4 (Aumasson and Bernstein, 2012).
+///
+/// Versions are kept under it and cursors are sealed with it. The standard library's `Hasher` is
+/// seeded anew in every process, so its values can neither be persisted nor replayed.
+package struct SipHash: Sendable {
+    private let key: (UInt64, UInt64)
+
+    /// A hash under a secret key of 128 bits.
+    package init(_ key0: UInt64, _ key1: UInt64) {
+        key = (key0, key1)
+    }
+
+    /// A hash under the first 16 bytes of a secret; shorter secrets count as filled with zeros.
+    package init(secret: [UInt8]) {
+        func word(_ start: Int) -> UInt64 {
+            (0..<8).reduce(0) { word, index in
+                let place = start + index
+                return word | UInt64(place < secret.count ? secret[place] : 0)
+                    << (8 * UInt64(index))
+            }
+        }
+        self.init(word(0), word(8))
+    }
+
+    /// The hash of `bytes`.
+    package func callAsFunction(_ bytes: [UInt8]) -> UInt64 {
+        var state = State(key)
+        let whole = bytes.count & ~7
+        bytes.withUnsafeBytes { raw in
+            var offset = 0
+            while offset < whole {
+                state.absorb(
+                    UInt64(
+                        littleEndian: raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+                offset += 8
+            }
+        }
+        var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+        for index in whole..<bytes.count {
+            last |= UInt64(bytes[index]) << (8 * UInt64(index - whole))
+        }
+        state.absorb(last)
+        return state.finish()
+    }
+
+    /// The hash of `text`'s UTF-8 bytes.
+    package func callAsFunction(_ text: String) -> UInt64 {
+        self(Array(text.utf8))
+    }
+
+    /// The hash of whole words, as bytes in little-endian order.
+    package func callAsFunction(_ words: UInt64...) -> UInt64 {
+        var state = State(key)
+        for word in words { state.absorb(word) }
+        state.absorb(UInt64(truncatingIfNeeded: words.count * 8) << 56)
+        return state.finish()
+    }
+
+    private struct State {
+        var v0: UInt64
+        var v1: UInt64
+        var v2: UInt64
+        var v3: UInt64
+
+        init(_ key: (UInt64, UInt64)) {
+            v0 = key.0 ^ 0x736f_6d65_7073_6575
+            v1 = key.1 ^ 0x646f_7261_6e64_6f6d
+            v2 = key.0 ^ 0x6c79_6765_6e65_7261
+            v3 = key.1 ^ 0x7465_6462_7974_6573
+        }
+
+        mutating func absorb(_ word: UInt64) {
+            v3 ^= word
+            round()
+            round()
+            v0 ^= word
+        }
+
+        mutating func finish() -> UInt64 {
+            v2 ^= 0xFF
+            for _ in 0..<4 { round() }
+            return v0 ^ v1 ^ v2 ^ v3
+        }
+
+        private mutating func round() {
+            v0 &+= v1
+            v1 = v1 << 13 | v1 >> 51
+            v1 ^= v0
+            v0 = v0 << 32 | v0 >> 32
+            v2 &+= v3
+            v3 = v3 << 16 | v3 >> 48
+            v3 ^= v2
+            v0 &+= v3
+            v3 = v3 << 21 | v3 >> 43
+            v3 ^= v0
+            v2 &+= v1
+            v1 = v1 << 17 | v1 >> 47
+            v1 ^= v2
+            v2 = v2 << 32 | v2 >> 32
+        }
+    }
+}

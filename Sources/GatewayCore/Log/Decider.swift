@@ -1,0 +1,35 @@
+import WidgetModel
+
+/// Decides log entries in sequence order: live as they are written, and again on replay, with the
+/// same result.
+package struct Decider: Sendable {
+    /// The rule set in force for each app.
+    package private(set) var ruleSets: [String: RuleSet] = [:]
+
+    private let hash: SipHash
+    private let limits: Limits
+
+    /// Decides with keys hashed under `hash`.
+    package init(hash: SipHash, limits: Limits) {
+        self.hash = hash
+        self.limits = limits
+    }
+
+    /// Puts a catalog in force as of `sequence`.
+    @discardableResult
+    package mutating func install(_ catalog: Catalog, at sequence: UInt64) -> RuleSet {
+        let ruleSet = RuleSet(
+            catalog, sequence: sequence, replacing: ruleSets[catalog.app], hash: hash)
+        ruleSets[catalog.app] = ruleSet
+        return ruleSet
+    }
+
+    /// Decides a change of `app` by the catalog in force; one without a catalog hits nothing.
+    ///
+    /// - Throws: ``RuleSet/TooManyKeys``.
+    package func decide(
+        _ change: Change, app: String
+    ) throws(RuleSet.TooManyKeys) -> RuleSet.Decision {
+        try ruleSets[app]?.decide(change, limits: limits) ?? RuleSet.Decision()
+    }
+}

@@ -1,0 +1,31 @@
+import WidgetModel
+
+/// One entry of the log, decided: what every shard applies, in sequence order.
+package struct LogEntry: Sendable {
+    /// Its place in the one total order.
+    package let sequence: UInt64
+    /// The app it belongs to.
+    package let app: String
+    /// When it was accepted, in milliseconds since 1970.
+    package let acceptedAt: Int64
+    /// What it says.
+    package let body: Body
+
+    /// What a log entry says.
+    package enum Body: Sendable {
+        /// A data change and the keys it raises under the catalog in force before it.
+        case change(RuleSet.Decision, causeTime: String?)
+        /// A catalog: changes after it are decided by this rule set.
+        case catalog(RuleSet)
+        /// An operator asks for a reload of one kind, or of everything.
+        case reload(kind: String?)
+    }
+
+    /// An entry.
+    package init(sequence: UInt64, app: String, acceptedAt: Int64, body: Body) {
+        self.sequence = sequence
+        self.app = app
+        self.acceptedAt = acceptedAt
+        self.body = body
+    }
+}

@@ -1,0 +1,39 @@
+/// Names an open stream on one shard. The generation ends when the stream does, so that a name
+/// kept too long reaches nobody else.
+package struct StreamID: Sendable, Hashable {
+    /// Its place among the shard's streams; reused after it closed.
+    package let slot: UInt32
+    /// Which of the streams that had the place.
+    package let serial: UInt32
+}
+
+/// What the hot path needs of one stream, small and in one array.
+struct StreamRecord {
+    /// Ends with each registration in force, and with the stream.
+    var generation: UInt32 = 0
+    var serial: UInt32 = 0
+    var app: Int32 = -1
+    /// Bytes wait that do not fit: nothing is sent before a catch-up.
+    var isLagging = false
+    /// The batch and the name last delivered, so that each is delivered once.
+    var batch: UInt64 = 0
+    var group: UInt64 = 0
+    /// The id last sent: everything up to here that concerns the client has been sent.
+    var watermark: UInt64 = 0
+    /// Everything up to here was sent by a catch-up, waiting changes included.
+    var covered: UInt64 = 0
+    /// First and last delivery of this turn, -1 for none.
+    var first: Int32 = -1
+    var last: Int32 = -1
+
+    var isOpen: Bool { app >= 0 }
+}
+
+/// What is needed of a stream only when something about it changes.
+struct StreamSubscription {
+    var record: ClientRecord
+    let kinds: Set<String>?
+    let vouched: [String: [String]]
+    /// Its place in the app's list of streams.
+    var place: Int
+}
