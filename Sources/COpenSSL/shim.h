@@ -14,4 +14,28 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+// GatewayTLS: calls that OpenSSL offers as macros.
+static inline long gateway_SSL_CTX_set_mode(SSL_CTX *context, long mode) {
+    return SSL_CTX_set_mode(context, mode);
+}
+static inline long gateway_SSL_CTX_set_version_range(SSL_CTX *context, int lowest, int highest) {
+    return SSL_CTX_set_min_proto_version(context, lowest) == 1
+        && SSL_CTX_set_max_proto_version(context, highest) == 1;
+}
+static inline long gateway_SSL_CTX_set_session_cache_mode(SSL_CTX *context, long mode) {
+    return SSL_CTX_set_session_cache_mode(context, mode);
+}
+static inline long gateway_SSL_CTX_add1_chain_cert(SSL_CTX *context, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(context, certificate);
+}
+static inline long gateway_SSL_CTX_set1_groups_list(SSL_CTX *context, const char *groups) {
+    return SSL_CTX_set1_groups_list(context, (char *)groups);
+}
+// The options every server context of the gateway has, spelled here because SSL_OP_BIT is a macro.
+static inline uint64_t gateway_SSL_CTX_set_server_options(SSL_CTX *context) {
+    return SSL_CTX_set_options(
+        context,
+        SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+}
+
 #endif

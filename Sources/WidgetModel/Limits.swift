@@ -40,4 +40,20 @@ public struct Limits: Sendable, Equatable {
 
     /// The defaults.
     public init() {}
+
+    /// No bounds, for documents that were accepted before: a limit that was lowered since must
+    /// not make them unreadable.
+    public static let none: Limits = {
+        var limits = Limits()
+        for bound in [
+            \Limits.eventBytesMax, \.postEventsMax, \.postBytesMax, \.catalogBytesMax,
+            \.catalogKindsMax, \.kindRulesMax, \.registrationBytesMax, \.registrationWidgetsMax,
+            \.recommendationItemsMax, \.deliveriesMax, \.widgetKeysMax, \.clientKeysMax,
+            \.stringBytesMax, \.listValuesMax, \.attributesMax, \.propertiesMax, \.bindingsMax,
+            \.changeRuleKeysMax,
+        ] {
+            limits[keyPath: bound] = .max
+        }
+        return limits
+    }()
 }

@@ -8,6 +8,28 @@ public enum ParameterValue: Sendable, Hashable {
     /// Several values (an array parameter); agrees with a value that is among them.
     case list([String])
 
+    /// Values compare as the bytes of their texts: what people take for the same letter may be
+    /// written in two ways, and those are two values.
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.unset, .unset): true
+        case (.single(let left), .single(let right)): left.hasSameBytes(as: right)
+        case (.list(let left), .list(let right)):
+            left.elementsEqual(right) { $0.hasSameBytes(as: $1) }
+        default: false
+        }
+    }
+
+    /// A function of the texts' bytes.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .unset: hasher.combine(0)
+        case .single: hasher.combine(1)
+        case .list: hasher.combine(2)
+        }
+        for text in texts { text.hashBytes(into: &hasher) }
+    }
+
     /// The texts a rule compares; none for ``unset``.
     public var texts: [String] {
         switch self {
@@ -51,7 +73,7 @@ public enum ParameterValue: Sendable, Hashable {
                     let text = Self.checkedText(
                         of: element, at: "\(place)[\(index)]", limits: limits, &faults)
                 else { return nil }
-                if !texts.contains(text) { texts.append(text) }
+                if !texts.contains(where: text.hasSameBytes) { texts.append(text) }
             }
             self = .list(texts)
         default:
@@ -84,5 +106,21 @@ public enum ParameterValue: Sendable, Hashable {
         case .single(let text): .string(text)
         case .list(let texts): .array(texts.map { .string($0) })
         }
+    }
+}
+
+extension String {
+    /// Whether two texts are the same bytes. `==` also takes different ways of writing a
+    /// character for the same, which rules must not.
+    package func hasSameBytes(as other: String) -> Bool {
+        utf8.elementsEqual(other.utf8)
+    }
+
+    /// Hashes what ``hasSameBytes(as:)`` compares.
+    package func hashBytes(into hasher: inout Hasher) {
+        var text = self
+        // Sound: the pointer is read within the closure that lends it.
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(0xFF as UInt8)
     }
 }

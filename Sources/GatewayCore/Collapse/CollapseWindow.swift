@@ -11,6 +11,12 @@ package struct CollapseWindow {
     package struct Key: Hashable {
         let rule: Int
         let values: BoundValues
+
+        /// An order that depends on nothing but the key.
+        func precedes(_ other: Key) -> Bool {
+            rule != other.rule
+                ? rule < other.rule : values.bytes.lexicographicallyPrecedes(other.values.bytes)
+        }
     }
 
     /// What to do with a change's key.
@@ -101,7 +107,10 @@ package struct CollapseWindow {
     /// Ends every window at once, as before a catalog is replaced.
     package mutating func endAll() -> [(key: Key, sequence: UInt64)] {
         let due = windows.compactMap { key, window in window.waiting.map { (key, $0.latest) } }
-            .sorted { $0.1 < $1.1 }
+            .sorted {
+                // Dictionaries have no order of their own; the same inputs give the same output.
+                $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0)
+            }
         self = CollapseWindow(keysMax: keysMax)
         return due
     }

@@ -24,7 +24,7 @@ package final class ClientRecord: Sendable {
     }
 
     /// The same client with attributes that a token vouches for beside those registered.
-    func vouched(_ vouched: [String: [String]]) -> ClientRecord {
+    package func vouched(_ vouched: [String: [String]]) -> ClientRecord {
         guard vouched.contains(where: { attributes[$0.key] != $0.value }) else { return self }
         return ClientRecord(
             client: client, registration: registration,

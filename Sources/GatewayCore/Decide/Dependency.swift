@@ -10,7 +10,7 @@ package struct Dependency: Sendable, Hashable {
 
 extension Rule {
     /// The positions of what depends on this rule with these values: one for each combination of
-    /// list values; none when the client lacks a bound attribute or a list is empty.
+    /// list values; none when the client lacks a bound attribute.
     func positions(
         parameters: [String: ParameterValue], attributes: [String: [String]]
     ) -> [[BoundValues.Position]] {
@@ -18,10 +18,14 @@ extension Rule {
         for binding in bindings {
             let own: [BoundValues.Position]
             switch binding.source {
-            case .parameter(let name, let defaultValue):
-                let given = parameters[name] ?? .unset
-                let value = given == .unset ? defaultValue : given
-                own = value == .unset ? [.unset] : value.texts.map { .value($0) }
+            case .parameter(let name, _):
+                // A default stands in for what is unset, but by the name of unset: that is how
+                // the client knows the widget.
+                switch parameters[name] ?? .unset {
+                case .unset: own = [.unset]
+                case .list([]): own = [.nothing]
+                case let value: own = value.texts.map { .value($0) }
+                }
             case .clientAttribute(let name):
                 own = (attributes[name] ?? []).map { .value($0) }
             }
@@ -38,10 +42,8 @@ extension Rule {
         bindings.reduce(1) { product, binding in
             let count: Int
             switch binding.source {
-            case .parameter(let name, let defaultValue):
-                let given = parameters[name] ?? .unset
-                let value = given == .unset ? defaultValue : given
-                count = value == .unset ? 1 : value.texts.count
+            case .parameter(let name, _):
+                count = max(1, parameters[name]?.texts.count ?? 1)
             case .clientAttribute(let name):
                 count = attributes[name]?.count ?? 0
             }
@@ -64,11 +66,13 @@ extension Rule {
         var parameters: [ReloadNotification.Parameter] = []
         for (binding, position) in zip(bindings, positions) {
             guard case .parameter(let name, _) = binding.source else { continue }
+            let parameter: ReloadNotification.Parameter
             switch position {
-            case .missing: break
-            case .unset: parameters.append(.init(name: name, value: nil))
-            case .value(let text): parameters.append(.init(name: name, value: text))
+            case .missing, .nothing: continue
+            case .unset: parameter = .init(name: name, value: nil)
+            case .value(let text): parameter = .init(name: name, value: text)
             }
+            if !parameters.contains(parameter) { parameters.append(parameter) }
         }
         return StaleName(target, kind, parameters.sorted { $0.name < $1.name })
     }
@@ -76,15 +80,18 @@ extension Rule {
 
 extension RuleSet {
     /// Everything a client depends on by rules, each once. `kinds` narrows it.
+    ///
+    /// - Parameter includingRetired: Whether rules of earlier catalogs count too.
     package func dependencies(
-        of record: ClientRecord, kinds: Set<String>? = nil
+        of record: ClientRecord, kinds: Set<String>? = nil, includingRetired: Bool = false
     ) -> [Dependency] {
         var result: [Dependency] = []
         var seen: Set<Dependency> = []
         visitDependants(of: record, kinds: kinds) { kind, isSet, parameters in
-            for slot in slots(ofKind: kind)
-            where (rules[slot].target == .recommendations) == isSet {
-                for positions in rules[slot].positions(
+            let retired = includingRetired ? retiredSlots(ofKind: kind) : []
+            for slot in slots(ofKind: kind) + retired
+            where (rule(slot).target == .recommendations) == isSet {
+                for positions in rule(slot).positions(
                     parameters: parameters, attributes: record.attributes)
                 {
                     let dependency = Dependency(rule: slot, positions: positions)

@@ -26,7 +26,7 @@ package struct Rule: Sendable {
     /// The sequence of the catalog that first declared it, without interruption since.
     package let since: UInt64
     /// The content in words that differ exactly when the content does.
-    package let identity: String
+    package let identity: [UInt8]
     /// The bindings that have a position in this rule's keys: all but literals.
     package let bindings: [Binding]
     /// At most one notification per key in this time, in milliseconds.
@@ -52,8 +52,13 @@ package struct Rule: Sendable {
             case clientAttribute(String)
         }
 
-        var isParameter: Bool {
-            if case .parameter = source { true } else { false }
+        /// Whether a widget that leaves this binding's parameter unset agrees with `values`.
+        func agreesUnset(with values: [String]) -> Bool {
+            guard case .parameter(_, let defaultValue) = source else { return false }
+            guard defaultValue != .unset else { return true }
+            return defaultValue.texts.contains { text in
+                values.contains(where: text.hasSameBytes)
+            }
         }
     }
 
@@ -94,7 +99,7 @@ package struct Rule: Sendable {
     /// The rule's content as JSON: an encoding in which no two contents share a text.
     private static func identity(
         _ declaration: DependencyRule, _ target: Target, _ kind: String, _ bindings: [Binding]
-    ) -> String {
+    ) -> [UInt8] {
         let operations = declaration.operations.map(\.rawValue).sorted()
         let match = declaration.match.map { match -> JSONValue in
             switch match.binding {
@@ -113,7 +118,7 @@ package struct Rule: Sendable {
             .array(operations.map { .string($0) }),
             .array(declaration.properties.map { .string($0) }), .array(match),
         ]
-        return content.text
+        return content.serialized
     }
 
     /// The keyed hash of one of this rule's keys.
@@ -145,7 +150,9 @@ package struct Rule: Sendable {
             return .propertiesNotListed
         }
         for literal in literals {
-            if let values = change.values(of: literal.attribute), !values.contains(literal.value) {
+            if let values = change.values(of: literal.attribute),
+                !values.contains(where: literal.value.hasSameBytes)
+            {
                 return .literalDiffers(attribute: literal.attribute)
             }
         }
@@ -167,7 +174,8 @@ package struct Rule: Sendable {
     }
 
     /// The keys a change raises: at each position every value it has, and `unset` beside them
-    /// for a parameter; or `missing` when it lacks the attribute.
+    /// for a parameter without default or with one among them; or `missing` when it lacks the
+    /// attribute.
     func keys(of change: Change) -> [BoundValues] {
         var encodings: [[UInt8]] = [[]]
         for binding in bindings {
@@ -178,7 +186,7 @@ package struct Rule: Sendable {
                 continue
             }
             var positions = values.map(BoundValues.Position.value)
-            if binding.isParameter { positions.append(.unset) }
+            if binding.agreesUnset(with: values) { positions.append(.unset) }
             encodings = encodings.extended(by: positions)
         }
         return encodings.map { BoundValues(rule: self, bytes: $0) }

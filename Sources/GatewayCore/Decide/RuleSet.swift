@@ -9,10 +9,19 @@ package final class RuleSet: Sendable {
     /// Every rule; a rule's place here is its slot in the live index of this rule set.
     package let rules: [Rule]
 
+    /// Rules of earlier catalogs that this one drops from kinds it keeps: no change hits them any
+    /// more, but what hit them before is still owed to those who have not heard of it. Their slots
+    /// follow those of ``rules``.
+    let retired: [Rule]
+    /// Rules of one kind that are remembered when they are retired; beyond it the kind counts as
+    /// declared anew.
+    static let kindRetiredRulesMax = 64
+
     /// When each kind was first declared, without interruption since.
     private let kindSince: [String: UInt64]
     private let slotsByEntity: [String: [Int]]
     private let slotsByKind: [String: [Int]]
+    private let retiredSlotsByKind: [String: [Int]]
     private let configurationByKind: [String: WidgetConfigurationType]
     private let hash: SipHash
 
@@ -22,14 +31,17 @@ package final class RuleSet: Sendable {
         self.catalog = catalog
         self.sequence = sequence
         self.hash = hash
-        var known: [String: UInt64] = [:]
+        var known: [[UInt8]: UInt64] = [:]
         for rule in previous?.rules ?? [] { known[rule.identity] = rule.since }
         var rules: [Rule] = []
-        var identities: Set<String> = []
+        var identities: Set<[UInt8]> = []
         var kindSince: [String: UInt64] = [:]
         var configurations: [String: WidgetConfigurationType] = [:]
         for widget in catalog.widgets {
-            kindSince[widget.kind] = previous?.kindSince[widget.kind] ?? sequence
+            // A kind that becomes a control, or ceases to be one, is another kind.
+            let isKept =
+                previous?.target(ofKind: widget.kind) == widget.configuration.target
+            kindSince[widget.kind] = isKept ? previous?.since(kind: widget.kind) : sequence
             configurations[widget.kind] = widget.configuration
             let intent = catalog.intent(of: widget)
             func add(_ declarations: [DependencyRule], _ target: Target) {
@@ -47,11 +59,26 @@ package final class RuleSet: Sendable {
             add(widget.dependsOn, widget.configuration.target)
             add(widget.recommendations ?? [], .recommendations)
         }
+        var retired: [Rule] = []
+        let dropped = (previous?.rules ?? []) + (previous?.retired ?? [])
+        let droppedByKind = Dictionary(grouping: dropped, by: \.kind)
+        for (kind, rules) in droppedByKind.sorted(by: { $0.key < $1.key }) {
+            guard let since = kindSince[kind], since != sequence else { continue }
+            let rules = rules.filter { !identities.contains($0.identity) }
+            if rules.count <= Self.kindRetiredRulesMax {
+                retired += rules
+            } else {
+                kindSince[kind] = sequence
+            }
+        }
         self.rules = rules
+        self.retired = retired
         self.kindSince = kindSince
         configurationByKind = configurations
         slotsByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
         slotsByKind = Dictionary(grouping: rules.indices) { rules[$0].kind }
+        retiredSlotsByKind = Dictionary(grouping: retired.indices) { retired[$0].kind }
+            .mapValues { indices in indices.map { $0 + rules.count } }
     }
 
     /// When `kind` was first declared, without interruption since; `nil` when it is not.
@@ -67,6 +94,16 @@ package final class RuleSet: Sendable {
     /// The slots of `kind`'s rules.
     package func slots(ofKind kind: String) -> [Int] {
         slotsByKind[kind] ?? []
+    }
+
+    /// The slots of `kind`'s retired rules.
+    func retiredSlots(ofKind kind: String) -> [Int] {
+        retiredSlotsByKind[kind] ?? []
+    }
+
+    /// The rule in a slot, retired or not.
+    func rule(_ slot: Int) -> Rule {
+        slot < rules.count ? rules[slot] : retired[slot - rules.count]
     }
 
     /// The key every widget of a kind depends on, for operator reloads.

@@ -47,8 +47,10 @@ package struct Staleness {
                 result.add(StaleName(.recommendations, kind), at: head)
             }
         }
-        for dependency in ruleSet.dependencies(of: record, kinds: kinds) {
-            let rule = ruleSet.rules[dependency.rule]
+        for dependency in ruleSet.dependencies(
+            of: record, kinds: kinds, includingRetired: true)
+        {
+            let rule = ruleSet.rule(dependency.rule)
             let isOwed = includingOwed && rule.target == .recommendations
             let bound = isOwed ? owedAbove(cursor, rule.kind, record) : cursor
             let version = rule.hashes(reaching: dependency.positions)

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// The values of a dependency key: one position for each binding of its rule, in the rule's order.
 ///
 /// Kept as one run of bytes, so that a key costs one allocation and comparing is one `memcmp`.
@@ -7,10 +9,32 @@ package struct BoundValues: Sendable, Hashable {
     package enum Position: Sendable, Hashable {
         /// The change lacks the attribute: it agrees with every value (a broad key).
         case missing
-        /// The widget leaves the parameter unset: it agrees with every value (an any key).
+        /// The widget leaves the parameter unset: it agrees with every value, or with its default
+        /// where it has one.
         case unset
         /// One value (an exact key, when every position has one).
         case value(String)
+        /// The widget's list is empty: it agrees with a change that lacks the attribute only.
+        case nothing
+
+        /// Values compare as the bytes of their text, not as what people take for the same text.
+        package static func == (left: Self, right: Self) -> Bool {
+            switch (left, right) {
+            case (.missing, .missing), (.unset, .unset), (.nothing, .nothing): true
+            case (.value(let left), .value(let right)): left.hasSameBytes(as: right)
+            default: false
+            }
+        }
+
+        /// A function of the bytes.
+        package func hash(into hasher: inout Hasher) {
+            switch self {
+            case .missing: hasher.combine(0)
+            case .unset: hasher.combine(1)
+            case .value(let text): text.hashBytes(into: &hasher)
+            case .nothing: hasher.combine(3)
+            }
+        }
     }
 
     /// The keyed hash of rule and positions.
@@ -45,6 +69,7 @@ package struct BoundValues: Sendable, Hashable {
             bytes.append(UInt8(truncatingIfNeeded: count >> 8))
             bytes.append(UInt8(truncatingIfNeeded: count >> 16))
             bytes.append(contentsOf: utf8)
+        case .nothing: bytes.append(3)
         }
     }
 
@@ -56,6 +81,7 @@ package struct BoundValues: Sendable, Hashable {
             switch bytes[index] {
             case 0: positions.append(.missing)
             case 1: positions.append(.unset)
+            case 3: positions.append(.nothing)
             default:
                 let count =
                     Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16
@@ -96,7 +122,7 @@ extension BoundValues {
         while index < bytes.count {
             switch bytes[index] {
             case 0: return true
-            case 1: index += 1
+            case 1, 3: index += 1
             default:
                 let count =
                     Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16

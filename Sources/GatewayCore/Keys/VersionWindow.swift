@@ -72,7 +72,10 @@ package struct VersionWindow: Sendable {
     /// Forgets the oldest quarter at once: a full window costs a constant per change, not a scan.
     private mutating func forgetOldest() {
         let sequences = slots.map(\.sequence).filter { $0 != 0 }.sorted()
-        raiseFloor(to: sequences[sequences.count / 4])
+        // Room is made even where that sequence is the floor already, as when one change raises
+        // more keys than are remembered.
+        floor = max(floor, sequences[sequences.count / 4])
+        rebuild(capacity: slots.count, keepingAbove: floor)
     }
 
     private mutating func rebuild(capacity: Int, keepingAbove sequence: UInt64) {

@@ -115,8 +115,8 @@ package struct Shard: Sendable {
             }
         }
         send(
-            firing.map { ($0, entry.sequence) }, app, causeTime: causeTime,
-            acceptedAt: entry.acceptedAt)
+            firing.map { ($0, entry.sequence) }, app, watermark: watermark(app),
+            causeTime: causeTime, acceptedAt: entry.acceptedAt)
     }
 
     private mutating func reload(_ kind: String?, _ entry: LogEntry, _ app: Int) {
@@ -126,15 +126,19 @@ package struct Shard: Sendable {
         // Changes that wait in a collapse window are said along: a catch-up covers all.
         let sent = min(watermark(app), entry.sequence - 1)
         for slot in apps[app].streams {
-            catchUp(slot, since: .after(sent), acceptedAt: entry.acceptedAt)
+            let covered = max(sent, streams[Int(slot)].covered)
+            catchUp(slot, since: .after(covered), acceptedAt: entry.acceptedAt)
         }
     }
 
     private mutating func replace(_ ruleSet: RuleSet, _ entry: LogEntry) {
         install(ruleSet)
         guard let app = appIndices[entry.app], apps[app].ruleSet !== ruleSet else { return }
-        // Changes that wait were decided by the old catalog: they go out under it.
-        send(apps[app].collapse.endAll(), app, causeTime: nil, acceptedAt: 0)
+        // Changes that wait were decided by the old catalog: they go out under it. The catalog's
+        // own id is for what it makes stale below.
+        send(
+            apps[app].collapse.endAll(), app, watermark: entry.sequence - 1, causeTime: nil,
+            acceptedAt: 0)
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
         apps[app].index = SubscriptionIndex(ruleCount: ruleSet.rules.count)
@@ -142,7 +146,8 @@ package struct Shard: Sendable {
             insertKeys(of: slot, app)
             // A rule that was not there before makes its kind stale for everybody who built
             // without it.
-            catchUp(slot, since: .after(entry.sequence - 1), acceptedAt: entry.acceptedAt)
+            let covered = max(entry.sequence - 1, streams[Int(slot)].covered)
+            catchUp(slot, since: .after(covered), acceptedAt: entry.acceptedAt)
         }
     }
 
@@ -157,7 +162,7 @@ package struct Shard: Sendable {
     package mutating func endWindows(now: Int64) {
         for app in apps.indices {
             let due = apps[app].collapse.end(now: now)
-            if !due.isEmpty { send(due, app, causeTime: nil, acceptedAt: 0) }
+            send(due, app, watermark: watermark(app), causeTime: nil, acceptedAt: 0)
         }
     }
 
@@ -171,37 +176,38 @@ package struct Shard: Sendable {
     /// Notifies the holders of each key. Keys with the same name share one notification, and a
     /// stream that holds several of them gets it once.
     private mutating func send(
-        _ keys: [(key: CollapseWindow.Key, sequence: UInt64)], _ app: Int, causeTime: String?,
-        acceptedAt: Int64
+        _ keys: [(key: CollapseWindow.Key, sequence: UInt64)], _ app: Int, watermark: UInt64,
+        causeTime: String?, acceptedAt: Int64
     ) {
         guard !keys.isEmpty else { return }
         batch += 1
-        let watermark = watermark(app)
         let rules = apps[app].ruleSet.rules
         var places: [StaleName: Int] = [:]
-        var named: [(name: StaleName, keys: [CollapseWindow.Key], sequence: UInt64)] = []
+        var named: [(name: StaleName, keys: [(CollapseWindow.Key, UInt64)], sequence: UInt64)] = []
         for (key, sequence) in keys {
             let name = rules[key.rule].name(of: key.values.positions)
             if let place = places[name] {
-                named[place].keys.append(key)
+                named[place].keys.append((key, sequence))
                 named[place].sequence = max(named[place].sequence, sequence)
             } else {
                 places[name] = named.count
-                named.append((name, [key], sequence))
+                named.append((name, [(key, sequence)], sequence))
             }
         }
         for (name, keys, sequence) in named {
             group += 1
             var frame: Int32 = -1
-            for key in keys {
-                deliver(key, app, name, sequence, watermark, causeTime, acceptedAt, &frame)
+            for (key, changed) in keys {
+                deliver(
+                    key, changedAt: changed, app, name, sequence, watermark, causeTime, acceptedAt,
+                    &frame)
             }
         }
     }
 
     private mutating func deliver(
-        _ key: CollapseWindow.Key, _ app: Int, _ name: StaleName, _ sequence: UInt64,
-        _ watermark: UInt64, _ causeTime: String?, _ acceptedAt: Int64, _ frame: inout Int32
+        _ key: CollapseWindow.Key, changedAt changed: UInt64, _ app: Int, _ name: StaleName,
+        _ sequence: UInt64, _ watermark: UInt64, _ causeTime: String?, _ acceptedAt: Int64, _ frame: inout Int32
     ) {
         // The holders are visited while `streams` and `output` change, so both leave `self` for
         // the time of the visit: exclusive access without a copy.
@@ -213,7 +219,7 @@ package struct Shard: Sendable {
         apps[app].index.visitHolders(rule: key.rule, values: key.values) { holder in
             let slot = Int(holder.stream)
             guard streams[slot].generation == holder.generation, streams[slot].group != group,
-                !streams[slot].isLagging, streams[slot].covered < sequence
+                !streams[slot].isLagging, streams[slot].covered < changed
             else { return }
             streams[slot].group = group
             if frame < 0 {
@@ -243,7 +249,7 @@ package struct Shard: Sendable {
         let stale = stale(
             subscription.record, app, since: point, kinds: subscription.kinds,
             includingOwed: includingOwed)
-        streams[index].covered = position
+        streams[index].covered = max(streams[index].covered, position)
         guard !stale.isEmpty else { return }
         batch += 1
         let frame = output.add(
@@ -300,11 +306,14 @@ package struct Shard: Sendable {
         streams[index].first = -1
         streams[index].last = -1
         if case .after(let sequence) = point {
-            streams[index].watermark = min(sequence, position)
+            // It may be ahead of this shard, having heard from one that is faster. Then what is
+            // still to be applied up to there was said already, and the id must not go back.
+            streams[index].watermark = sequence
+            streams[index].covered = sequence
         } else {
             streams[index].watermark = 0
+            streams[index].covered = 0
         }
-        streams[index].covered = 0
         subscriptions[index] = StreamSubscription(
             record: record.vouched(vouched), kinds: kinds, vouched: vouched,
             place: apps[app].streams.count)
@@ -357,7 +366,9 @@ package struct Shard: Sendable {
         guard isOpen(id), streams[Int(id.slot)].isLagging else { return }
         streams[Int(id.slot)].isLagging = false
         let watermark = streams[Int(id.slot)].watermark
-        catchUp(id.slot, since: watermark == 0 ? .everything : .after(watermark))
+        // Sets still owed may have been said in what was not taken.
+        catchUp(
+            id.slot, since: watermark == 0 ? .everything : .after(watermark), includingOwed: true)
     }
 
     /// The id an idle stream's heartbeat carries; `nil` when the stream is gone or lags, and then
@@ -385,6 +396,15 @@ package struct Shard: Sendable {
             // A lagging stream asks when it recovers.
             let watermark = streams[Int(slot)].watermark
             catchUp(slot, since: watermark == 0 ? .everything : .after(watermark))
+        }
+    }
+
+    /// A client confirmed recommendation sets: nothing it depends on changed.
+    package mutating func confirmed(_ record: ClientRecord, app name: String) {
+        guard let app = appIndices[name] else { return }
+        for slot in apps[app].clients[record.client] ?? [] {
+            guard let subscription = subscriptions[Int(slot)] else { continue }
+            subscriptions[Int(slot)]?.record = record.vouched(subscription.vouched)
         }
     }
 

@@ -13,7 +13,7 @@ extension WidgetDeclaration {
         let limits = scope.limits
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
         let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
-        if reader.required("configuration", &faults) == nil { return nil }
+        _ = reader.required("configuration", &faults)
         let configuration = reader.choice("configuration", WidgetConfigurationType.self, &faults)
         let intentName = reader.string("intent", limit: limits.stringBytesMax, &faults)
         let intent = intentName.flatMap { scope.intents[$0] }
@@ -47,7 +47,7 @@ extension WidgetDeclaration {
         if let value = reader.value("recommendations"),
             var members = MemberReader(value, at: reader.path("recommendations"), &faults)
         {
-            if configuration != .appIntent {
+            if let configuration, configuration != .appIntent {
                 faults.add(
                     reader.path("recommendations"),
                     "only kinds with the configuration appIntent have recommendations")

@@ -31,6 +31,22 @@ public struct ReloadNotification: Sendable, Hashable {
             self.name = name
             self.value = value
         }
+
+        /// Values compare as the bytes of their text.
+        public static func == (left: Self, right: Self) -> Bool {
+            guard left.name == right.name else { return false }
+            guard let own = left.value, let other = right.value else {
+                return left.value == nil && right.value == nil
+            }
+            return own.hasSameBytes(as: other)
+        }
+
+        /// A function of the name and the value's bytes.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(name)
+            hasher.combine(value == nil)
+            value?.hashBytes(into: &hasher)
+        }
     }
 
     /// Who signed: the gateway's URL.
@@ -159,8 +175,12 @@ extension ReloadNotification.Reload {
         let members = reader.value("parameters")?.objectValue?.members ?? []
         self.init(
             kind: kind,
-            parameters: members.map { member in
-                .init(name: member.name, value: ParameterValue.text(of: member.value))
+            parameters: members.compactMap { member in
+                let text = ParameterValue.text(of: member.value)
+                // What is neither a scalar nor null is not understood here: left out, it means
+                // every value and misses nothing.
+                guard text != nil || member.value == .null else { return nil }
+                return .init(name: member.name, value: text)
             })
     }
 
@@ -171,7 +191,7 @@ extension ReloadNotification.Reload {
             && parameters.allSatisfy { parameter in
                 let value = values[parameter.name] ?? .unset
                 guard let named = parameter.value else { return value == .unset }
-                return value.texts.contains(named)
+                return value.texts.contains(where: named.hasSameBytes)
             }
     }
 }

@@ -1,0 +1,135 @@
+import WidgetModel
+
+/// What a catalog says about a registration.
+extension RuleSet {
+    /// What is wrong: more keys than one widget or one client may depend on.
+    package func faults(in record: ClientRecord, limits: Limits) -> Faults {
+        var faults = Faults()
+        var total = 0
+        func count(
+            _ kind: String, _ parameters: [String: ParameterValue], _ place: String,
+            sets: Bool
+        ) {
+            var keys = 0
+            for slot in slots(ofKind: kind) where (rules[slot].target == .recommendations) == sets {
+                let combinations = rules[slot].combinations(
+                    parameters: parameters, attributes: record.attributes)
+                keys = keys.addingReportingOverflow(combinations).overflow
+                    ? Int.max : keys + combinations
+            }
+            if keys > limits.widgetKeysMax {
+                faults.add(
+                    place,
+                    "depends on \(keys) keys; at most \(limits.widgetKeysMax) are allowed")
+            }
+            total = min(Int.max / 2, total + min(keys, limits.clientKeysMax + 1))
+        }
+        for (index, widget) in record.registration.widgets.enumerated() {
+            count(widget.kind, widget.parameters, "widgets[\(index)]", sets: false)
+        }
+        for (index, control) in record.registration.controls.enumerated() {
+            count(control.kind, control.parameters, "controls[\(index)]", sets: false)
+        }
+        for (index, set) in record.registration.recommendations.enumerated() {
+            for (place, item) in set.items.enumerated() {
+                count(
+                    set.kind, item.parameters, "recommendations[\(index)].items[\(place)]",
+                    sets: true)
+            }
+        }
+        if total > limits.clientKeysMax {
+            faults.add(
+                "", "depends on more than \(limits.clientKeysMax) keys in all; register fewer")
+        }
+        return faults
+    }
+
+    /// What was understood only in part: the rest of the registration is in force.
+    package func warnings(about record: ClientRecord) -> [Fault] {
+        var warnings: [Fault] = []
+        let registration = record.registration
+        for (index, widget) in registration.widgets.enumerated() {
+            warnings += self.warnings(
+                kind: widget.kind, parameters: widget.parameters, family: widget.family,
+                at: "widgets[\(index)]", record, isControl: false)
+        }
+        for (index, control) in registration.controls.enumerated() {
+            warnings += self.warnings(
+                kind: control.kind, parameters: control.parameters, family: nil,
+                at: "controls[\(index)]", record, isControl: true)
+        }
+        for (index, set) in registration.recommendations.enumerated() {
+            warnings += self.warnings(about: set, at: "recommendations[\(index)]", registration)
+        }
+        return warnings
+    }
+
+    private func warnings(
+        kind: String, parameters: [String: ParameterValue], family: String?, at place: String,
+        _ record: ClientRecord, isControl: Bool
+    ) -> [Fault] {
+        guard let widget = catalog.widget(kind: kind) else {
+            let hint = kind.nearest(of: catalog.widgets.map(\.kind)).map { "; did you mean \($0)?" }
+            return [Fault("\(place).kind", "is not in the catalog and sleeps\(hint ?? "")")]
+        }
+        var warnings: [Fault] = []
+        if isControl != (widget.configuration == .control) {
+            warnings.append(
+                Fault(
+                    "\(place).kind",
+                    isControl ? "is not a control and sleeps" : "is a control and sleeps"))
+        }
+        if let family, !widget.families.isEmpty, !widget.families.contains(family) {
+            warnings.append(
+                Fault("\(place).family", "is not among the families the catalog declares"))
+        }
+        if !WidgetFamilies.isOffered(on: record.registration.platform, declared: widget.platforms) {
+            warnings.append(
+                Fault(place, "is not declared for the platform \(record.registration.platform)"))
+        }
+        let intent = catalog.intent(of: widget)
+        for name in parameters.keys.sorted() where intent?.parameter(name) == nil {
+            warnings.append(
+                Fault("\(place).parameters.\(name)", "is not a parameter of the kind's intent"))
+        }
+        var lacking: Set<String> = []
+        for slot in slots(ofKind: kind) where rules[slot].target != .recommendations {
+            for binding in rules[slot].bindings {
+                if case .clientAttribute(let name) = binding.source,
+                    record.attributes[name] == nil
+                {
+                    lacking.insert(name)
+                }
+            }
+        }
+        for name in lacking.sorted() {
+            warnings.append(
+                Fault(
+                    place,
+                    "the client lacks the attribute `\(name)`: it depends on nothing by rules that "
+                        + "bind to it"))
+        }
+        return warnings
+    }
+
+    private func warnings(
+        about set: RecommendationSet, at place: String, _ registration: ClientRegistration
+    ) -> [Fault] {
+        guard let widget = catalog.widget(kind: set.kind) else {
+            return [Fault("\(place).kind", "is not in the catalog and sleeps")]
+        }
+        var warnings: [Fault] = []
+        if widget.recommendations == nil {
+            warnings.append(Fault(place, "the kind declares no recommendations in the catalog"))
+        }
+        if set.items.isEmpty, registration.platform == "watchOS",
+            let version = registration.osVersion, let first = version.parts.first, first <= 11
+        {
+            warnings.append(
+                Fault(
+                    "\(place).items",
+                    "is empty, but watchOS 11 and older have no interface to configure widgets"))
+        }
+        return warnings
+    }
+}

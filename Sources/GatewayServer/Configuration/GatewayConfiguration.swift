@@ -1,0 +1,243 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import WidgetModel
+
+/// Everything a gateway runs by, checked.
+package struct GatewayConfiguration: Sendable {
+    /// Where certificate and key come from.
+    package enum Certificates: Sendable {
+        /// Files an operator keeps.
+        case files(certificate: String, key: String)
+        /// Made in the data directory: development mode.
+        case development
+    }
+
+    /// Data directory.
+    package var data: String
+    /// TLS port.
+    package var listen: Address
+    /// Admin port.
+    package var admin: Address
+    /// The URL by which the gateway is called; `nil` for that of `listen`.
+    package var publicURL: String?
+    /// Event loops.
+    package var threads: Int
+    /// Certificate and key.
+    package var certificates: Certificates
+    /// CA of client certificates.
+    package var clientCA: String?
+    /// Whether a client certificate is demanded.
+    package var demandsClientCertificate = false
+    /// Issuers of tokens.
+    package var issuers: [TrustedIssuer] = []
+    /// What client certificates stand for.
+    var certificateGrants: [Authorizer.CertificateGrant] = []
+    /// Whether the gateway's own tokens are believed.
+    package var localIssuer: Bool
+    /// Algorithm of new signing keys.
+    package var algorithm: SigningAlgorithm = .edDSA
+    /// From `iat` to `exp` of a notification, in seconds.
+    package var notificationLifetime: Int64 = 900
+    /// How long a key is published before it signs, in seconds.
+    package var publishLead: Int64 = 300
+    /// Age at which changes leave the log, in seconds.
+    package var retentionSeconds: Int64 = 7 * 86_400
+    /// Most entries of the log.
+    package var retentionChanges: UInt64 = 1_000_000
+    /// Days after which an unseen client goes.
+    package var clientDays = 90
+    /// Streams one client may hold.
+    package var streamsPerClient = 4
+    /// Bounds of streams.
+    package var streams = StreamSettings()
+    /// Bounds of what peers send.
+    package var limits = Limits()
+    /// Bounds of the core.
+    package var coreLimits = CoreLimits()
+    /// What is logged.
+    package var logLevel = Logger.Level.info
+    /// Started without configuration: certificates and issuer of its own, loopback only.
+    package var isDevelopment: Bool
+
+    /// The development mode: everything in `data`, loopback only.
+    ///
+    /// - Throws: ``Faults`` for any other address.
+    package static func development(
+        data: String, listen: Address, admin: Address
+    ) throws(Faults) -> GatewayConfiguration {
+        var faults = Faults()
+        for (key, address) in [("listen", listen), ("admin", admin)] where !address.isLoopback {
+            faults.add(
+                key,
+                "\(address) can be reached from other machines; without a configuration file the "
+                    + "gateway runs in development mode, which stays on loopback")
+        }
+        guard faults.isEmpty else { throw faults }
+        return GatewayConfiguration(
+            data: data, listen: listen, admin: admin, threads: System.cores,
+            certificates: .development, localIssuer: true, isDevelopment: true)
+    }
+
+    /// Reads a configuration.
+    ///
+    /// - Throws: ``Faults`` with everything that is wrong.
+    package init(_ layers: ConfigurationLayers) throws(Faults) {
+        var layers = layers
+        data = layers.required("data")
+        listen = layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
+        admin = layers.text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        publicURL = layers.text("publicURL")
+        if let publicURL, !publicURL.hasPrefix("https://") {
+            layers.fault("publicURL", "must be an https URL")
+        }
+        threads = layers.number("threads") ?? System.cores
+        certificates = .files(
+            certificate: layers.required("tls.certificate"), key: layers.required("tls.key"))
+        clientCA = layers.text("tls.clientCA")
+        let mode = layers.text("tls.clientCertificates") ?? "none"
+        demandsClientCertificate = mode == "required"
+        if mode != "none", clientCA == nil {
+            layers.fault("tls.clientCA", "is required when client certificates are asked for")
+        }
+        if mode == "none" { clientCA = nil }
+        localIssuer = layers.flag("localIssuer") ?? false
+        isDevelopment = false
+        issuers = Self.issuers(&layers)
+        certificateGrants = Self.certificateGrants(&layers)
+        algorithm =
+            layers.text("signing.algorithm").flatMap(SigningAlgorithm.init(rawValue:)) ?? .edDSA
+        notificationLifetime = layers.seconds("signing.lifetime") ?? notificationLifetime
+        publishLead = layers.seconds("signing.publishLead") ?? publishLead
+        retentionSeconds = layers.seconds("retention.age") ?? retentionSeconds
+        retentionChanges = layers.number("retention.changes").map(UInt64.init) ?? retentionChanges
+        clientDays = layers.number("retention.clientDays") ?? clientDays
+        streamsPerClient = layers.number("streams.perClient") ?? streamsPerClient
+        if let stall = layers.seconds("streams.stall") { streams.stallMilliseconds = stall * 1000 }
+        if let retry = layers.seconds("streams.retry") { streams.retryMilliseconds = Int(retry) * 1000 }
+        readLimits(&layers)
+        logLevel = layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
+        if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty, layers.places(of: "issuers").isEmpty {
+            layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
+        }
+        guard layers.faults.isEmpty else { throw layers.faults }
+    }
+
+    private init(
+        data: String, listen: Address, admin: Address, threads: Int, certificates: Certificates,
+        localIssuer: Bool, isDevelopment: Bool
+    ) {
+        self.data = data
+        self.listen = listen
+        self.admin = admin
+        self.threads = threads
+        self.certificates = certificates
+        self.localIssuer = localIssuer
+        self.isDevelopment = isDevelopment
+    }
+
+    private mutating func readLimits(_ layers: inout ConfigurationLayers) {
+        func set(_ path: WritableKeyPath<Limits, Int>, _ key: String) {
+            if let number = layers.number("limits.\(key)") { limits[keyPath: path] = number }
+        }
+        set(\.eventBytesMax, "eventBytes")
+        set(\.postEventsMax, "postEvents")
+        set(\.postBytesMax, "postBytes")
+        set(\.catalogBytesMax, "catalogBytes")
+        set(\.catalogKindsMax, "catalogKinds")
+        set(\.registrationBytesMax, "registrationBytes")
+        set(\.registrationWidgetsMax, "registrationWidgets")
+        set(\.widgetKeysMax, "widgetKeys")
+        set(\.clientKeysMax, "clientKeys")
+        set(\.stringBytesMax, "stringBytes")
+        if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
+    }
+
+    private static func scopes(
+        _ layers: inout ConfigurationLayers, _ key: String
+    ) -> Set<Scope> {
+        let names = layers.texts(key) ?? []
+        if names.isEmpty { _ = layers.required(key) }
+        for name in names where Scope(rawValue: name) == nil {
+            let known = Scope.allCases.map(\.rawValue)
+            let hint = name.nearest(of: known).map { "; did you mean \($0)?" } ?? ""
+            layers.fault(key, "`\(name)` is not a scope\(hint)")
+        }
+        return Set(names.compactMap(Scope.init(rawValue:)))
+    }
+
+    private static func issuers(_ layers: inout ConfigurationLayers) -> [TrustedIssuer] {
+        layers.places(of: "issuers").compactMap { place in
+            let prefix = "issuers.\(place)"
+            let iss = layers.required("\(prefix).iss")
+            let apps = layers.texts("\(prefix).apps") ?? []
+            if apps.isEmpty { _ = layers.required("\(prefix).apps") }
+            let scopes = scopes(&layers, "\(prefix).scopes")
+            let path = layers.required("\(prefix).keys")
+            guard !path.isEmpty else { return nil }
+            guard let keys = keys(path) else {
+                layers.fault("\(prefix).keys", "\(path) holds no Ed25519 or P-256 public key")
+                return nil
+            }
+            return TrustedIssuer(
+                iss: iss, apps: apps.contains("*") ? .any : .only(Set(apps)), scopes: scopes,
+                keys: keys)
+        }
+    }
+
+    private static func keys(_ path: String) -> JWKSet? {
+        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        if let set = try? JWKSet(parsing: Array(data)), !set.keys.isEmpty { return set }
+        if let key = try? VerificationKey(pem: Array(data)) { return JWKSet([key]) }
+        return nil
+    }
+
+    private static func certificateGrants(
+        _ layers: inout ConfigurationLayers
+    ) -> [Authorizer.CertificateGrant] {
+        layers.places(of: "certificates").map { place in
+            let prefix = "certificates.\(place)"
+            return Authorizer.CertificateGrant(
+                uri: layers.required("\(prefix).uri"), app: layers.required("\(prefix).app"),
+                scopes: scopes(&layers, "\(prefix).scopes"))
+        }
+    }
+
+    /// The URL by which the gateway is called when it listens on `port`.
+    func url(port: Int) -> String {
+        publicURL ?? "https://\(Address(host: listen.host, port: port))"
+    }
+}
+
+/// What the gateway asks of the machine.
+enum System {
+    /// Cores this process may use: as many event loops make sense.
+    static var cores: Int { ProcessInfo.processInfo.activeProcessorCount }
+}
+
+extension ConfigurationLayers {
+    /// Whether environment or flags configure more than the development mode takes.
+    package var isConfigured: Bool {
+        text(raw: "tls.certificate") != nil || text(raw: "tls.key") != nil
+    }
+
+    /// The development mode with what it takes of the flags and the environment.
+    ///
+    /// - Throws: ``Faults``.
+    package mutating func development() throws(Faults) -> GatewayConfiguration {
+        let data = text("data") ?? "timeline-gateway-data"
+        let listen = text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
+        let admin = text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        let level = text("log.level").flatMap(Logger.Level.init(rawValue:))
+        let threads = number("threads")
+        guard faults.isEmpty else { throw faults }
+        var configuration = try GatewayConfiguration.development(
+            data: data, listen: listen, admin: admin)
+        if let level { configuration.logLevel = level }
+        if let threads { configuration.threads = threads }
+        return configuration
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+import WidgetModel
+
+/// A whole gateway, built once from top to bottom.
+package struct Gateway: Sendable {
+    private let configuration: GatewayConfiguration
+    private let logger: Logger
+    private let group: MultiThreadedEventLoopGroup
+    private let store: SQLiteStore
+    private let sequencer: Sequencer
+    private let loops: ShardLoops
+    private let metrics: GatewayMetrics
+    private let press: NotificationPress
+    private let keys: KeyService
+    private let verifier: CachedTokenVerifier
+    private let audiences: Set<String>
+    private let identity: TLSIdentity
+    private let authorizer: Authorizer
+    private let desk: CursorDesk
+    private let readiness = Readiness()
+
+    /// Opens the data directory, replays the log and gets everything ready to serve.
+    ///
+    /// - Throws: ``Faults``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
+    ///   and where.
+    package init(_ configuration: GatewayConfiguration, logger: Logger) throws {
+        self.configuration = configuration
+        self.logger = logger
+        let directory = DataDirectory(configuration.data)
+        try directory.create()
+        let metrics = GatewayMetrics()
+        self.metrics = metrics
+        store = try SQLiteStore(
+            directory: configuration.data,
+            observer: { figures in
+                metrics.commitSeconds.observe(figures.seconds)
+                metrics.commitJobs.observe(Double(figures.jobs))
+            })
+        let now = Int64(Date().timeIntervalSince1970)
+        let urls = try directory.note(url: configuration.url(port: configuration.listen.port))
+        let url = configuration.publicURL ?? urls.first ?? ""
+        audiences = Set(
+            configuration.isDevelopment
+                ? urls + ["https://localhost:\(configuration.listen.port)"]
+                : [configuration.url(port: configuration.listen.port)])
+        keys = try KeyService(
+            data: configuration.data, algorithm: configuration.algorithm,
+            lifetime: configuration.notificationLifetime, publishLead: configuration.publishLead,
+            hasLocalIssuer: configuration.localIssuer, audience: url, now: now)
+        identity = TLSIdentity(try Self.context(configuration, now: now))
+        verifier = CachedTokenVerifier(
+            TokenVerifier(
+                policy: Self.policy(configuration, keys, audiences), limits: configuration.limits))
+        press = NotificationPress(
+            issuer: url, lifetime: configuration.notificationLifetime,
+            signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
+        group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
+        let built = try LogReplay.build(
+            configuration, store, press, metrics, Array(group.makeIterator()), logger)
+        sequencer = built.sequencer
+        loops = built.loops
+        desk = built.desk
+        let desk = desk
+        authorizer = Authorizer(
+            verifier: verifier, certificateGrants: configuration.certificateGrants,
+            now: { desk.wallSeconds() })
+    }
+
+    private static func context(
+        _ configuration: GatewayConfiguration, now: Int64
+    ) throws -> TLSContext {
+        var settings = TLSContextSettings()
+        if let clientCA = configuration.clientCA {
+            settings.clientCertificates =
+                configuration.demandsClientCertificate
+                ? .required(authorities: .file(clientCA)) : .optional(authorities: .file(clientCA))
+        }
+        switch configuration.certificates {
+        case .files(let certificate, let key):
+            return try TLSContext(
+                certificateChain: .file(certificate), privateKey: .file(key), settings: settings)
+        case .development:
+            let made = try DevelopmentCertificates.ensure(in: configuration.data, now: now)
+            return try TLSContext(
+                certificateChain: .file(made.certificate), privateKey: .file(made.key),
+                settings: settings)
+        }
+    }
+
+    private static func policy(
+        _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
+    ) -> TokenPolicy {
+        var issuers = configuration.issuers
+        if let local = keys.trustedLocalIssuer { issuers.append(local) }
+        return TokenPolicy(issuers: issuers, audiences: audiences)
+    }
+
+    /// Serves until it is told to stop, then drains.
+    ///
+    /// - Parameter onReady: Called with the TLS port's URL once connections are accepted.
+    /// - Throws: When a port cannot be opened.
+    package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
+        let tlsCounters = TLSCounters()
+        let admission = StreamAdmission(
+            authorizer: authorizer, registry: sequencer.registry, desk: desk, loops: loops,
+            sequencer: sequencer, streamSettings: configuration.streams)
+        let routes = GatewayRoutes(
+            admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
+            metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
+            registrationDays: configuration.clientDays)
+        let admin = AdminRoutes(
+            metrics: metrics, sequencer: sequencer, loops: loops, press: press,
+            tlsCounters: tlsCounters, certificateEnds: { [identity] in identity.current.notAfter },
+            readiness: readiness)
+        let (identity, readiness, listen) = (identity, readiness, configuration.listen)
+        var quiet = logger
+        quiet.logLevel = max(.notice, logger.logLevel)
+        let server = HTTPServerBuilder { responder in
+            GatewayChannel(
+                responder: responder, identity: identity,
+                tlsSettings: TLSServerSettings(counters: tlsCounters),
+                settings: ConnectionSettings(), admission: admission)
+        }
+        let url = { @Sendable (port: Int) in "https://\(Address(host: listen.host, port: port))" }
+        let application = Application(
+            router: routes.router(), server: server,
+            configuration: .init(
+                address: .hostname(listen.host, port: listen.port), serverName: nil,
+                backlog: 4096),
+            onServerRunning: { channel in
+                readiness.set(serving: true)
+                onReady(url(channel.localAddress?.port ?? listen.port))
+            }, eventLoopGroupProvider: .shared(group), logger: quiet)
+        let adminApplication = Application(
+            router: admin.router(),
+            configuration: .init(
+                address: .hostname(configuration.admin.host, port: configuration.admin.port)),
+            eventLoopGroupProvider: .shared(group), logger: quiet)
+        for loop in loops.all { loop.start() }
+        let upkeep = Upkeep(
+            configuration: configuration, sequencer: sequencer, keys: keys, press: press,
+            logger: logger
+        ) { [verifier, configuration, keys, audiences] in
+            verifier.replace(
+                with: TokenVerifier(
+                    policy: Self.policy(configuration, keys, audiences),
+                    limits: configuration.limits))
+        }
+        let drain = StreamDrain(loops: loops, readiness: readiness)
+        let services = ServiceGroup(
+            configuration: .init(
+                services: [adminApplication, upkeep, application, drain],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
+        do {
+            try await services.run()
+        } catch {
+            try? await close()
+            throw error
+        }
+        try await close()
+    }
+
+    private func close() async throws {
+        try await store.close()
+        try await group.shutdownGracefully()
+    }
+}
+
+/// Ends the streams when the gateway stops, before its connections are closed.
+private struct StreamDrain: Service {
+    let loops: ShardLoops
+    let readiness: Readiness
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        readiness.set(serving: false)
+        for shard in loops.all {
+            try? await shard.loop.submit { shard.drain() }.get()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import GatewayCore
+import GatewaySigning
+import WidgetModel
+
+/// Says who a request comes from and what it may do.
+struct Authorizer: Sendable {
+    /// What a client certificate stands for: mutual TLS as the alternative for backends.
+    struct CertificateGrant: Sendable, Equatable {
+        /// The SAN URI.
+        let uri: String
+        /// The app, or `*`.
+        let app: String
+        /// What it may do.
+        let scopes: Set<Scope>
+    }
+
+    let verifier: CachedTokenVerifier
+    let certificateGrants: [CertificateGrant]
+    let now: @Sendable () -> Int64
+
+    /// The token of a request, or what stands in for it.
+    ///
+    /// - Throws: 401 without a valid one (RFC 6750), 403 when its issuer may not vouch for it.
+    func token(
+        _ authorization: String?, certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> VerifiedToken {
+        guard let authorization else {
+            if let grant = grant(certificateURIs()) { return grant }
+            throw Problem.unauthorized(
+                "token-missing", "Send the header `Authorization: Bearer TOKEN`.")
+        }
+        let parts = authorization.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+            throw Problem.unauthorized(
+                "token-malformed", "The Authorization header must be `Bearer TOKEN`.")
+        }
+        do throws(TokenRejection) {
+            return try verifier.verify(Array(parts[1].utf8), now: now())
+        } catch {
+            throw error.isInvalidToken
+                ? Problem.unauthorized(error.code, error.message)
+                : Problem.forbidden(error.code, error.message)
+        }
+    }
+
+    private func grant(_ uris: [String]) -> VerifiedToken? {
+        guard !certificateGrants.isEmpty else { return nil }
+        for uri in uris {
+            if let grant = certificateGrants.first(where: { $0.uri == uri }) {
+                return VerifiedToken(
+                    issuer: "certificate", subject: uri, app: grant.app, scopes: grant.scopes,
+                    expires: .max, validFrom: 0, attributes: [:], kid: "")
+            }
+        }
+        return nil
+    }
+
+    /// Requires a scope for an app.
+    func require(_ scope: Scope, _ token: VerifiedToken, app: String) throws(ProblemDetails) {
+        guard token.concerns(app: app) else {
+            throw Problem.forbidden("wrong-app", "The token is for another app.")
+        }
+        guard token.scopes.contains(scope) else {
+            throw Problem.forbidden(
+                "insufficient-scope", "The token lacks the scope \(scope.rawValue).")
+        }
+    }
+
+    /// Requires the client itself, or, where `backendMay` says so, a backend of the app. Whether
+    /// the client exists makes no difference to the answer.
+    func requireClient(
+        _ token: VerifiedToken, _ key: ClientKey, backendMay: Bool
+    ) throws(ProblemDetails) {
+        guard token.concerns(app: key.app) else {
+            throw Problem.forbidden("wrong-app", "The token is for another app.")
+        }
+        if backendMay, token.scopes.contains(.clientsWrite) { return }
+        guard token.scopes.contains(.client) else {
+            let needed = backendMay ? "client or clients:write" : "client"
+            throw Problem.forbidden("insufficient-scope", "The token lacks the scope \(needed).")
+        }
+        guard token.subject == key.client else {
+            throw Problem.forbidden("wrong-client", "The token is for another client.")
+        }
+    }
+
+    /// Requires that the token's attributes are those of the registration where both have one.
+    func requireNoContradiction(
+        _ token: VerifiedToken, _ record: ClientRecord
+    ) throws(ProblemDetails) {
+        for (name, values) in token.attributes {
+            if let known = record.attributes[name], Set(known) != Set(values) {
+                throw Problem.forbidden(
+                    "attribute-contradicts-token",
+                    "The token vouches for another `\(name.prefix(64))` than is registered; "
+                        + "register again with this token.")
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import GatewayCore
+import GatewaySigning
+import GatewayTLS
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import WidgetModel
+
+/// What a request's handler knows of its connection.
+struct GatewayContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// The connection, or the HTTP/2 stream.
+    let channel: any Channel
+
+    init(source: Source) {
+        coreContext = .init(source: source)
+        channel = source.channel
+    }
+
+    /// A parameter of the path, decoded.
+    ///
+    /// - Throws: 400 when it is not percent-encoded UTF-8.
+    func name(_ parameter: String) throws -> String {
+        guard let name = parameters.get(parameter) else { throw Problem.noSuchRoute }
+        return name
+    }
+
+    /// The client of the path.
+    func clientKey() throws -> ClientKey {
+        let key = ClientKey(app: try name("app"), client: try name("client"))
+        return key
+    }
+
+    /// The SAN URIs of the connection's client certificate.
+    func certificateURIs() async -> [String] {
+        let connection = channel.parent ?? channel
+        // A stream of HTTP/2 has the connection as its parent; a connection has the listener.
+        for candidate in [channel, connection] {
+            let uris = try? await candidate.pipeline.handler(type: TLSServerHandler.self)
+                .map(\.peerCertificateURIs).get()
+            if let uris { return uris }
+        }
+        return []
+    }
+}
+
+/// Answers every error as a problem, and unknown paths and methods by what the gateway knows.
+struct ProblemMiddleware: RouterMiddleware {
+    let routes: [RouteDescription]
+
+    func handle(
+        _ request: Request, context: GatewayContext,
+        next: (Request, GatewayContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let problem as ProblemDetails {
+            return problem.response
+        } catch let error as HTTPError where error.status == .notFound {
+            return unmatched(request)
+        } catch let error as HTTPError where error.status == .contentTooLarge {
+            return Problem.tooLarge("The body is larger than this route takes.").response
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            context.logger.error(
+                "a request failed",
+                metadata: ["path": "\(request.uri.path)", "error": "\(type(of: error))"])
+            return ProblemDetails(
+                status: 500, code: "internal", title: "The gateway failed; its log says why"
+            ).response
+        }
+    }
+
+    private func unmatched(_ request: Request) -> Response {
+        let allowed = routes.filter { $0.matches(request.uri.path) }.map(\.method)
+        guard !allowed.isEmpty else { return Problem.noSuchRoute.response }
+        var response = Problem.methodNotAllowed.response
+        response.headers[.allow] = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+        return response
+    }
+}
+
+/// A route's method and path, for 405.
+struct RouteDescription: Sendable {
+    let method: HTTPRequest.Method
+    /// Segments; those that start with a colon stand for anything.
+    let path: String
+
+    func matches(_ other: String) -> Bool {
+        let own = path.split(separator: "/")
+        let segments = other.split(separator: "/")
+        return own.count == segments.count
+            && zip(own, segments).allSatisfy { $0.hasPrefix(":") || $0 == $1 }
+    }
+}
+
+extension ProblemDetails {
+    /// The problem as an HTTP response.
+    var response: Response {
+        var headers: HTTPFields = [.contentType: Self.mediaType]
+        if status == 401 {
+            headers[.wwwAuthenticate] =
+                code == "token-missing"
+                ? "Bearer realm=\"timeline-gateway\""
+                : "Bearer realm=\"timeline-gateway\", error=\"invalid_token\""
+        } else if status == 403, code == "insufficient-scope" {
+            headers[.wwwAuthenticate] =
+                "Bearer realm=\"timeline-gateway\", error=\"insufficient_scope\""
+        }
+        if let retryAfter { headers[.retryAfter] = String(retryAfter) }
+        return Response(
+            status: .init(code: status), headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.serialized)))
+    }
+}
+
+extension Response {
+    /// A JSON answer.
+    init(_ status: HTTPResponse.Status, json: JSONValue, headers: HTTPFields = [:]) {
+        var headers = headers
+        if headers[.contentType] == nil { headers[.contentType] = "application/json" }
+        self.init(
+            status: status, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.serialized)))
+    }
+}
+
+extension Request {
+    /// The whole body, refused as too large before more than `limit` bytes are kept.
+    ///
+    /// - Throws: 413.
+    func bytes(upTo limit: Int) async throws -> [UInt8] {
+        let problem = Problem.tooLarge("At most \(limit) bytes are allowed here.")
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw problem
+        }
+        var bytes: [UInt8] = []
+        for try await buffer in body {
+            guard bytes.count + buffer.readableBytes <= limit else { throw problem }
+            bytes.append(contentsOf: buffer.readableBytesView)
+        }
+        return bytes
+    }
+
+    /// The body as JSON.
+    ///
+    /// - Throws: 400, 413, 415.
+    func json(upTo limit: Int) async throws -> JSONValue {
+        let contentType = headers[.contentType]
+        guard let contentType, MediaType(contentType).isJSON else {
+            throw Problem.unsupportedMediaType(
+                contentType == nil
+                    ? "Content-Type is missing; send application/json" : "send application/json")
+        }
+        do {
+            return try JSONValue(parsing: try await bytes(upTo: limit))
+        } catch let fault as JSONFault {
+            throw Problem.malformed("The body is not JSON: \(fault)")
+        }
+    }
+}

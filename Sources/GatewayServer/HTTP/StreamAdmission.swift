@@ -1,0 +1,131 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import HTTPTypes
+import NIOCore
+import WidgetModel
+
+/// Decides who may hold a stream or poll: the same answer for the stream gate and for the route.
+struct StreamAdmission: Sendable {
+    let authorizer: Authorizer
+    let registry: Registry
+    let desk: CursorDesk
+    let loops: ShardLoops
+    let sequencer: Sequencer
+    let streamSettings: StreamSettings
+
+    /// A request for what is stale, admitted.
+    struct Admitted: Sendable {
+        let key: ClientKey
+        let record: ClientRecord
+        let vouched: [String: [String]]
+        let point: ResumePoint
+        let kinds: Set<String>?
+        let expires: Int64
+        /// The shard has to have reached this before it answers.
+        let head: UInt64
+    }
+
+    /// The path of a request for what is stale: app, client and query; `nil` for any other.
+    static func reloads(_ path: String) -> (app: Substring, client: Substring, query: Substring)? {
+        let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let segments = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.count == 7, segments[0].isEmpty, segments[1] == "v1", segments[2] == "apps",
+            segments[4] == "clients", segments[6] == "reloads"
+        else { return nil }
+        return (segments[3], segments[5], parts.count > 1 ? parts[1] : "")
+    }
+
+    /// Whether a request asks for a held-open stream.
+    static func wantsStream(_ request: HTTPRequest) -> Bool {
+        request.method == .get
+            && request.headerFields[values: .accept].contains {
+                $0.split(separator: ",").contains {
+                    MediaType(String($0)).essence == EventStreamEncoder.mediaType
+                }
+            }
+    }
+
+    /// Checks token, names and registration.
+    ///
+    /// - Throws: ``ProblemDetails``.
+    func admit(
+        _ request: HTTPRequest, certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> Admitted {
+        guard let (appText, clientText, query) = Self.reloads(request.path ?? "") else {
+            throw Problem.noSuchRoute
+        }
+        guard let app = appText.removingPercentEncoding,
+            let client = clientText.removingPercentEncoding
+        else { throw Problem.malformed("The path is not percent-encoded UTF-8.") }
+        let token = try authorizer.token(
+            request.headerFields[.authorization], certificateURIs: certificateURIs)
+        let key = ClientKey(app: app, client: client)
+        try authorizer.requireClient(token, key, backendMay: false)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        try authorizer.requireNoContradiction(token, record)
+        let parameters = Self.parameters(query)
+        let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
+        let cursor =
+            request.headerFields[.lastEventID]
+            ?? parameters.first { $0.name == "since" }?.value
+        return Admitted(
+            key: key, record: record, vouched: token.attributes, point: desk.point(of: cursor),
+            kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
+            head: sequencer.store.head)
+    }
+
+    /// The cursor an answer names as the one really resumed from.
+    func resumedCursor(_ point: ResumePoint) -> String {
+        if case .after(let sequence) = point { desk.text(sequence) } else { "" }
+    }
+
+    private static func parameters(_ query: Substring) -> [(name: String, value: String)] {
+        query.split(separator: "&").prefix(64).compactMap { pair in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1]) : ""
+            guard let name = String(parts[0]).removingPercentEncoding,
+                let decoded = value.removingPercentEncoding
+            else { return nil }
+            return (name, decoded)
+        }
+    }
+}
+
+extension HTTPField.Name {
+    /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
+    static let lastEventID = constant("Last-Event-ID")
+    /// The cursor an answer was really resumed from.
+    static let timelineCursor = constant("Timeline-Cursor")
+    /// Keeps proxies from buffering an event stream.
+    static let accelBuffering = constant("X-Accel-Buffering")
+    /// `Prefer` (RFC 7240 section 2).
+    static let prefer = constant("Prefer")
+    /// `Preference-Applied` (RFC 7240 section 3).
+    static let preferenceApplied = constant("Preference-Applied")
+
+    private static func constant(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else {
+            preconditionFailure("\(name) is a valid field name")
+        }
+        return name
+    }
+}
+
+/// The shards by event loop.
+struct ShardLoops: Sendable {
+    let all: [ShardLoop]
+    private let byLoop: [ObjectIdentifier: ShardLoop]
+
+    init(_ all: [ShardLoop]) {
+        self.all = all
+        byLoop = Dictionary(uniqueKeysWithValues: all.map { (ObjectIdentifier($0.loop), $0) })
+    }
+
+    /// The shard of a connection's loop.
+    func shard(of loop: any EventLoop) -> ShardLoop? {
+        byLoop[ObjectIdentifier(loop)]
+    }
+}

@@ -1,0 +1,318 @@
+import Foundation
+import GatewayCore
+import GatewayTLS
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import WidgetModel
+
+/// Stands before Hummingbird: hands requests on, and keeps event streams.
+///
+/// A connection whose request is an admitted event stream leaves HTTP behind: the handlers that
+/// parse and format go, no task stays, and the event loop's shard writes frames straight to TLS.
+/// Everything else, refused streams included, is Hummingbird's.
+final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private enum State {
+        /// No request came yet. To `deciding` or `http` by the first one.
+        case waiting
+        /// An event stream was asked for and its shard is not there yet. To `stream` or `http`.
+        case deciding
+        /// Hummingbird answers. To `deciding` when an event stream is asked for between requests.
+        case http
+        /// The shard writes. To `closed` with the connection.
+        case stream(ShardLoop, StreamID)
+        case closed
+    }
+
+    let taken: EventLoopPromise<GatewayChannel.Taken>
+    private let tls: TLSServerHandler
+    private let isHTTP2: Bool
+    private let settings: ConnectionSettings
+    private let admission: StreamAdmission
+    private let logger: Logger
+    private var state = State.waiting
+    private var context: ChannelHandlerContext?
+    /// Parts of the request that is being decided about.
+    private var held: [HTTPRequestPart] = []
+    private var responsesUnderWay = 0
+    private var hasAsyncChannel = false
+    private var requestTimer: Scheduled<Void>?
+    private var isEnding = false
+
+    init(
+        tls: TLSServerHandler, isHTTP2: Bool, settings: ConnectionSettings,
+        admission: StreamAdmission, logger: Logger, taken: EventLoopPromise<GatewayChannel.Taken>
+    ) {
+        self.tls = tls
+        self.isHTTP2 = isHTTP2
+        self.settings = settings
+        self.admission = admission
+        self.logger = logger
+        self.taken = taken
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        requestTimer = context.eventLoop.assumeIsolated().scheduleTask(
+            in: settings.firstRequestTimeout
+        ) {
+            if case .waiting = self.state { context.close(promise: nil) }
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        leave()
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        leave()
+        context.fireChannelInactive()
+    }
+
+    private func leave() {
+        requestTimer?.cancel()
+        if case .stream(let shard, let id) = state { shard.close(id) }
+        if case .closed = state { return }
+        state = .closed
+        taken.fail(ChannelError.ioOnClosedChannel)
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch state {
+        case .stream, .closed:
+            // A reader has nothing to say once it holds a stream.
+            return
+        case .deciding:
+            held.append(unwrapInboundIn(data))
+            return
+        case .waiting, .http:
+            break
+        }
+        let part = unwrapInboundIn(data)
+        guard case .head(let head) = part else {
+            context.fireChannelRead(data)
+            return
+        }
+        requestTimer?.cancel()
+        if responsesUnderWay == 0, StreamAdmission.wantsStream(head),
+            let shard = admission.loops.shard(of: context.eventLoop),
+            let admitted = try? admission.admit(
+                head, certificateURIs: { tls.peerCertificateURIs }),
+            admission.registry.admitStream(admitted.key)
+        {
+            state = .deciding
+            held = [part]
+            shard.whenReached(admitted.head) { [weak self, registry = admission.registry] in
+                guard let self, case .deciding = self.state else {
+                    registry.releaseStream(admitted.key)
+                    return
+                }
+                open(admitted, on: shard)
+            }
+        } else {
+            passOn([part])
+        }
+    }
+
+    /// Lets Hummingbird have the request.
+    private func passOn(_ parts: [HTTPRequestPart]) {
+        guard let context else { return }
+        state = .http
+        if !hasAsyncChannel {
+            hasAsyncChannel = true
+            do {
+                try context.pipeline.syncOperations.addHandler(
+                    HTTPConnectionStateHandler(
+                        idleTimeout: isHTTP2 ? nil : settings.idleTimeout, logger: logger))
+                taken.succeed(
+                    .http(
+                        try NIOAsyncChannel(
+                            wrappingChannelSynchronously: context.channel,
+                            configuration: .init(isOutboundHalfClosureEnabled: !isHTTP2))))
+            } catch {
+                taken.fail(error)
+                context.close(promise: nil)
+                return
+            }
+        }
+        for part in parts {
+            if case .head = part { responsesUnderWay += 1 }
+            context.fireChannelRead(wrapInboundOut(part))
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if isTaken {
+            // Hummingbird's side of the connection ended with its last answer.
+            promise?.fail(ChannelError.outputClosed)
+            return
+        }
+        if case .end = unwrapOutboundIn(data) { responsesUnderWay -= 1 }
+        context.write(data, promise: promise)
+    }
+
+    func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        // What closes behind the gate is Hummingbird's half, and that is over already.
+        if isTaken, !isEnding { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
+    }
+
+    private var isTaken: Bool {
+        if case .stream = state { true } else { false }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let parserError = error as? HTTPParserError, !isTaken, responsesUnderWay == 0 else {
+            context.fireErrorCaught(error)
+            return
+        }
+        let problem =
+            parserError == .headerOverflow
+            ? Problem.headersTooLarge : Problem.malformed("The request is not HTTP.")
+        let body = ByteBuffer(bytes: problem.json.serialized)
+        var response = HTTPResponse(status: .init(code: problem.status))
+        response.headerFields[.contentType] = ProblemDetails.mediaType
+        response.headerFields[.contentLength] = String(body.readableBytes)
+        response.headerFields[.connection] = "close"
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch (event, state) {
+        case (is ChannelShouldQuiesceEvent, .waiting):
+            context.close(promise: nil)
+        case (is ChannelShouldQuiesceEvent, .stream), (is ChannelShouldQuiesceEvent, .deciding):
+            // The shard ends its streams itself, each with a word on when to come back.
+            break
+        case (ChannelEvent.inputClosed, .stream) where !isHTTP2,
+            (ChannelEvent.inputClosed, .deciding) where !isHTTP2,
+            (ChannelEvent.inputClosed, .waiting):
+            isEnding = true
+            context.close(promise: nil)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    // MARK: Streams
+
+    private func open(_ admitted: StreamAdmission.Admitted, on shard: ShardLoop) {
+        guard let context else {
+            admission.registry.releaseStream(admitted.key)
+            return
+        }
+        sendHead(admitted, context)
+        let opening = ShardLoop.Opening(
+            key: admitted.key, record: admitted.record, vouched: admitted.vouched,
+            point: admitted.point, kinds: admitted.kinds, expires: admitted.expires)
+        // Until the shard names the stream nothing else may happen on this connection.
+        held = []
+        guard let id = shard.open(opening, sink: self) else {
+            admission.registry.releaseStream(admitted.key)
+            state = .closed
+            taken.succeed(.stream)
+            isEnding = true
+            context.close(promise: nil)
+            return
+        }
+        if case .closed = state {
+            shard.close(id)
+            return
+        }
+        state = .stream(shard, id)
+        taken.succeed(.stream)
+        if isHTTP2 { return }
+        tls.onDrained = { [weak self] in
+            if let self, case .stream(let shard, let id) = state { shard.drained(id) }
+        }
+        leaveHTTP(context)
+    }
+
+    private func sendHead(_ admitted: StreamAdmission.Admitted, _ context: ChannelHandlerContext) {
+        var response = HTTPResponse(status: .ok)
+        response.headerFields[.contentType] = EventStreamEncoder.mediaType
+        response.headerFields[.cacheControl] = "no-store, no-transform"
+        response.headerFields[.accelBuffering] = "no"
+        response.headerFields[.timelineCursor] = admission.resumedCursor(admitted.point)
+        let retry = EventStreamEncoder.retry(
+            milliseconds: admission.streamSettings.retryMilliseconds)
+        // Before the state says stream: this is HTTP's last word.
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.body(ByteBuffer(bytes: retry))), promise: nil)
+    }
+
+    /// Takes HTTP/1.1's handlers out of the pipeline, and ends Hummingbird's part if it has one.
+    private func leaveHTTP(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        // Not now: the decoder is further up this very call.
+        context.eventLoop.execute {
+            guard let context = bound.value.context, bound.value.isTaken else { return }
+            if bound.value.hasAsyncChannel {
+                context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+            }
+            let pipeline = context.pipeline.syncOperations
+            func remove<Handler: RemovableChannelHandler>(_ type: Handler.Type) {
+                guard let handler = try? pipeline.handler(type: type) else { return }
+                pipeline.removeHandler(handler, promise: nil)
+            }
+            remove(HTTP1ToHTTPServerCodec.self)
+            remove(HTTPResponseEncoder.self)
+            remove(ByteToMessageHandler<HTTPRequestDecoder>.self)
+            // A reader sends next to nothing: a small buffer for each of very many streams.
+            context.channel.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 512))
+                .whenFailure { _ in }
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if isHTTP2, context.channel.isWritable, case .stream(let shard, let id) = state {
+            shard.drained(id)
+        }
+        context.fireChannelWritabilityChanged()
+    }
+}
+
+extension StreamGate: EventSink {
+    func send(_ frames: FramedBytes) -> SinkResult {
+        guard let context, !isEnding else { return .gone }
+        if isHTTP2 {
+            context.writeAndFlush(wrapOutboundOut(.body(frames.buffer)), promise: nil)
+            return context.channel.isWritable ? .sent : .full
+        }
+        switch frames.chunk.withUnsafeBytes({ tls.sealAndSend($0) }) {
+        case .sent: return .sent
+        case .queued: return .full
+        case .refused: return .gone
+        }
+    }
+
+    func end(_ farewell: FramedBytes?) {
+        guard let context, !isEnding else { return }
+        if let farewell { _ = send(farewell) }
+        isEnding = true
+        if isHTTP2 {
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        } else {
+            _ = Self.lastChunk.withUnsafeBytes { tls.sealAndSend($0) }
+            context.close(promise: nil)
+        }
+    }
+
+    private static let lastChunk = Array("0\r\n\r\n".utf8)
+}

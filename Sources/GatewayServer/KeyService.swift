@@ -1,0 +1,97 @@
+import GatewaySigning
+import Synchronization
+import WidgetModel
+
+/// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer,
+/// for those live a month and would keep a notification key published as long.
+final class KeyService: Sendable {
+    /// `iss` of the local issuer's tokens.
+    static let localIssuer = "timeline-gateway"
+
+    private struct State {
+        var notifications: KeyRing
+        var tokens: KeyRing?
+    }
+
+    private let state: Mutex<State>
+    private let notificationStore: KeyRingStore
+    private let tokenStore: KeyRingStore
+    private let audience: String
+
+    /// Opens the rings of a data directory, and makes them on first start.
+    ///
+    /// - Throws: ``SigningError``.
+    init(
+        data: String, algorithm: SigningAlgorithm, lifetime: Int64, publishLead: Int64,
+        hasLocalIssuer: Bool, audience: String, now: Int64
+    ) throws(SigningError) {
+        notificationStore = KeyRingStore(directory: data + "/keys")
+        tokenStore = KeyRingStore(directory: data + "/issuer")
+        self.audience = audience
+        let notifications = try notificationStore.open(
+            algorithm: algorithm,
+            timing: .init(publishLead: publishLead, signatureLifetime: lifetime), now: now)
+        let tokens =
+            hasLocalIssuer
+            ? try tokenStore.open(timing: Self.tokenTiming, now: now) : nil
+        state = Mutex(State(notifications: notifications, tokens: tokens))
+    }
+
+    private static var tokenTiming: KeyRing.Timing {
+        KeyRing.Timing(publishLead: 300, signatureLifetime: TokenOrder.ttlMax)
+    }
+
+    /// The keys that verify notifications, now or soon.
+    var publishedKeys: JWKSet { state.withLock { $0.notifications.publishedKeys } }
+
+    /// How long those may be cached, in seconds.
+    var keySetMaxAge: Int64 { state.withLock { $0.notifications.timing.keySetMaxAge } }
+
+    /// Signs notifications with the key whose turn it is.
+    var notificationSigner: JWSSigner {
+        state.withLock { JWSSigner.reloads($0.notifications.signingKey) }
+    }
+
+    /// The local issuer, if it is enabled.
+    var trustedLocalIssuer: TrustedIssuer? {
+        state.withLock { state in
+            state.tokens.map {
+                TrustedIssuer(
+                    iss: Self.localIssuer, apps: .any, scopes: Set(Scope.allCases),
+                    keys: $0.publishedKeys)
+            }
+        }
+    }
+
+    /// Mints a client token; `nil` when the local issuer is not enabled.
+    func issueClientToken(
+        _ order: TokenOrder, app: String, now: Int64
+    ) throws(SigningError) -> String? {
+        guard let key = state.withLock({ $0.tokens?.signingKey }) else { return nil }
+        return try TokenIssuer(key: key, iss: Self.localIssuer, aud: audience).issue(
+            sub: order.sub, app: app, scopes: [.client], ttl: order.ttl,
+            attributes: order.attributes, now: now)
+    }
+
+    /// Reads the rings again, as a rotation by another process leaves them, and lets every change
+    /// of state happen that is due. Returns whether anything changed.
+    ///
+    /// - Throws: ``SigningError``; the keys in use stay as they were.
+    func advance(now: Int64) throws(SigningError) -> Bool {
+        let before = state.withLock { $0 }
+        var after = before
+        after.notifications = try notificationStore.open(
+            timing: before.notifications.timing, now: now)
+        _ = try notificationStore.advance(&after.notifications, now: now)
+        if before.tokens != nil {
+            var tokens = try tokenStore.open(timing: Self.tokenTiming, now: now)
+            _ = try tokenStore.advance(&tokens, now: now)
+            after.tokens = tokens
+        }
+        let changed =
+            after.notifications != before.notifications || after.tokens != before.tokens
+        let result = after
+        if changed { state.withLock { $0 = result } }
+        return changed
+    }
+}

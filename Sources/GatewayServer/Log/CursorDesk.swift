@@ -1,0 +1,57 @@
+import Foundation
+import GatewayCore
+import Synchronization
+import WidgetModel
+
+/// Makes the cursors the gateway hands out and judges those that come back, and tells wall time.
+final class CursorDesk: Sendable {
+    private let seal: CursorSeal
+    private let ledger: Mutex<EpochLedger>
+    private let epoch: EpochID
+    private let head: @Sendable () -> UInt64
+    private let voidOlder: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - head: The last sequence on disk.
+    ///   - voidOlder: Called when a cursor proved a lost tail: voids the older epochs on disk.
+    init(
+        seal: CursorSeal, ledger: EpochLedger, epoch: EpochID,
+        head: @escaping @Sendable () -> UInt64, voidOlder: @escaping @Sendable () -> Void
+    ) {
+        self.seal = seal
+        self.ledger = Mutex(ledger)
+        self.epoch = epoch
+        self.head = head
+        self.voidOlder = voidOlder
+    }
+
+    /// The text of a cursor of the current epoch.
+    func text(_ sequence: UInt64) -> String {
+        seal.cursor(epoch, sequence).text
+    }
+
+    /// Where a client that presents `text` resumes. Unreadable text, and text that was not sealed
+    /// here, counts as no cursor.
+    func point(of text: String?) -> ResumePoint {
+        guard let text, let cursor = Cursor(text: text), seal.isGenuine(cursor) else {
+            return .everything
+        }
+        let (verdict, voided) = ledger.withLock { ledger in
+            let verdict = ledger.verdict(on: cursor, head: head())
+            return (verdict, verdict == .provesLostTail && ledger.voidOlder())
+        }
+        if voided { voidOlder() }
+        if case .holds(let sequence) = verdict { return .after(sequence) }
+        return .everything
+    }
+
+    /// Seconds since 1970.
+    func wallSeconds() -> Int64 { wallMilliseconds() / 1000 }
+
+    /// Milliseconds since 1970.
+    func wallMilliseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

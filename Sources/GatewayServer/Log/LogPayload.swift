@@ -1,0 +1,101 @@
+import Foundation
+import WidgetModel
+
+/// What the log and the registrations hold, as bytes: JSON, so that an operator can read a store
+/// with nothing but `sqlite3`.
+enum LogPayload {
+    /// A row that cannot be read back; only a damaged store or a newer version writes one.
+    struct Unreadable: Error {
+        let reason: String
+    }
+
+    /// A change and when it happened.
+    static func change(_ change: Change, time: String?) -> Data {
+        var object: JSONObject = ["data": change.json]
+        if let time { object["time"] = .string(time) }
+        return Data(JSONValue.object(object).serialized)
+    }
+
+    static func readChange(
+        _ payload: Data, limits: Limits
+    ) throws -> (change: Change, time: String?) {
+        guard let object = try JSONValue(parsing: Array(payload)).objectValue,
+            let data = object["data"]
+        else { throw Unreadable(reason: "a change without data") }
+        return (
+            try Change(data, at: "data", limits: limits), object["time"]?.stringValue
+        )
+    }
+
+    /// A catalog document as it was put.
+    static func catalog(contentType: String, body: [UInt8]) -> Data {
+        Data(
+            JSONValue.object([
+                "contentType": .string(contentType),
+                "body": .string(String(decoding: body, as: UTF8.self)),
+            ]).serialized)
+    }
+
+    static func readCatalog(_ payload: Data) throws -> (contentType: String, body: [UInt8]) {
+        guard let object = try JSONValue(parsing: Array(payload)).objectValue,
+            let contentType = object["contentType"]?.stringValue,
+            let body = object["body"]?.stringValue
+        else { throw Unreadable(reason: "a catalog without document") }
+        return (contentType, Array(body.utf8))
+    }
+
+    /// An operator's reload.
+    static func reload(kind: String?) -> Data {
+        Data(JSONValue.object(kind.map { ["kind": .string($0)] } ?? ["all": true]).serialized)
+    }
+
+    static func readReload(_ payload: Data) throws -> String? {
+        try JSONValue(parsing: Array(payload)).objectValue?["kind"]?.stringValue
+    }
+}
+
+/// A registration as it is stored.
+struct StoredRegistration: Sendable {
+    /// What the client, or its backend, registered.
+    var registration: ClientRegistration
+    /// Attributes the client stated itself, as its catalog allows.
+    var own: [String: [String]] = [:]
+    /// Attributes its token or backend vouched for.
+    var vouched: [String: [String]] = [:]
+    /// Up to where each recommendation set is known to be built.
+    var confirmed: [String: UInt64] = [:]
+
+    /// What counts: vouched attributes override stated ones.
+    var attributes: [String: [String]] { own.merging(vouched) { $1 } }
+
+    var payload: Data {
+        var confirmedJSON = JSONObject()
+        for (kind, sequence) in confirmed.sorted(by: { $0.key < $1.key }) {
+            confirmedJSON[kind] = .integer(Int64(clamping: sequence))
+        }
+        return Data(
+            JSONValue.object([
+                "registration": registration.json(maskingTokens: false),
+                "own": attributesJSON(own), "vouched": attributesJSON(vouched),
+                "confirmed": .object(confirmedJSON),
+            ]).serialized)
+    }
+
+    init(registration: ClientRegistration) {
+        self.registration = registration
+    }
+
+    init(_ payload: Data, limits: Limits) throws {
+        guard let object = try JSONValue(parsing: Array(payload)).objectValue,
+            let document = object["registration"]
+        else { throw LogPayload.Unreadable(reason: "a registration without document") }
+        registration = try ClientRegistration.read(document, limits: limits).registration
+        var faults = Faults()
+        own = readAttributes(object["own"] ?? [:], at: "own", limits: limits, &faults)
+        vouched = readAttributes(object["vouched"] ?? [:], at: "vouched", limits: limits, &faults)
+        guard faults.isEmpty else { throw faults }
+        for member in object["confirmed"]?.objectValue?.members ?? [] {
+            confirmed[member.name] = member.value.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
+        }
+    }
+}

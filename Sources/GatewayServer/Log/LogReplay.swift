@@ -1,0 +1,141 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import Logging
+import NIOCore
+import WidgetModel
+
+/// Rebuilds what lives in memory from the store: rule sets, versions, registrations, epochs.
+enum LogReplay {
+    /// What a gateway runs on.
+    struct Built {
+        let sequencer: Sequencer
+        let loops: ShardLoops
+        let desk: CursorDesk
+    }
+
+    /// Opens an epoch, then builds one shard for each loop and replays the log's tail into it.
+    ///
+    /// - Throws: `StoreError`; what `LogPayload` throws for rows that cannot be read.
+    static func build(
+        _ configuration: GatewayConfiguration, _ store: SQLiteStore, _ press: NotificationPress,
+        _ metrics: GatewayMetrics, _ eventLoops: [any EventLoop], _ logger: Logger
+    ) throws -> Built {
+        let hash = SipHash(secret: Array(store.secret))
+        let desk = try openEpoch(store, hash, logger)
+        let registry = Registry(streamsMax: configuration.streamsPerClient)
+        try restoreRegistrations(store, registry)
+        var decider = Decider(hash: hash, limits: configuration.limits)
+        var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
+        let documents = try replay(store, hash, &decider, &shard)
+        let loops = eventLoops.map { loop in
+            ShardLoop(
+                loop: loop, shard: shard, settings: configuration.streams, press: press,
+                registry: registry, metrics: metrics, cursors: desk, logger: logger)
+        }
+        let sequencer = Sequencer(
+            store: store, registry: registry, desk: desk, metrics: metrics,
+            limits: configuration.limits, hash: hash,
+            state: .init(decider: decider, documents: documents), loops: loops)
+        return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk)
+    }
+
+    private static func openEpoch(
+        _ store: SQLiteStore, _ hash: SipHash, _ logger: Logger
+    ) throws -> CursorDesk {
+        let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let opened = try store.openEpoch(
+            id: nonce, now: Int64(Date().timeIntervalSince1970 * 1000), voidOlder: false)
+        let epochs = try store.epochs().map {
+            EpochLedger.Epoch(
+                id: EpochID($0), openedAt: $0.openedAtSequence, isVoid: $0.isVoid)
+        }
+        return CursorDesk(
+            seal: CursorSeal(hash), ledger: EpochLedger(epochs), epoch: EpochID(opened),
+            head: { store.head },
+            voidOlder: {
+                logger.error(
+                    "a client knows changes that this log has lost: all older cursors are void")
+                // Off the event loops: it writes to disk. The ledger in memory is void already.
+                DispatchQueue.global().async {
+                    do {
+                        try store.voidEpochs(before: opened.ordinal)
+                    } catch {
+                        logger.error(
+                            "older epochs could not be voided", metadata: ["error": "\(error)"])
+                    }
+                }
+            })
+    }
+
+    private static func restoreRegistrations(
+        _ store: SQLiteStore, _ registry: Registry
+    ) throws {
+        try store.registrations { rows in
+            for row in rows {
+                let stored = try StoredRegistration(row.payload, limits: .none)
+                registry.put(
+                    ClientRecord(
+                        client: row.key.client, registration: stored.registration,
+                        attributes: stored.attributes, confirmed: stored.confirmed),
+                    app: row.key.app)
+            }
+        }
+    }
+
+    /// Replays the tail; returns the catalogs in force at its end, as they were put.
+    private static func replay(
+        _ store: SQLiteStore, _ hash: SipHash, _ decider: inout Decider, _ shard: inout Shard
+    ) throws -> [String: CatalogDocument] {
+        var documents: [String: CatalogDocument] = [:]
+        var bySequence: [UInt64: (Catalog, CatalogDocument)] = [:]
+        for row in try store.catalogs() {
+            let (contentType, body) = try LogPayload.readCatalog(row.payload)
+            let catalog = try Catalog(
+                contentType: contentType, body: body, app: row.app, limits: .none)
+            let document = CatalogDocument(
+                sequence: row.sequence, contentType: contentType, body: body,
+                etag: "\"" + String(hash(body), radix: 16) + "\"")
+            if row.sequence <= store.floor {
+                shard.install(decider.install(catalog, at: row.sequence))
+                documents[row.app] = document
+            } else {
+                bySequence[row.sequence] = (catalog, document)
+            }
+        }
+        try store.replay(after: store.floor, batch: 1000) { rows in
+            for row in rows {
+                let body: LogEntry.Body
+                switch row.type {
+                case .change:
+                    let (change, time) = try LogPayload.readChange(row.payload, limits: .none)
+                    let decision = try decider.decide(change, app: row.app)
+                    body = .change(decision, causeTime: time)
+                case .catalog:
+                    guard let (catalog, document) = bySequence[row.sequence] else {
+                        throw LogPayload.Unreadable(reason: "a catalog entry without document")
+                    }
+                    documents[row.app] = document
+                    body = .catalog(decider.install(catalog, at: row.sequence))
+                case .reload:
+                    body = .reload(kind: try LogPayload.readReload(row.payload))
+                }
+                shard.apply(
+                    LogEntry(
+                        sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt,
+                        body: body), now: 0)
+            }
+        }
+        return documents
+    }
+}
+
+extension EpochID {
+    /// The name of a recorded epoch.
+    init(_ row: EpochRow) {
+        self.init(
+            ordinal: UInt32(truncatingIfNeeded: row.ordinal),
+            nonce: UInt32(truncatingIfNeeded: row.id))
+    }
+}

@@ -1,0 +1,88 @@
+import GatewayCore
+import Synchronization
+
+/// Names a client of an app.
+package struct ClientKey: Sendable, Hashable {
+    /// The app.
+    package let app: String
+    /// The client within it.
+    package let client: String
+
+    /// A client's name.
+    package init(app: String, client: String) {
+        self.app = app
+        self.client = client
+    }
+}
+
+/// The registrations in force, in memory, and who holds how many streams.
+///
+/// Written by the log's writer when a registration is on disk and before any event loop hears of
+/// it; read by whoever opens a stream or polls. Never touched by a delivery.
+final class Registry: Sendable {
+    private struct State {
+        var records: [ClientKey: ClientRecord] = [:]
+        var streams: [ClientKey: Int] = [:]
+        var seen: Set<ClientKey> = []
+    }
+
+    private let state = Mutex(State())
+    private let streamsMax: Int
+
+    /// An empty registry that allows each client so many streams.
+    init(streamsMax: Int) {
+        self.streamsMax = streamsMax
+    }
+
+    /// How many clients are registered.
+    var count: Int { state.withLock { $0.records.count } }
+
+    func record(_ key: ClientKey) -> ClientRecord? {
+        state.withLock { $0.records[key] }
+    }
+
+    func put(_ record: ClientRecord, app: String) {
+        state.withLock { $0.records[ClientKey(app: app, client: record.client)] = record }
+    }
+
+    func remove(_ key: ClientKey) {
+        state.withLock {
+            $0.records[key] = nil
+            $0.seen.remove(key)
+        }
+    }
+
+    /// Counts a stream in, or answers `false` when the client holds as many as it may.
+    func admitStream(_ key: ClientKey) -> Bool {
+        state.withLock { state in
+            let count = state.streams[key, default: 0]
+            guard count < streamsMax else { return false }
+            state.streams[key] = count + 1
+            return true
+        }
+    }
+
+    /// Counts a stream out.
+    func releaseStream(_ key: ClientKey) {
+        state.withLock { state in
+            guard let count = state.streams[key] else { return }
+            state.streams[key] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// Notes that the client polled, acknowledged or holds a stream.
+    func noteSeen(_ key: ClientKey) {
+        state.withLock { state in
+            if state.records[key] != nil { state.seen.insert(key) }
+        }
+    }
+
+    /// The clients seen since the last call, those that hold streams included.
+    func takeSeen() -> Set<ClientKey> {
+        state.withLock { state in
+            let seen = state.seen.union(state.streams.keys)
+            state.seen = []
+            return seen
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import Logging
+import Synchronization
+import WidgetModel
+
+/// Puts everything that changes the gateway into one order: writes it, and once it is on disk
+/// hands it to every event loop, before its caller has an answer.
+final class Sequencer: Sendable {
+    /// What the log's writer knows beside the store. Touched by jobs, which run one after another
+    /// on the writer's thread; the mutex is never waited for.
+    struct State {
+        var decider: Decider
+        /// The catalogs in force, as they were put.
+        var documents: [String: CatalogDocument] = [:]
+        /// A catalog of a transaction whose fate is not known yet, and what was before it.
+        var staged: Staged?
+    }
+
+    struct Staged {
+        let sequence: UInt64
+        let decider: Decider
+        let documents: [String: CatalogDocument]
+    }
+
+    let store: SQLiteStore
+    let registry: Registry
+    let desk: CursorDesk
+    let metrics: GatewayMetrics
+    let limits: Limits
+    let hash: SipHash
+    let acceptTimes = AcceptTimes()
+    let state: Mutex<State>
+    private let loops: [ShardLoop]
+
+    init(
+        store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,
+        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop]
+    ) {
+        self.store = store
+        self.registry = registry
+        self.desk = desk
+        self.metrics = metrics
+        self.limits = limits
+        self.hash = hash
+        self.state = Mutex(state)
+        self.loops = loops
+    }
+
+    /// Hands messages to every loop, in commit order; called on the writer's thread.
+    func handOver(_ messages: [ShardLoop.Message]) {
+        for loop in loops { loop.submit(messages) }
+    }
+
+    /// How many loops take each message.
+    var loopCount: Int { loops.count }
+
+    /// Runs a job on the writer's thread and waits until what it wrote is on disk.
+    func write<T: Sendable>(
+        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+    ) async throws -> T {
+        do {
+            return try await store.write(cost: cost, job).value
+        } catch let error as StoreError {
+            throw Problem.store(error)
+        }
+    }
+
+    /// Forgets a catalog whose transaction failed: its sequence is being assigned anew.
+    func withState<T>(
+        _ transaction: borrowing StoreTransaction, _ body: (inout State) throws -> sending T
+    ) rethrows -> sending T {
+        let next = transaction.nextSequence
+        return try state.withLock { state in
+            if let staged = state.staged, next <= staged.sequence {
+                state.decider = staged.decider
+                state.documents = staged.documents
+                state.staged = nil
+            }
+            return try body(&state)
+        }
+    }
+
+    /// The catalog of an app as it was put.
+    func catalogDocument(_ app: String) -> CatalogDocument? {
+        state.withLock { $0.documents[app] }
+    }
+
+    // MARK: Changes
+
+    /// What became of a post.
+    struct PostOutcome: Sendable {
+        var accepted = 0
+        var duplicates = 0
+        var unmatched = 0
+        var broad = 0
+        var sequence: UInt64 = 0
+    }
+
+    /// Takes a post whole or not at all; returns when it is on disk and handed to every loop.
+    func post(_ events: [CloudEvent], app: String) async throws -> PostOutcome {
+        let payloads = events.map { LogPayload.change($0.change, time: $0.time) }
+        let cost = payloads.reduce(256) { $0 + $1.count + 256 }
+        let outcome = try await write(cost: cost) { transaction in
+            try self.append(events, payloads, app, &transaction)
+        }
+        metrics.changesAccepted.increment(by: UInt64(outcome.accepted))
+        metrics.changesDuplicate.increment(by: UInt64(outcome.duplicates))
+        metrics.changesUnmatched.increment(by: UInt64(outcome.unmatched))
+        metrics.changesBroad.increment(by: UInt64(outcome.broad))
+        return outcome
+    }
+
+    private func append(
+        _ events: [CloudEvent], _ payloads: [Data], _ app: String,
+        _ transaction: inout StoreTransaction
+    ) throws -> PostOutcome {
+        let ruleSet = withState(transaction) { $0.decider.ruleSets[app] }
+        guard let ruleSet else { throw Problem.unknownApp }
+        var outcome = PostOutcome()
+        var fresh: [(index: Int, decision: RuleSet.Decision)] = []
+        var posted: [EventIdentity: Change] = [:]
+        var reused = Faults()
+        for (index, event) in events.enumerated() {
+            let identity = EventIdentity(source: event.source, id: event.id)
+            let place = events.count > 1 ? "[\(index)].id" : "id"
+            if let earlier = posted[identity] {
+                outcome.duplicates += 1
+                if earlier != event.change { reused.add(place, "was used in this batch already") }
+            } else if let known = try transaction.event(
+                app: app, source: event.source, id: event.id)
+            {
+                outcome.duplicates += 1
+                outcome.sequence = max(outcome.sequence, known.sequence)
+                if try LogPayload.readChange(known.payload, limits: .none).change != event.change {
+                    reused.add(place, "was used by an earlier event of this source")
+                }
+            } else {
+                do throws(RuleSet.TooManyKeys) {
+                    fresh.append((index, try ruleSet.decide(event.change, limits: limits)))
+                } catch {
+                    throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
+                }
+            }
+            posted[identity] = event.change
+        }
+        guard reused.isEmpty else { throw Problem.eventIDReused(reused) }
+        let acceptedAt = desk.wallMilliseconds()
+        var messages: [ShardLoop.Message] = []
+        messages.reserveCapacity(fresh.count)
+        var keys = 0
+        for (index, decision) in fresh {
+            let event = events[index]
+            let sequence = try transaction.append(
+                app: app, type: .change, source: event.source, eventID: event.id,
+                acceptedAt: acceptedAt, payload: payloads[index])
+            outcome.accepted += 1
+            outcome.sequence = max(outcome.sequence, sequence)
+            if decision.isUnmatched { outcome.unmatched += 1 }
+            if decision.isBroad { outcome.broad += 1 }
+            keys += decision.keys.count
+            messages.append(
+                .entry(
+                    LogEntry(
+                        sequence: sequence, app: app, acceptedAt: acceptedAt,
+                        body: .change(decision, causeTime: event.time ?? timestamp(acceptedAt)))))
+        }
+        if events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }
+        if !messages.isEmpty {
+            let (entries, decisions, latest) = (messages, UInt64(keys), outcome.sequence)
+            transaction.afterCommit {
+                self.acceptTimes.note(latest, acceptedAt)
+                self.metrics.decisions.increment(by: decisions)
+                self.handOver(entries)
+            }
+        }
+        return outcome
+    }
+
+    /// Asks for a reload of one kind, or of everything; returns its sequence.
+    func reload(kind: String?, app: String) async throws -> UInt64 {
+        try await write(cost: 256) { transaction in
+            let ruleSet = self.withState(transaction) { $0.decider.ruleSets[app] }
+            guard let ruleSet else { throw Problem.unknownApp }
+            if let kind, ruleSet.since(kind: kind) == nil {
+                throw Problem.wrong(Faults("kind", "is not declared in the app's catalog"))
+            }
+            let acceptedAt = self.desk.wallMilliseconds()
+            let sequence = try transaction.append(
+                app: app, type: .reload, source: nil, eventID: nil, acceptedAt: acceptedAt,
+                payload: LogPayload.reload(kind: kind))
+            transaction.afterCommit {
+                self.acceptTimes.note(sequence, acceptedAt)
+                self.handOver([
+                    .entry(
+                        LogEntry(
+                            sequence: sequence, app: app, acceptedAt: acceptedAt,
+                            body: .reload(kind: kind)))
+                ])
+            }
+            return sequence
+        }
+    }
+}
+
+/// What de-duplication goes by.
+private struct EventIdentity: Hashable {
+    let source: String
+    let id: String
+}
+
+/// RFC 3339 in UTC with milliseconds.
+func timestamp(_ milliseconds: Int64) -> String {
+    var seconds = time_t(milliseconds / 1000)
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+    let date = [
+        padded(Int(parts.tm_year) + 1900, 4), padded(Int(parts.tm_mon) + 1, 2),
+        padded(Int(parts.tm_mday), 2),
+    ].joined(separator: "-")
+    let time = [
+        padded(Int(parts.tm_hour), 2), padded(Int(parts.tm_min), 2), padded(Int(parts.tm_sec), 2),
+    ].joined(separator: ":")
+    return "\(date)T\(time).\(padded(Int(milliseconds % 1000), 3))Z"
+}

@@ -1,0 +1,47 @@
+/// Writes Prometheus text (version 0.0.4): one group per metric, HELP and TYPE before its samples.
+struct MetricsText {
+    private(set) var text = ""
+
+    /// A counter; its name ends in `_total`.
+    mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
+        head(name, help, "counter")
+        text += "\(name) \(value)\n"
+    }
+
+    /// A counter by one label.
+    mutating func counter(
+        _ name: String, _ help: String, by label: String, _ values: [(String, UInt64)]
+    ) {
+        head(name, help, "counter")
+        for (value, count) in values { text += "\(name){\(label)=\"\(value)\"} \(count)\n" }
+    }
+
+    /// A gauge.
+    mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+        head(name, help, "gauge")
+        text += "\(name) \(Self.number(value))\n"
+    }
+
+    /// A histogram; buckets are made cumulative here.
+    mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram) {
+        head(name, help, "histogram")
+        let (counts, sum) = histogram.snapshot
+        var total: UInt64 = 0
+        for (bound, count) in zip(histogram.bounds, counts) {
+            total += count
+            text += "\(name)_bucket{le=\"\(Self.number(bound))\"} \(total)\n"
+        }
+        total += counts.last ?? 0
+        text += "\(name)_bucket{le=\"+Inf\"} \(total)\n"
+        text += "\(name)_sum \(Self.number(sum))\n"
+        text += "\(name)_count \(total)\n"
+    }
+
+    private mutating func head(_ name: String, _ help: String, _ type: String) {
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+    }
+
+    private static func number(_ value: Double) -> String {
+        Int64(exactly: value).map(String.init) ?? String(value)
+    }
+}

@@ -1,0 +1,115 @@
+import GatewayCore
+import GatewayStorage
+import WidgetModel
+
+/// Every problem the gateway answers with: one place for status, code and title.
+enum Problem {
+    static func malformed(_ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 400, code: "malformed", title: "The request is malformed", detail: detail)
+    }
+
+    /// - Parameter detail: Says what is wrong with the token, and nothing of what is in it.
+    static func unauthorized(_ code: String, _ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 401, code: code, title: "A valid bearer token is needed", detail: detail)
+    }
+
+    static func forbidden(_ code: String, _ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 403, code: code, title: "The token does not allow this", detail: detail)
+    }
+
+    static let unknownApp = ProblemDetails(
+        status: 404, code: "unknown-app", title: "The app has no catalog",
+        detail: "An app exists when its first catalog was put.")
+
+    static let unknownClient = ProblemDetails(
+        status: 404, code: "unknown-client", title: "The client is not registered",
+        detail: "Register with PUT, then build every timeline.")
+
+    static let noSuchRoute = ProblemDetails(
+        status: 404, code: "not-found", title: "There is nothing at this path")
+
+    static let methodNotAllowed = ProblemDetails(
+        status: 405, code: "method-not-allowed", title: "The path does not take this method")
+
+    static func notAcceptable(_ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 406, code: "not-acceptable", title: "No such representation", detail: detail)
+    }
+
+    static let preconditionFailed = ProblemDetails(
+        status: 412, code: "precondition-failed", title: "The catalog is not the one expected",
+        detail: "Read the catalog again and repeat with its current ETag.")
+
+    static func tooLarge(_ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 413, code: "too-large", title: "The request is too large", detail: detail)
+    }
+
+    static func unsupportedMediaType(_ detail: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 415, code: "unsupported-media-type", title: "The media type is not read here",
+            detail: detail)
+    }
+
+    static func wrong(_ faults: Faults) -> ProblemDetails {
+        let count = faults.count
+        return ProblemDetails(
+            status: 422, code: "invalid", title: "The document is well-formed but wrong",
+            detail: count == 1 ? "1 fault was found." : "\(count) faults were found.",
+            faults: faults.list)
+    }
+
+    static func eventIDReused(_ faults: Faults) -> ProblemDetails {
+        ProblemDetails(
+            status: 422, code: "event-id-reused",
+            title: "An event id was used before with other data",
+            detail: "The pair of source and id names one event for ever; nothing was taken.",
+            faults: faults.list)
+    }
+
+    static func tooManyKeys(
+        _ error: RuleSet.TooManyKeys, _ limits: Limits, index: Int?
+    ) -> ProblemDetails {
+        wrong(
+            Faults(
+                index.map { "[\($0)].data" } ?? "data",
+                "raises \(error.count) keys for the kind \(error.kind); at most "
+                    + "\(limits.changeRuleKeysMax) are allowed for one rule"))
+    }
+
+    static let tooManyStreams = ProblemDetails(
+        status: 429, code: "too-many-streams", title: "The client holds as many streams as it may",
+        detail: "Close one of them first.", retryAfter: 5)
+
+    static let headersTooLarge = ProblemDetails(
+        status: 431, code: "headers-too-large", title: "The request's headers are too large")
+
+    static func unavailable(_ detail: String, retryAfter: Int = 1) -> ProblemDetails {
+        ProblemDetails(
+            status: 503, code: "unavailable", title: "The gateway cannot take this now",
+            detail: detail, retryAfter: retryAfter)
+    }
+
+    static func document(_ refusal: DocumentRefusal) -> ProblemDetails {
+        switch refusal {
+        case .malformed(let detail): malformed(detail)
+        case .tooLarge(let detail): tooLarge(detail)
+        case .unsupportedMediaType(let detail): unsupportedMediaType(detail)
+        case .wrong(let faults): wrong(faults)
+        }
+    }
+
+    static func store(_ error: StoreError) -> ProblemDetails {
+        switch error {
+        case .busy:
+            unavailable("Too much is waiting for the disk; try again.")
+        case .closed:
+            unavailable("The gateway is stopping; try again.", retryAfter: 2)
+        case .unavailable, .alreadyInUse, .newerVersion, .corrupt, .rejected:
+            unavailable("The store does not take writes; an operator has to look.", retryAfter: 5)
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import HTTPTypes
+import Hummingbird
+import WidgetModel
+
+/// Registrations: own, or any with `clients:write`.
+extension GatewayRoutes {
+    private func client(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> (key: ClientKey, registrar: Registrar) {
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        try authorizer.requireClient(token, key, backendMay: true)
+        let isBackend = token.scopes.contains(.clientsWrite)
+        return (key, isBackend ? .backend : .client(vouched: token.attributes))
+    }
+
+    func putClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let (key, registrar) = try await client(request, context)
+        guard Identifier.isValid(key.client) else {
+            throw Problem.wrong(
+                Faults("client", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
+        }
+        let document = try await request.json(upTo: limits.registrationBytesMax)
+        return try await register(key, .document(document), registrar)
+    }
+
+    func patchClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let (key, registrar) = try await client(request, context)
+        let patch = try await request.json(upTo: limits.registrationBytesMax)
+        guard patch.objectValue != nil else {
+            throw Problem.wrong(Faults("", "must be an object, not \(patch.shape)"))
+        }
+        return try await register(key, .patch(patch), registrar)
+    }
+
+    private func register(
+        _ key: ClientKey, _ input: RegistrationInput, _ registrar: Registrar
+    ) async throws -> Response {
+        let outcome = try await sequencer.register(key, input, by: registrar)
+        let expires = desk.wallMilliseconds() + Int64(registrationDays) * 86_400_000
+        return Response(
+            outcome.isNew ? .created : .ok,
+            json: [
+                "client": .string(key.client), "cursor": .string(desk.text(outcome.position)),
+                "expires": .string(timestamp(expires)),
+                "warnings": .array(outcome.warnings.map(\.json)),
+            ])
+    }
+
+    func getClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let (key, _) = try await client(request, context)
+        guard sequencer.catalogDocument(key.app) != nil else { throw Problem.unknownApp }
+        guard let record = sequencer.registry.record(key) else { throw Problem.unknownClient }
+        return Response(.ok, json: Self.document(record))
+    }
+
+    /// A registration as it is shown: attributes as they count, push tokens masked.
+    private static func document(_ record: ClientRecord) -> JSONValue {
+        var registration = record.registration
+        registration.attributes = record.attributes
+        guard var object = registration.json(maskingTokens: true).objectValue else { return .null }
+        object["client"] = .string(record.client)
+        return .object(object)
+    }
+
+    func deleteClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let (key, _) = try await client(request, context)
+        try await sequencer.remove(key)
+        return Response(status: .noContent)
+    }
+
+    func listClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let app = try await app(request, context, .clientsWrite)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        let query = request.uri.queryParameters
+        let attribute = try query["attribute"].map { try Self.attribute(String($0)) }
+        let limitMax = 1000
+        var limit = 100
+        if let text = query["limit"] {
+            guard let number = Int(text), (1...limitMax).contains(number) else {
+                throw Problem.wrong(Faults("limit", "must be a number from 1 to \(limitMax)"))
+            }
+            limit = number
+        }
+        let page: RegistrationPage
+        do {
+            page = try await sequencer.store.registrations(
+                app: app, attribute: attribute, after: query["after"].map(String.init),
+                limit: limit)
+        } catch let error as StoreError {
+            throw Problem.store(error)
+        }
+        var clients: [JSONValue] = []
+        for row in page.rows {
+            let stored = try StoredRegistration(row.payload, limits: .none)
+            let record = ClientRecord(
+                client: row.key.client, registration: stored.registration,
+                attributes: stored.attributes)
+            clients.append(Self.document(record))
+        }
+        var answer: JSONObject = ["clients": .array(clients)]
+        if page.hasMore, let last = page.rows.last { answer["after"] = .string(last.key.client) }
+        return Response(.ok, json: .object(answer))
+    }
+
+    func eraseClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let app = try await app(request, context, .clientsWrite)
+        guard let text = request.uri.queryParameters["attribute"] else {
+            throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
+        }
+        let erased = try await sequencer.erase(app: app, attribute: try Self.attribute(String(text)))
+        return Response(.ok, json: ["erased": .integer(Int64(erased))])
+    }
+
+    /// Reads `account:42`.
+    private static func attribute(_ text: String) throws -> (name: String, value: String) {
+        let parts = text.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2 else {
+            throw Problem.malformed("The query must be attribute=NAME:VALUE.")
+        }
+        return (String(parts[0]), String(parts[1]))
+    }
+
+    func postAcknowledgement(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        try authorizer.requireClient(token, key, backendMay: false)
+        let document = try await request.json(upTo: limits.registrationBytesMax)
+        let acknowledgement = try Acknowledgement(document, limits: limits)
+        guard case .after(let sequence) = desk.point(of: acknowledgement.cursor) else {
+            throw Problem.wrong(
+                Faults("cursor", "is not a cursor of this gateway that still holds"))
+        }
+        metrics.rebuildFailures.increment(by: UInt64(acknowledgement.failed))
+        try await sequencer.acknowledge(
+            key, at: sequence, recommendations: acknowledgement.recommendations,
+            rebuilt: acknowledgement.rebuilt)
+        return Response(status: .noContent)
+    }
+}
+
+/// A client's word on what it rebuilt.
+struct Acknowledgement: Sendable {
+    let cursor: String
+    let rebuilt: Int
+    let failed: Int
+    let recommendations: [String]
+
+    init(_ document: JSONValue, limits: Limits) throws {
+        guard let object = document.objectValue else {
+            throw Problem.wrong(Faults("", "must be an object, not \(document.shape)"))
+        }
+        var faults = Faults()
+        func entries(_ name: String) -> [JSONValue] {
+            guard let value = object[name], value != .null else { return [] }
+            guard let elements = value.arrayValue else {
+                faults.add(name, "must be an array, not \(value.shape)")
+                return []
+            }
+            if elements.count > limits.clientKeysMax {
+                faults.add(name, "may have at most \(limits.clientKeysMax) elements")
+            }
+            return elements
+        }
+        let cursor = object["cursor"]?.stringValue
+        if cursor == nil { faults.add("cursor", "is required, as a string") }
+        let rebuilt = entries("rebuilt")
+        let failed = entries("failed")
+        for (name, list) in [("rebuilt", rebuilt), ("failed", failed)] {
+            for (index, entry) in list.enumerated()
+            where entry.objectValue?["kind"]?.stringValue == nil {
+                faults.add("\(name)[\(index)]", "must be an object with at least `kind`")
+            }
+        }
+        let recommendations = entries("recommendations")
+        for (index, kind) in recommendations.enumerated() where kind.stringValue == nil {
+            faults.add("recommendations[\(index)]", "must be a kind")
+        }
+        guard faults.isEmpty, let cursor else { throw Problem.wrong(faults) }
+        self.cursor = cursor
+        self.rebuilt = rebuilt.count
+        self.failed = failed.count
+        self.recommendations = recommendations.compactMap(\.stringValue)
+    }
+}

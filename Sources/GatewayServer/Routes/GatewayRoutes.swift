@@ -1,0 +1,252 @@
+import GatewayCore
+import GatewaySigning
+import HTTPTypes
+import Hummingbird
+import WidgetModel
+
+/// The routes of the TLS port (design, section 5), and what they need.
+struct GatewayRoutes: Sendable {
+    let admission: StreamAdmission
+    let sequencer: Sequencer
+    let authorizer: Authorizer
+    let press: NotificationPress
+    let metrics: GatewayMetrics
+    let desk: CursorDesk
+    let limits: Limits
+    let keys: KeyService
+    let registrationDays: Int
+
+    /// The router with every route.
+    func router() -> Router<GatewayContext> {
+        let router = Router(context: GatewayContext.self)
+        var routes: [RouteDescription] = []
+        func on(
+            _ method: HTTPRequest.Method, _ path: String,
+            _ handler: @escaping @Sendable (Request, GatewayContext) async throws -> Response
+        ) {
+            routes.append(RouteDescription(method: method, path: path))
+            router.on(RouterPath(path), method: method, use: handler)
+        }
+        let app = "/v1/apps/:app"
+        let client = app + "/clients/:client"
+        let all: [(HTTPRequest.Method, String, @Sendable (Request, GatewayContext) async throws -> Response)] = [
+            (.put, app + "/catalog", putCatalog), (.get, app + "/catalog", getCatalog),
+            (.post, app + "/changes", postChanges), (.post, app + "/reloads", postReload),
+            (.put, client, putClient), (.patch, client, patchClient), (.get, client, getClient),
+            (.delete, client, deleteClient), (.get, app + "/clients", listClients),
+            (.delete, app + "/clients", eraseClients), (.get, client + "/reloads", getReloads),
+            (.post, client + "/acks", postAcknowledgement), (.post, app + "/tokens", postToken),
+            (.get, "/.well-known/jwks.json", getKeys),
+        ]
+        let middleware = ProblemMiddleware(
+            routes: all.map { RouteDescription(method: $0.0, path: $0.1) })
+        router.add(middleware: middleware)
+        for (method, path, handler) in all { on(method, path, handler) }
+        return router
+    }
+
+    /// The request's token.
+    func token(_ request: Request, _ context: GatewayContext) async throws -> VerifiedToken {
+        let authorization = request.headers[.authorization]
+        let uris =
+            authorization == nil && !authorizer.certificateGrants.isEmpty
+            ? await context.certificateURIs() : []
+        return try authorizer.token(authorization, certificateURIs: { uris })
+    }
+
+    /// The app of the path, for whose scope the request has a token.
+    func app(
+        _ request: Request, _ context: GatewayContext, _ scope: Scope
+    ) async throws -> String {
+        let token = try await token(request, context)
+        let app = try context.name("app")
+        try authorizer.require(scope, token, app: app)
+        return app
+    }
+
+    private func getKeys(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        Response(
+            .ok, json: keys.publishedKeys.json,
+            headers: [
+                .contentType: JWKSet.mediaType,
+                .cacheControl: "public, max-age=\(keys.keySetMaxAge)",
+            ])
+    }
+}
+
+extension GatewayRoutes {
+    // MARK: Catalog
+
+    private func putCatalog(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let app = try await app(request, context, .catalogWrite)
+        guard Identifier.isValid(app) else {
+            throw Problem.wrong(
+                Faults("app", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
+        }
+        let contentType = request.headers[.contentType]
+        let precondition = try Self.precondition(request)
+        let body = try await request.bytes(upTo: limits.catalogBytesMax)
+        let catalog: Catalog
+        do throws(DocumentRefusal) {
+            catalog = try Catalog(contentType: contentType, body: body, app: app, limits: limits)
+        } catch {
+            throw Problem.document(error)
+        }
+        let outcome = try await sequencer.putCatalog(
+            catalog, contentType: contentType ?? "", body: body, precondition)
+        return Response(
+            outcome.isNew ? .created : .ok,
+            json: [
+                "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
+                "sequence": .integer(Int64(clamping: outcome.document.sequence)),
+                "warnings": .array(catalog.warnings.map(\.json)),
+            ], headers: [.eTag: outcome.document.etag])
+    }
+
+    private static func precondition(_ request: Request) throws -> Precondition {
+        if let match = request.headers[.ifMatch] {
+            return .match(
+                match.split(separator: ",").map { tag in
+                    tag.trimmingPrefix { $0 == " " }.reversed().drop { $0 == " " }.reversed()
+                }.map { String($0) })
+        }
+        if let noneMatch = request.headers[.ifNoneMatch] {
+            guard noneMatch == "*" else {
+                throw Problem.malformed("If-None-Match takes `*` only here.")
+            }
+            return .absent
+        }
+        return .none
+    }
+
+    private func getCatalog(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let app = try await app(request, context, .catalogWrite)
+        guard let document = sequencer.catalogDocument(app) else { throw Problem.unknownApp }
+        return Response(
+            status: .ok,
+            headers: [.contentType: document.contentType, .eTag: document.etag],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: document.body)))
+    }
+
+    // MARK: Changes and reloads
+
+    private func postChanges(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let app = try await app(request, context, .changesWrite)
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        var headers: [(name: String, value: String)] = []
+        for field in request.headers where field.name.canonicalName.hasPrefix("ce-") {
+            headers.append((field.name.canonicalName, field.value))
+        }
+        let post: CloudEventPost
+        do throws(DocumentRefusal) {
+            post = try CloudEventPost(
+                contentType: request.headers[.contentType], headers: headers, body: body,
+                limits: limits)
+        } catch {
+            throw Problem.document(error)
+        }
+        let outcome = try await sequencer.post(post.events, app: app)
+        return Response(
+            .accepted,
+            json: [
+                "accepted": .integer(Int64(outcome.accepted)),
+                "duplicates": .integer(Int64(outcome.duplicates)),
+                "unmatched": .integer(Int64(outcome.unmatched)),
+                "broad": .integer(Int64(outcome.broad)),
+                "sequence": .integer(Int64(clamping: outcome.sequence)),
+            ])
+    }
+
+    private func postReload(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let app = try await app(request, context, .operate)
+        let document = try await request.json(upTo: limits.eventBytesMax)
+        let kind: String?
+        switch (document.objectValue?["all"], document.objectValue?["kind"]) {
+        case (.bool(true), nil): kind = nil
+        case (nil, .string(let name)): kind = name
+        default:
+            throw Problem.wrong(Faults("", #"must be {"all": true} or {"kind": "…"}"#))
+        }
+        let sequence = try await sequencer.reload(kind: kind, app: app)
+        return Response(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
+    }
+
+    // MARK: Tokens
+
+    private func postToken(
+        _ request: Request, _ context: GatewayContext
+    ) async throws -> Response {
+        let app = try await app(request, context, .tokensIssue)
+        let document = try await request.json(upTo: limits.eventBytesMax)
+        let order = try TokenOrder(document, limits: limits)
+        guard let token = try keys.issueClientToken(order, app: app, now: desk.wallSeconds())
+        else {
+            throw Problem.forbidden(
+                "no-local-issuer", "This gateway's own issuer is not enabled by configuration.")
+        }
+        return Response(
+            .created,
+            json: [
+                "token": .string(token),
+                "expires": .string(timestamp((desk.wallSeconds() + order.ttl) * 1000)),
+            ], headers: [.cacheControl: "no-store"])
+    }
+}
+
+/// What a backend wants a client token for.
+struct TokenOrder: Sendable {
+    /// Longest life of a client token, in seconds (design, section 5).
+    static let ttlMax: Int64 = 30 * 24 * 3600
+
+    let sub: String
+    let ttl: Int64
+    let attributes: [String: [String]]
+
+    init(_ document: JSONValue, limits: Limits) throws {
+        guard let object = document.objectValue else {
+            throw Problem.wrong(Faults("", "must be an object, not \(document.shape)"))
+        }
+        var faults = Faults()
+        let sub = object["sub"]?.stringValue ?? ""
+        if !Identifier.isValid(sub) {
+            faults.add("sub", "must be the client id: 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
+        }
+        let ttl: Int64? =
+            switch object["ttl"] {
+            case nil: 3600
+            case .integer(let seconds): seconds
+            case .string(let text): Self.seconds(text)
+            default: nil
+            }
+        if let ttl, (1...Self.ttlMax).contains(ttl) {
+            self.ttl = ttl
+        } else {
+            faults.add("ttl", "must be seconds or a duration such as 1h, at most 30 days")
+            self.ttl = 0
+        }
+        self.sub = sub
+        attributes =
+            object["attributes"].map {
+                readAttributes($0, at: "attributes", limits: limits, &faults)
+            } ?? [:]
+        guard faults.isEmpty else { throw Problem.wrong(faults) }
+    }
+
+    /// Reads `90`, `90s`, `15m`, `1h` or `30d`.
+    package static func seconds(_ text: String) -> Int64? {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        guard let last = text.last else { return nil }
+        guard let unit = units[last] else { return Int64(text) }
+        guard let number = Int64(text.dropLast()), number >= 0 else { return nil }
+        let (product, overflow) = number.multipliedReportingOverflow(by: unit)
+        return overflow ? nil : product
+    }
+}

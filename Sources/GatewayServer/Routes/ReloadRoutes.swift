@@ -1,0 +1,144 @@
+import GatewayCore
+import GatewaySigning
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WidgetModel
+
+/// What is stale for a client: polls and long-polls. Streams never come here but to be refused.
+extension GatewayRoutes {
+    /// Longest wait of a long-poll, in seconds.
+    static let waitSecondsMax = 60
+
+    func getReloads(_ request: Request, _ context: GatewayContext) async throws -> Response {
+        let uris =
+            request.headers[.authorization] == nil && !authorizer.certificateGrants.isEmpty
+            ? await context.certificateURIs() : []
+        let admitted = try admission.admit(request.head, certificateURIs: { uris })
+        guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
+            throw Problem.unavailable("This connection cannot be served; connect again.")
+        }
+        if StreamAdmission.wantsStream(request.head) {
+            // The gate keeps every stream that it admits; what comes here was refused by it.
+            guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
+            admission.registry.releaseStream(admitted.key)
+            throw Problem.unavailable("Ask for the stream again.")
+        }
+        let wait = Self.wait(request.headers[values: .prefer])
+        metrics.polls.increment()
+        admission.registry.noteSeen(admitted.key)
+        let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
+        let (stale, position) = answer
+        var notifications: [JSONValue] = []
+        if !stale.isEmpty {
+            let notification = try press.notification(
+                app: admitted.key.app, content: stale, causeTime: nil, now: desk.wallSeconds())
+            notifications.append(.string(String(decoding: notification, as: UTF8.self)))
+        }
+        var headers: HTTPFields = [
+            .cacheControl: "no-store",
+            .timelineCursor: admission.resumedCursor(admitted.point),
+        ]
+        if wait > 0 { headers[.preferenceApplied] = "wait=\(wait)" }
+        return Response(
+            .ok,
+            json: [
+                "cursor": .string(desk.text(position)), "notifications": .array(notifications),
+            ], headers: headers)
+    }
+
+    /// The seconds of `Prefer: wait=20` (RFC 7240 section 4.3).
+    private static func wait(_ preferences: [String]) -> Int {
+        for preference in preferences.flatMap({ $0.split(separator: ",") }) {
+            let parts = preference.split(separator: "=", maxSplits: 1)
+                .map { $0.filter { $0 != " " && $0 != "\"" } }
+            if parts.count == 2, parts[0].lowercased() == "wait", let seconds = Int(parts[1]) {
+                return min(max(0, seconds), waitSecondsMax)
+            }
+        }
+        return 0
+    }
+}
+
+/// Answers a poll when something is stale, or when its time is over.
+enum LongPoll {
+    typealias Answer = (stale: StaleSet, position: UInt64)
+
+    /// Asks the shard; with `wait` seconds, holds on until something becomes stale.
+    static func answer(
+        _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
+        _ registry: Registry
+    ) async throws -> Answer {
+        let promise = shard.loop.makePromise(of: Answer.self)
+        shard.loop.execute {
+            shard.whenReached(admitted.head) {
+                ask(admitted, wait: wait, shard, registry, promise)
+            }
+        }
+        return try await promise.futureResult.get()
+    }
+
+    private static func ask(
+        _ admitted: StreamAdmission.Admitted, wait: Int, _ shard: ShardLoop, _ registry: Registry,
+        _ promise: EventLoopPromise<Answer>
+    ) {
+        let (record, app) = (admitted.record, admitted.key.app)
+        guard
+            let answer = shard.poll(
+                record, app: app, since: admitted.point, kinds: admitted.kinds,
+                vouched: admitted.vouched)
+        else {
+            promise.fail(Problem.unknownApp)
+            return
+        }
+        guard wait > 0, answer.stale.isEmpty else {
+            promise.succeed(answer)
+            return
+        }
+        guard registry.admitStream(admitted.key) else {
+            promise.fail(Problem.tooManyStreams)
+            return
+        }
+        let sink = LongPollSink()
+        let opening = ShardLoop.Opening(
+            key: admitted.key, record: record, vouched: admitted.vouched,
+            point: .after(answer.position), kinds: admitted.kinds, expires: admitted.expires)
+        guard let id = shard.open(opening, sink: sink, isHeartbeatWanted: false) else {
+            registry.releaseStream(admitted.key)
+            promise.fail(Problem.unavailable("The gateway is stopping; try again."))
+            return
+        }
+        let timer = shard.loop.assumeIsolated().scheduleTask(in: .seconds(Int64(wait))) {
+            sink.end(nil)
+        }
+        sink.wake = {
+            timer.cancel()
+            shard.close(id)
+            // Asked again from the client's own cursor: one answer, whatever became stale.
+            let answer = shard.poll(
+                registry.record(admitted.key) ?? record, app: app, since: admitted.point,
+                kinds: admitted.kinds, vouched: admitted.vouched)
+            if let answer { promise.succeed(answer) } else { promise.fail(Problem.unknownApp) }
+        }
+    }
+}
+
+/// Wakes a long-poll with the first frame.
+private final class LongPollSink: EventSink {
+    var wake: (() -> Void)?
+
+    func send(_ frames: FramedBytes) -> SinkResult {
+        fire()
+        return .gone
+    }
+
+    func end(_ farewell: FramedBytes?) {
+        fire()
+    }
+
+    private func fire() {
+        let wake = wake
+        self.wake = nil
+        wake?()
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import GatewayStorage
+import Logging
+import ServiceLifecycle
+import WidgetModel
+
+/// What has to be done now and then: retention, clients that are gone, keys that come and go.
+struct Upkeep: Service {
+    /// How often it looks.
+    private static let interval = Duration.seconds(30)
+
+    let configuration: GatewayConfiguration
+    let sequencer: Sequencer
+    let keys: KeyService
+    let press: NotificationPress
+    let logger: Logger
+    let keysChanged: @Sendable () -> Void
+
+    init(
+        configuration: GatewayConfiguration, sequencer: Sequencer, keys: KeyService,
+        press: NotificationPress, logger: Logger, keysChanged: @escaping @Sendable () -> Void
+    ) {
+        self.configuration = configuration
+        self.sequencer = sequencer
+        self.keys = keys
+        self.press = press
+        self.logger = logger
+        self.keysChanged = keysChanged
+    }
+
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await Task.sleep(for: Self.interval)
+                await self.look()
+            }
+        }
+        await noteSeen()
+    }
+
+    private func look() async {
+        do {
+            if try keys.advance(now: sequencer.desk.wallSeconds()) {
+                press.use(keys.notificationSigner)
+                keysChanged()
+                logger.notice("the signing keys changed")
+            }
+        } catch {
+            logger.error("the key rings cannot be read", metadata: ["error": "\(error)"])
+        }
+        do {
+            try await prune()
+            await noteSeen()
+            let day: Int64 = 86_400_000
+            let unseenSince =
+                sequencer.desk.wallMilliseconds() - Int64(configuration.clientDays) * day
+            while try await sequencer.removeUnseen(since: unseenSince) {}
+        } catch {
+            logger.error("retention failed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func prune() async throws {
+        let rowsPerJob = 5_000
+        let acceptedBefore =
+            sequencer.desk.wallMilliseconds() - configuration.retentionSeconds * 1000
+        let keep = configuration.retentionChanges
+        while true {
+            let before = sequencer.store.floor
+            let floor = try await sequencer.write(cost: 1024) { transaction in
+                try transaction.prune(
+                    acceptedBefore: acceptedBefore, keepRows: keep, limit: rowsPerJob)
+            }
+            guard let floor, floor >= before + UInt64(rowsPerJob) else { return }
+        }
+    }
+
+    /// Keeps the clients that were here from being taken for gone.
+    private func noteSeen() async {
+        let seen = sequencer.registry.takeSeen().map {
+            RegistrationKey(app: $0.app, client: $0.client)
+        }
+        let batch = 500
+        let now = sequencer.desk.wallMilliseconds()
+        for start in stride(from: 0, to: seen.count, by: batch) {
+            let keys = Array(seen[start..<min(start + batch, seen.count)])
+            do {
+                try await sequencer.write(cost: 64 * keys.count) { transaction in
+                    try transaction.touch(keys, seenAt: now)
+                }
+            } catch {
+                logger.warning("clients seen could not be noted", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// Small files only their owner may read, replaced whole and made durable before the call returns.
+enum PrivateFile {
+    /// Reads a file of at most `bytesMax` bytes.
+    static func read(_ path: String, bytesMax: Int) throws(SigningError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("opened", path) }
+        defer { _ = close(descriptor) }
+        var content = [UInt8](repeating: 0, count: bytesMax + 1)
+        var length = 0
+        while length < content.count {
+            let count = content.withUnsafeMutableBytes {
+                Self.readSome(descriptor, $0[length...])
+            }
+            if count == 0 { break }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw failure("read", path)
+            }
+            length += count
+        }
+        guard length <= bytesMax else {
+            throw SigningError(.limitExceeded, "\(path) is longer than \(bytesMax) bytes")
+        }
+        return Array(content[..<length])
+    }
+
+    /// Whether there is a file at `path`.
+    static func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0
+    }
+
+    /// Makes a directory of mode 0700 unless it is there.
+    static func makeDirectory(_ path: String) throws(SigningError) {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("made", path) }
+    }
+
+    /// Puts `content` at `path` in place of what was there: a reader, and a crash, sees the old
+    /// file or the new one.
+    static func replace(_ path: String, with content: [UInt8]) throws(SigningError) {
+        let temporary = try writeTemporary(beside: path, content)
+        guard rename(temporary, path) == 0 else {
+            let error = failure("replaced", path)
+            unlink(temporary)
+            throw error
+        }
+        try syncDirectory(of: path)
+    }
+
+    /// Puts `content` at `path` unless a file is there already.
+    ///
+    /// - Returns: `false`, and nothing is changed, when another process came first.
+    static func create(_ path: String, with content: [UInt8]) throws(SigningError) -> Bool {
+        let temporary = try writeTemporary(beside: path, content)
+        let result = link(temporary, path)
+        let reason = errno
+        unlink(temporary)
+        guard result == 0 else {
+            if reason == EEXIST { return false }
+            errno = reason
+            throw failure("created", path)
+        }
+        try syncDirectory(of: path)
+        return true
+    }
+
+    /// Removes a file; one that is not there is removed already.
+    static func remove(_ path: String) throws(SigningError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure("removed", path) }
+        try syncDirectory(of: path)
+    }
+
+    private static func writeTemporary(
+        beside path: String, _ content: [UInt8]
+    ) throws(SigningError) -> String {
+        let suffix = Base64URL.string(try secureRandom(count: 9))
+        let temporary = "\(path).\(suffix).tmp"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("created", temporary) }
+        let isWritten = writeAll(descriptor, content) && fsync(descriptor) == 0
+        let reason = errno
+        let isClosed = close(descriptor) == 0
+        guard isWritten, isClosed else {
+            if !isWritten { errno = reason }
+            let error = failure("written", temporary)
+            unlink(temporary)
+            throw error
+        }
+        return temporary
+    }
+
+    private static func writeAll(_ descriptor: Int32, _ content: [UInt8]) -> Bool {
+        content.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = write(
+                    descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+                    rest.count)
+                if count < 0 {
+                    if errno == EINTR { continue }
+                    return false
+                }
+                rest = rest.dropFirst(count)
+            }
+            return true
+        }
+    }
+
+    private static func readSome(
+        _ descriptor: Int32, _ space: Slice<UnsafeMutableRawBufferPointer>
+    ) -> Int {
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: space)
+        #if canImport(Glibc)
+            return Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+        #elseif canImport(Musl)
+            return Musl.read(descriptor, buffer.baseAddress, buffer.count)
+        #else
+            return Darwin.read(descriptor, buffer.baseAddress, buffer.count)
+        #endif
+    }
+
+    /// A name is durable only when its directory is.
+    private static func syncDirectory(of path: String) throws(SigningError) {
+        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("opened", directory) }
+        defer { _ = close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("made durable", directory) }
+    }
+
+    private static func failure(_ verb: String, _ path: String) -> SigningError {
+        let reason = String(cString: strerror(errno))
+        return SigningError(.fileFailed, "\(path) could not be \(verb): \(reason)")
+    }
+}

@@ -1,0 +1,20 @@
+import COpenSSL
+
+/// `count` bytes from OpenSSL's generator for secrets (RAND_bytes).
+///
+/// - Throws: ``SigningError`` (`cryptoFailed`) when the generator has no entropy; nothing weaker is
+///   ever given instead.
+package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
+    precondition(count >= 0 && count <= Int(Int32.max), "a count our own code chooses")
+    var bytes = [UInt8](repeating: 0, count: count)
+    guard count == 0 || RAND_bytes(&bytes, Int32(count)) == 1 else {
+        ERR_clear_error()
+        throw SigningError(.cryptoFailed, "the system gave no random bytes")
+    }
+    return bytes
+}
+
+/// Whether both hold the same bytes, found in a time that depends on their lengths only.
+package func constantTimeEquals(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
+}

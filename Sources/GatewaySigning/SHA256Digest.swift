@@ -1,0 +1,50 @@
+import COpenSSL
+
+/// The SHA-256 of some bytes, small enough to be a dictionary key.
+package struct SHA256Digest: Sendable, Hashable {
+    private let words: (UInt64, UInt64, UInt64, UInt64)
+
+    /// Looked up once: each lookup by name takes longer than hashing a token.
+    private static let algorithm = FetchedDigest()
+
+    /// Digests `bytes`.
+    ///
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory or no SHA-256.
+    package init(of bytes: [UInt8]) throws(SigningError) {
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        let isDone = withUnsafeMutableBytes(of: &words) { output in
+            EVP_Digest(
+                bytes, bytes.count, output.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
+                Self.algorithm.pointer, nil) == 1
+        }
+        guard isDone else {
+            ERR_clear_error()
+            throw SigningError(.cryptoFailed, "SHA-256 is not available")
+        }
+        self.words = words
+    }
+
+    /// The 32 bytes.
+    package var bytes: [UInt8] {
+        withUnsafeBytes(of: words) { Array($0) }
+    }
+
+    /// Whether both digests are the same.
+    package static func == (one: Self, other: Self) -> Bool {
+        one.words == other.words
+    }
+
+    /// Feeds the digest to a hasher; all of it, although a part would do.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(words.0)
+        hasher.combine(words.1)
+        hasher.combine(words.2)
+        hasher.combine(words.3)
+    }
+}
+
+/// SHA-256 as OpenSSL fetched it.
+private final class FetchedDigest: @unchecked Sendable {
+    // Sound: a fetched EVP_MD is constant, its reference count atomic, and this one is never freed.
+    let pointer = EVP_MD_fetch(nil, "SHA256", nil)
+}

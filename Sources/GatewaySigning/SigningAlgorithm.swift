@@ -1,0 +1,40 @@
+/// The two signature algorithms the gateway makes and accepts. There is no other, so there is
+/// nothing a token could talk a verifier into (RFC 8725 section 3.1).
+package enum SigningAlgorithm: String, Sendable, CaseIterable {
+    /// Ed25519 (RFC 8037): `kty` OKP, `crv` Ed25519. The default.
+    case edDSA = "EdDSA"
+    /// ECDSA over P-256 with SHA-256 (RFC 7518 section 3.4), for verifiers without Ed25519.
+    case es256 = "ES256"
+
+    /// Length of a signature in a JWS, bytes: R and S, or r and s, of 32 bytes each.
+    static let signatureBytes = 64
+
+    /// Whether a header's or key's `alg` means this algorithm. `Ed25519` is the newer name of
+    /// exactly what `EdDSA` means with an Ed25519 key (RFC 9864 section 2.2).
+    func isNamed(_ name: String) -> Bool {
+        name == rawValue || (self == .edDSA && name == "Ed25519")
+    }
+
+    /// What precedes the raw public key in its SubjectPublicKeyInfo (RFC 8410 section 4; RFC 5480
+    /// section 2): the algorithm identifier is fixed, so the rest of the DER is too. For P-256
+    /// it ends with the byte that marks an uncompressed point.
+    var publicKeyInfoPrefix: [UInt8] {
+        switch self {
+        case .edDSA:
+            [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00]
+        case .es256:
+            [
+                0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01,
+                0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
+            ]
+        }
+    }
+
+    /// Length of the raw public key after that prefix, bytes: the point, or x and y.
+    var publicKeyBytes: Int {
+        switch self {
+        case .edDSA: 32
+        case .es256: 64
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import WidgetModel
+
+/// A private key: signs, and knows the public half that verifies.
+package struct SigningKey: Sendable {
+    private let key: EVPKey
+    /// The public half, named by its RFC 7638 SHA-256 thumbprint.
+    package let publicKey: VerificationKey
+
+    /// The RFC 7638 SHA-256 thumbprint of the public key, in base64url: 43 letters.
+    package var kid: String { publicKey.kid }
+    /// What it signs with.
+    package var algorithm: SigningAlgorithm { key.algorithm }
+    /// The public half as a JWK; never holds `d`.
+    package var publicJWK: JSONObject { publicKey.jwk }
+
+    private init(_ key: EVPKey) throws(SigningError) {
+        self.key = key
+        publicKey = VerificationKey(key, kid: try VerificationKey.thumbprint(of: key))
+    }
+
+    /// Generates a key.
+    ///
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory or no entropy.
+    package init(generating algorithm: SigningAlgorithm = .edDSA) throws(SigningError) {
+        guard let key = EVPKey.generate(algorithm) else {
+            throw SigningError(.cryptoFailed, "no \(algorithm.rawValue) key could be generated")
+        }
+        try self.init(key)
+    }
+
+    /// Reads a private key in PEM, PKCS#8 or older, not encrypted.
+    ///
+    /// - Throws: ``SigningError`` (`keyUnsupported`) for anything but Ed25519 and P-256.
+    package init(pem: [UInt8]) throws(SigningError) {
+        guard let key = EVPKey.privateKey(pem: pem) else {
+            throw SigningError(
+                .keyUnsupported, "the PEM text holds no plain Ed25519 or P-256 private key")
+        }
+        try self.init(key)
+    }
+
+    /// Reads a private key from a PEM file.
+    ///
+    /// - Throws: ``SigningError``: `fileFailed` when the file cannot be read, `keyUnsupported` when
+    ///   it holds no key.
+    package init(contentsOf path: String) throws(SigningError) {
+        try self.init(pem: try PrivateFile.read(path, bytesMax: EVPKey.pemBytesMax))
+    }
+
+    /// The private key as PKCS#8 PEM, not encrypted.
+    ///
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory.
+    package func pem() throws(SigningError) -> [UInt8] {
+        guard let text = key.privatePEM else {
+            throw SigningError(.cryptoFailed, "the private key could not be written as PEM")
+        }
+        return text
+    }
+
+    /// Writes the key to a file of mode 0600, whole or not at all, and on disk on return.
+    ///
+    /// - Throws: ``SigningError`` (`fileFailed`).
+    package func save(to path: String) throws(SigningError) {
+        try PrivateFile.replace(path, with: try pem())
+    }
+
+    /// Signs `message`; 64 bytes in the form of a JWS: Ed25519 as RFC 8032 makes it, P-256 as r and
+    /// s of 32 bytes each. May be called from any number of threads.
+    ///
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory.
+    package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+        guard let signature = key.sign(message) else {
+            throw SigningError(.cryptoFailed, "the message could not be signed")
+        }
+        return signature
+    }
+}
+
+extension SigningKey: Equatable {
+    /// Whether both are the same key.
+    package static func == (one: Self, other: Self) -> Bool {
+        one.publicKey == other.publicKey
+    }
+}
+
+extension SigningKey: CustomStringConvertible, CustomReflectable {
+    /// Its public name only, whatever prints it.
+    package var description: String { "SigningKey(\(algorithm.rawValue) \(kid))" }
+    /// Nothing: a dump of a structure that holds a key must not reach into it.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}

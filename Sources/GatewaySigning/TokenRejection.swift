@@ -1,0 +1,103 @@
+/// Why a bearer token is not accepted. Never carries anything of the token.
+package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
+    /// Above the size limit.
+    case tooLarge
+    /// Not a JWT of the form asked for.
+    case malformed
+    /// `crit` is present.
+    case criticalHeader
+    /// `typ` is that of something else than a token.
+    case wrongType
+    /// Nobody believed has this `iss`.
+    case unknownIssuer
+    /// The issuer has no key of this name.
+    case unknownKey
+    /// `alg` is not the key's.
+    case wrongAlgorithm
+    /// Not signed by the key it names.
+    case badSignature
+    /// A required claim is missing or not of its type.
+    case badClaims
+    /// Made for somebody else.
+    case wrongAudience
+    /// `exp` has passed.
+    case expired
+    /// `nbf` or `iat` has yet to come.
+    case notYetValid
+    /// A client token that lives longer than allowed.
+    case livesTooLong
+    /// The issuer does not speak for this app.
+    case foreignApp
+    /// The issuer may not grant this scope.
+    case foreignScope
+    /// `app` is `*` without ``Scope/operate``.
+    case wildcardApp
+
+    /// Stable short name, for problem types, metrics and logs.
+    package var code: String {
+        switch self {
+        case .tooLarge: "token-too-large"
+        case .malformed: "token-malformed"
+        case .criticalHeader: "token-critical-header"
+        case .wrongType: "token-wrong-type"
+        case .unknownIssuer: "token-unknown-issuer"
+        case .unknownKey: "token-unknown-key"
+        case .wrongAlgorithm: "token-wrong-algorithm"
+        case .badSignature: "token-bad-signature"
+        case .badClaims: "token-bad-claims"
+        case .wrongAudience: "token-wrong-audience"
+        case .expired: "token-expired"
+        case .notYetValid: "token-not-yet-valid"
+        case .livesTooLong: "token-lives-too-long"
+        case .foreignApp: "token-foreign-app"
+        case .foreignScope: "token-foreign-scope"
+        case .wildcardApp: "token-wildcard-app"
+        }
+    }
+
+    /// One sentence for the person who has to mend it.
+    package var message: String {
+        switch self {
+        case .tooLarge: "The token is longer than \(JWS.tokenBytesMax) bytes."
+        case .malformed: "The token is not a signed JWT in the compact form with alg and kid."
+        case .criticalHeader: "The token's header has crit, of which nothing is supported."
+        case .wrongType: "The header's typ is not JWT."
+        case .unknownIssuer: "The issuer (iss) is not configured here."
+        case .unknownKey: "The issuer has no key with this kid."
+        case .wrongAlgorithm: "The header's alg is not the algorithm of the key its kid names."
+        case .badSignature: "The signature does not verify."
+        case .badClaims:
+            "A claim is missing or has the wrong type: iss, sub, aud, app, scope and exp are "
+                + "required; nbf, iat and attributes are optional."
+        case .wrongAudience: "The audience (aud) is not this gateway's URL."
+        case .expired: "The token has expired."
+        case .notYetValid: "The token is not valid yet (nbf or iat)."
+        case .livesTooLong: "A token with the scope client lives longer than is allowed here."
+        case .foreignApp: "The issuer does not speak for this app."
+        case .foreignScope: "The issuer may not grant one of the scopes."
+        case .wildcardApp: "Only a token with the scope operator may name every app (*)."
+        }
+    }
+
+    /// Whether the answer is 401 `invalid_token` (RFC 6750 section 3.1); otherwise the token is
+    /// genuine but claims a right its issuer cannot give, which is 403 `insufficient_scope`.
+    package var isInvalidToken: Bool {
+        switch self {
+        case .foreignApp, .foreignScope, .wildcardApp: false
+        default: true
+        }
+    }
+
+    init(_ rejection: JWSRejection) {
+        self =
+            switch rejection {
+            case .tooLarge: .tooLarge
+            case .malformed: .malformed
+            case .criticalHeader: .criticalHeader
+            case .wrongType: .wrongType
+            case .unknownKey: .unknownKey
+            case .wrongAlgorithm: .wrongAlgorithm
+            case .badSignature: .badSignature
+            }
+    }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Holds a data directory for one store at a time.
+///
+/// The lock belongs to the open file: the kernel gives it up when the process ends, however it
+/// ends, so that nothing has to be cleaned up after a crash.
+final class DirectoryLock: Sendable {
+    /// Name of the file that carries the lock.
+    static let fileName = "store.lock"
+
+    /// The open lock file, until it is released.
+    private let descriptor: Mutex<Int32?>
+
+    /// Creates the directory if there is none (mode 0700; its parent must exist) and locks it.
+    ///
+    /// - Throws: `StoreError.alreadyInUse`, or `unavailable` if the directory cannot be used.
+    init(directory: String) throws {
+        if mkdir(directory, 0o700) != 0, errno != EEXIST {
+            throw StoreError.unavailable(reason: "cannot create the data directory (\(errno))")
+        }
+        let path = directory + "/" + Self.fileName
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw StoreError.unavailable(reason: "cannot open the lock file (\(errno))")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw code == EWOULDBLOCK
+                ? StoreError.alreadyInUse
+                : StoreError.unavailable(reason: "cannot lock the data directory (\(code))")
+        }
+        self.descriptor = Mutex(descriptor)
+    }
+
+    deinit {
+        release()
+    }
+
+    /// Lets the next store have the directory. Releasing it again does nothing.
+    func release() {
+        descriptor.withLock { descriptor in
+            guard let open = descriptor.take() else { return }
+            close(open)
+        }
+    }
+
+    /// Makes sure that a file exists and that only its owner can read it, before the database
+    /// opens it: the companion files of a database inherit its mode.
+    ///
+    /// Must not be called while the database is open: closing any descriptor of its file would
+    /// drop the locks of the whole process.
+    static func createPrivateFile(path: String) throws {
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw StoreError.unavailable(reason: "cannot open the database file (\(errno))")
+        }
+        defer { close(file) }
+        guard fchmod(file, 0o600) == 0 else {
+            throw StoreError.unavailable(reason: "cannot protect the database file (\(errno))")
+        }
+    }
+}

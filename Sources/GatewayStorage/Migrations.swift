@@ -1,0 +1,111 @@
+import Foundation
+import GRDB
+
+/// The schema, as the list of steps that lead to it. Steps are only ever added at the end:
+/// databases in the field have run the ones before.
+enum Migrations {
+    /// All steps, in order.
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 log", foreignKeyChecks: .immediate, migrate: createLog)
+        migrator.registerMigration(
+            "2 registrations", foreignKeyChecks: .immediate, migrate: createRegistrations)
+        return migrator
+    }
+
+    /// Brings `writer` to the newest schema.
+    ///
+    /// - Throws: `StoreError.newerVersion` if it has steps that this version does not know.
+    static func run(on writer: any DatabaseWriter) throws {
+        let migrator = migrator
+        // A newer database must not be touched at all, not even by an older step.
+        if try writer.read(migrator.hasBeenSuperseded) {
+            throw StoreError.newerVersion
+        }
+        try migrator.migrate(writer)
+    }
+
+    /// Strict tables: a value of the wrong type fails when it is written, not when it is read.
+    @Sendable private static func createLog(_ db: Database) throws {
+        // The payload comes last so that a scan for sequences and times never reads its pages.
+        // Empty payloads are stored as NULL.
+        try db.execute(
+            sql: """
+                CREATE TABLE log (
+                    sequence INTEGER PRIMARY KEY,
+                    app TEXT NOT NULL,
+                    type INTEGER NOT NULL,
+                    source TEXT,
+                    event_id TEXT,
+                    event_key INTEGER,
+                    accepted_at INTEGER NOT NULL,
+                    payload BLOB
+                ) STRICT;
+                CREATE INDEX log_event ON log (event_key) WHERE event_key IS NOT NULL;
+                CREATE TABLE catalog (
+                    app TEXT NOT NULL,
+                    sequence INTEGER NOT NULL,
+                    payload BLOB,
+                    PRIMARY KEY (app, sequence)
+                ) STRICT;
+                CREATE TABLE epoch (
+                    ordinal INTEGER PRIMARY KEY,
+                    id INTEGER NOT NULL,
+                    opened_at_sequence INTEGER NOT NULL,
+                    voided INTEGER NOT NULL,
+                    opened_at INTEGER NOT NULL
+                ) STRICT;
+                CREATE TABLE meta (
+                    key TEXT PRIMARY KEY,
+                    value BLOB
+                ) STRICT, WITHOUT ROWID;
+                CREATE TABLE state (
+                    one INTEGER PRIMARY KEY CHECK (one = 1),
+                    floor INTEGER NOT NULL,
+                    secret BLOB NOT NULL,
+                    event_hash_key BLOB NOT NULL
+                ) STRICT;
+                """)
+        try db.execute(
+            sql: "INSERT INTO state (one, floor, secret, event_hash_key) VALUES (1, 0, ?, ?)",
+            arguments: [
+                randomBytes(SQLiteStore.secretBytes), randomBytes(EventFingerprint.keyBytes),
+            ])
+    }
+
+    private static func randomBytes(_ count: Int) -> Data {
+        var generator = SystemRandomNumberGenerator()
+        return Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+
+    @Sendable private static func createRegistrations(_ db: Database) throws {
+        // When a client was seen changes far more often than what it registered: it has a small
+        // table of its own, so that a touch does not rewrite the payload.
+        try db.execute(
+            sql: """
+                CREATE TABLE registration (
+                    app TEXT NOT NULL,
+                    client TEXT NOT NULL,
+                    updated_at INTEGER NOT NULL,
+                    payload BLOB,
+                    PRIMARY KEY (app, client)
+                ) STRICT;
+                CREATE TABLE registration_seen (
+                    app TEXT NOT NULL,
+                    client TEXT NOT NULL,
+                    seen_at INTEGER NOT NULL,
+                    PRIMARY KEY (app, client)
+                ) STRICT, WITHOUT ROWID;
+                CREATE INDEX registration_seen_at ON registration_seen (seen_at);
+                CREATE TABLE registration_attribute (
+                    app TEXT NOT NULL,
+                    name TEXT NOT NULL,
+                    value TEXT NOT NULL,
+                    client TEXT NOT NULL,
+                    PRIMARY KEY (app, name, value, client)
+                ) STRICT, WITHOUT ROWID;
+                CREATE INDEX registration_attribute_client
+                    ON registration_attribute (app, client);
+                """)
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import GRDB
+
+/// Reads beside the writer. They see what is on disk when they begin and delay nobody.
+extension SQLiteStore {
+    /// One page of the registrations of an app, ordered by client id.
+    ///
+    /// - Parameters:
+    ///   - attribute: If given, only registrations that carry this value.
+    ///   - after: The last client id of the page before, if there was one.
+    ///   - limit: Most rows; the page is shorter if it would hold more bytes than
+    ///     `StoreConfiguration.batchBytesMax`.
+    package func registrations(
+        app: String, attribute: (name: String, value: String)?, after: String?, limit: Int
+    ) async throws -> RegistrationPage {
+        let columns = "r.app, r.client, r.payload, r.updated_at, s.seen_at"
+        let sql: String
+        var arguments: StatementArguments
+        if let attribute {
+            sql = """
+                SELECT \(columns) FROM registration_attribute a
+                JOIN registration r USING (app, client)
+                JOIN registration_seen s USING (app, client)
+                WHERE a.app = ? AND a.name = ? AND a.value = ? AND a.client > ?
+                ORDER BY a.client LIMIT ?
+                """
+            arguments = [app, attribute.name, attribute.value]
+        } else {
+            sql = """
+                SELECT \(columns) FROM registration r
+                JOIN registration_seen s USING (app, client)
+                WHERE r.app = ? AND r.client > ? ORDER BY r.client LIMIT ?
+                """
+            arguments = [app]
+        }
+        let count = min(max(limit, 1), 100_000)
+        // One more than asked for tells whether there are more.
+        arguments += [after ?? "", count + 1]
+        return try await reading { [arguments, self] db in
+            let page = try self.bounded(
+                Row.fetchCursor(db.cachedStatement(sql: sql), arguments: arguments),
+                RegistrationRow.init, bytes: \.payload.count)
+            return RegistrationPage(
+                rows: Array(page.rows.prefix(count)),
+                hasMore: page.isCut || page.rows.count > count)
+        }
+    }
+
+    /// The registration of a client, if it has one.
+    package func registration(app: String, client: String) async throws -> RegistrationRow? {
+        try await reading { try Self.fetchRegistration($0, app: app, client: client) }
+    }
+
+    static func fetchRegistration(
+        _ db: Database, app: String, client: String
+    ) throws -> RegistrationRow? {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT r.app, r.client, r.payload, r.updated_at, s.seen_at FROM registration r
+                JOIN registration_seen s USING (app, client)
+                WHERE r.app = ? AND r.client = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [app, client]).map(RegistrationRow.init)
+    }
+
+    private func reading<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        guard !commits.isClosed else { throw StoreError.closed }
+        do {
+            return try await database.read(body)
+        } catch let error as DatabaseError {
+            throw StoreError(error)
+        }
+    }
+
+    /// Takes rows until they hold more than `StoreConfiguration.batchBytesMax`.
+    func bounded<T>(
+        _ cursor: RowCursor, _ transform: (Row) throws -> T, bytes: (T) -> Int
+    ) throws -> (rows: [T], isCut: Bool) {
+        var rows: [T] = []
+        var size = 0
+        while let row = try cursor.next() {
+            if !rows.isEmpty, size >= configuration.batchBytesMax { return (rows, true) }
+            let value = try transform(row)
+            size += bytes(value)
+            rows.append(value)
+        }
+        return (rows, false)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import GRDB
+
+extension StoreTransaction {
+    /// The row of an event, as long as the log keeps it.
+    ///
+    /// - Returns: its sequence and payload, or `nil` if the log holds no such event.
+    package mutating func event(
+        app: String, source: String, id: String
+    ) throws -> (sequence: UInt64, payload: Data)? {
+        let key = fingerprint(app: app, source: source, id: id)
+        let found: (UInt64, Data)? = try reading { db in
+            let rows = try Row.fetchCursor(
+                db.cachedStatement(
+                    sql: """
+                        SELECT sequence, payload, app, source, event_id FROM log
+                        WHERE event_key = ?
+                        """), arguments: [key])
+            while let row = try rows.next() {
+                if row[2] == app, row[3] == source, row[4] == id {
+                    return (row[0], row[1] ?? Data())
+                }
+            }
+            return nil
+        }
+        if found == nil { missing.insert(key) }
+        return found
+    }
+
+    /// Adds a row at the end of the log.
+    ///
+    /// - Parameters:
+    ///   - source: With `eventID`, what `event(app:source:id:)` finds it by; `nil` for rows that
+    ///     are not events.
+    ///   - acceptedAt: Milliseconds since 1970; what retention by age goes by.
+    /// - Returns: the sequence it got, one more than the last.
+    /// - Throws: `StoreError.rejected` if the log holds the same event of this app already,
+    ///   or if a text holds a NUL;
+    ///   `StoreError.unavailable` if the disk refuses.
+    @discardableResult
+    package mutating func append(
+        app: String, type: LogEntryType, source: String?, eventID: String?, acceptedAt: Int64,
+        payload: Data
+    ) throws -> UInt64 {
+        try Self.requireNoNUL(in: app, source ?? "", eventID ?? "")
+        let row = LogRow(
+            sequence: nextSequence, app: app, type: type, source: source, eventID: eventID,
+            acceptedAt: acceptedAt, payload: payload)
+        var key: Int64?
+        if let source, let eventID {
+            let fingerprint = fingerprint(app: app, source: source, id: eventID)
+            if missing.remove(fingerprint) == nil,
+                try event(app: app, source: source, id: eventID) != nil
+            {
+                throw StoreError.rejected(reason: "the log holds this event already")
+            }
+            missing.remove(fingerprint)
+            key = fingerprint
+        }
+        try writing { [key] db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    INSERT INTO log (sequence, app, type, source, event_id, event_key,
+                        accepted_at, payload)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                    """)
+            try statement.execute(arguments: [
+                row.sequence, app, type.rawValue, source, eventID, key, acceptedAt, payload,
+            ])
+        }
+        noteAppended(row)
+        return row.sequence
+    }
+
+    /// Stores the catalog that is in force from the log row `sequence` on.
+    ///
+    /// - Parameter sequence: what `append` returned for the row that announces it.
+    package mutating func putCatalog(app: String, sequence: UInt64, payload: Data) throws {
+        try Self.requireNoNUL(in: app)
+        try writing { db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    INSERT INTO catalog (app, sequence, payload) VALUES (?, ?, ?)
+                    ON CONFLICT (app, sequence) DO UPDATE SET payload = excluded.payload
+                    """)
+            try statement.execute(arguments: [app, sequence, payload])
+        }
+    }
+
+    /// The newest catalog of an app.
+    package mutating func catalog(app: String) throws -> CatalogRow? {
+        try reading { db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    SELECT app, sequence, payload FROM catalog
+                    WHERE app = ? ORDER BY sequence DESC LIMIT 1
+                    """)
+            return try Row.fetchOne(statement, arguments: [app]).map(CatalogRow.init)
+        }
+    }
+
+    /// What was stored under `key` with `setMeta`.
+    package mutating func meta(_ key: String) throws -> Data? {
+        try reading { db in
+            let statement = try db.cachedStatement(sql: "SELECT value FROM meta WHERE key = ?")
+            return try Row.fetchOne(statement, arguments: [key]).map { $0[0] ?? Data() }
+        }
+    }
+
+    /// Stores `value` under `key`; `nil` removes it.
+    package mutating func setMeta(_ key: String, _ value: Data?) throws {
+        try writing { db in
+            if let value {
+                let statement = try db.cachedStatement(
+                    sql: """
+                        INSERT INTO meta (key, value) VALUES (?, ?)
+                        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                        """)
+                try statement.execute(arguments: [key, value])
+            } else {
+                try db.cachedStatement(sql: "DELETE FROM meta WHERE key = ?")
+                    .execute(arguments: [key])
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import GRDB
+
+extension StoreTransaction {
+    /// Stores the registration of a client, in place of the one it may have had.
+    ///
+    /// - Parameters:
+    ///   - attributes: What listings find it by; every value of every name.
+    ///   - updatedAt: Milliseconds since 1970; the client counts as seen then.
+    /// - Returns: whether the client had none before.
+    /// - Throws: `StoreError.rejected` if a text holds a NUL; `unavailable` if the disk refuses.
+    @discardableResult
+    package mutating func putRegistration(
+        app: String, client: String, payload: Data, attributes: [String: [String]],
+        updatedAt: Int64
+    ) throws -> Bool {
+        let wanted = Set(
+            attributes.flatMap { name, values in
+                values.map { RegistrationAttribute(name: name, value: $0) }
+            })
+        try Self.requireNoNUL(in: app, client)
+        for attribute in wanted {
+            try Self.requireNoNUL(in: attribute.name, attribute.value)
+        }
+        return try writing { db in
+            let isNew =
+                try Row.fetchOne(
+                    db.cachedStatement(
+                        sql: "SELECT 1 FROM registration WHERE app = ? AND client = ?"),
+                    arguments: [app, client]) == nil
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO registration (app, client, updated_at, payload)
+                    VALUES (?, ?, ?, ?)
+                    ON CONFLICT (app, client) DO UPDATE
+                    SET updated_at = excluded.updated_at, payload = excluded.payload
+                    """
+            ).execute(arguments: [app, client, updatedAt, payload])
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO registration_seen (app, client, seen_at) VALUES (?, ?, ?)
+                    ON CONFLICT (app, client) DO UPDATE
+                    SET seen_at = max(seen_at, excluded.seen_at)
+                    """
+            ).execute(arguments: [app, client, updatedAt])
+            try Self.replaceAttributes(db, app: app, client: client, with: wanted)
+            return isNew
+        }
+    }
+
+    /// The registration of a client, if it has one.
+    package mutating func registration(app: String, client: String) throws -> RegistrationRow? {
+        try reading { try SQLiteStore.fetchRegistration($0, app: app, client: client) }
+    }
+
+    /// Removes the registration of a client.
+    ///
+    /// - Returns: whether it had one.
+    @discardableResult
+    package mutating func deleteRegistration(app: String, client: String) throws -> Bool {
+        try writing { try Self.delete($0, RegistrationKey(app: app, client: client)) }
+    }
+
+    /// Notes that clients were seen. Clients without a registration are passed over, and a client
+    /// that was seen later already stays so.
+    ///
+    /// - Parameter seenAt: Milliseconds since 1970.
+    package mutating func touch(_ keys: some Sequence<RegistrationKey>, seenAt: Int64) throws {
+        try writing { db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    UPDATE registration_seen SET seen_at = ?
+                    WHERE app = ? AND client = ? AND seen_at < ?
+                    """)
+            for key in keys {
+                try statement.execute(arguments: [seenAt, key.app, key.client, seenAt])
+            }
+        }
+    }
+
+    /// Removes registrations of clients that were last seen before `unseenSince`, those unseen
+    /// for longest first, at most `limit` of them.
+    ///
+    /// - Parameter unseenSince: Milliseconds since 1970.
+    /// - Returns: the clients removed; fewer than `limit` means that none is left.
+    package mutating func deleteRegistrations(
+        unseenSince: Int64, limit: Int
+    ) throws -> [RegistrationKey] {
+        try deleteRegistrations(
+            sql: """
+                SELECT app, client FROM registration_seen
+                WHERE seen_at < ? ORDER BY seen_at LIMIT ?
+                """,
+            arguments: [unseenSince, max(limit, 0)])
+    }
+
+    /// Removes registrations that carry an attribute value, at most `limit` of them.
+    ///
+    /// - Returns: the clients removed; fewer than `limit` means that none is left.
+    package mutating func deleteRegistrations(
+        app: String, attribute: (name: String, value: String), limit: Int
+    ) throws -> [RegistrationKey] {
+        try deleteRegistrations(
+            sql: """
+                SELECT app, client FROM registration_attribute
+                WHERE app = ? AND name = ? AND value = ? ORDER BY client LIMIT ?
+                """,
+            arguments: [app, attribute.name, attribute.value, max(limit, 0)])
+    }
+
+    private mutating func deleteRegistrations(
+        sql: String, arguments: StatementArguments
+    ) throws -> [RegistrationKey] {
+        try writing { db in
+            let keys = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
+                .map { RegistrationKey(app: $0[0], client: $0[1]) }
+            for key in keys {
+                try Self.delete(db, key)
+            }
+            return keys
+        }
+    }
+
+    @discardableResult
+    private static func delete(_ db: Database, _ key: RegistrationKey) throws -> Bool {
+        try replaceAttributes(db, app: key.app, client: key.client, with: [])
+        try db.cachedStatement(sql: "DELETE FROM registration_seen WHERE app = ? AND client = ?")
+            .execute(arguments: [key.app, key.client])
+        try db.cachedStatement(sql: "DELETE FROM registration WHERE app = ? AND client = ?")
+            .execute(arguments: [key.app, key.client])
+        return db.changesCount > 0
+    }
+
+    /// Writes only what differs: a client that registers again mostly keeps its attributes.
+    private static func replaceAttributes(
+        _ db: Database, app: String, client: String, with wanted: Set<RegistrationAttribute>
+    ) throws {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT name, value FROM registration_attribute
+                    WHERE app = ? AND client = ?
+                    """), arguments: [app, client])
+        let present = Set(rows.map { RegistrationAttribute(name: $0[0], value: $0[1]) })
+        for attribute in present.subtracting(wanted) {
+            try db.cachedStatement(
+                sql: """
+                    DELETE FROM registration_attribute
+                    WHERE app = ? AND name = ? AND value = ? AND client = ?
+                    """
+            ).execute(arguments: [app, attribute.name, attribute.value, client])
+        }
+        for attribute in wanted.subtracting(present) {
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO registration_attribute (app, name, value, client)
+                    VALUES (?, ?, ?, ?)
+                    """
+            ).execute(arguments: [app, attribute.name, attribute.value, client])
+        }
+    }
+}
+
+/// One value of one attribute.
+private struct RegistrationAttribute: Hashable {
+    let name: String
+    let value: String
+}

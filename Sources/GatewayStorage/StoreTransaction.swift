@@ -1,0 +1,143 @@
+import Foundation
+import GRDB
+
+/// What a job may do to the store, inside the transaction it shares with other jobs.
+///
+/// A job sees what the jobs before it in the same transaction did. If it throws, everything it did
+/// is undone and the others are not affected; if the disk fails, all of them are undone together.
+/// A transaction is valid only while its job runs.
+package struct StoreTransaction: ~Copyable {
+    /// A closure to call after the commit, once the first `rowsBefore` rows have been handed on.
+    struct Effect: Sendable {
+        let rowsBefore: Int
+        let run: @Sendable () -> Void
+    }
+
+    /// The connection of the writer, inside an open transaction.
+    let database: Database
+    /// How events are indexed.
+    let fingerprint: EventFingerprint
+    /// Fingerprints of the events that `event(app:source:id:)` did not find and that have not been
+    /// appended since, so that `append` does not look for them a second time.
+    var missing: Set<Int64> = []
+    /// Highest sequence, rows of this transaction included.
+    private(set) var head: UInt64
+    /// Highest sequence ever pruned, this transaction included.
+    var floor: UInt64
+    /// Rows added, in order.
+    private(set) var rows: [LogRow] = []
+    /// What was asked for with `afterCommit`, in order.
+    private(set) var effects: [Effect] = []
+    /// Why this transaction can no longer be committed, if so.
+    private(set) var failure: StoreError?
+
+    /// Where the current job began.
+    private var mark = Mark()
+    /// Whether the current job has changed anything that may have to be undone.
+    private var isSavepointOpen = false
+
+    private struct Mark {
+        var head: UInt64 = 0
+        var floor: UInt64 = 0
+        var rows = 0
+        var effects = 0
+    }
+
+    init(database: Database, fingerprint: EventFingerprint, head: UInt64, floor: UInt64) {
+        self.database = database
+        self.fingerprint = fingerprint
+        self.head = head
+        self.floor = floor
+    }
+
+    /// The sequence that the next call of `append` will assign.
+    package var nextSequence: UInt64 { head + 1 }
+
+    /// Calls `effect` on the writer's thread once the transaction is on disk, before any caller
+    /// learns of it: after the rows appended before this call have been handed to the store's
+    /// commit hook, and before those appended after it. Never called if the job or the transaction
+    /// fails. It must return soon: the next transaction waits for it.
+    package mutating func afterCommit(_ effect: @escaping @Sendable () -> Void) {
+        effects.append(Effect(rowsBefore: rows.count, run: effect))
+    }
+
+    /// Refuses texts that hold a NUL: the embedded database hands them back cut short there, so
+    /// that they would not be found again.
+    static func requireNoNUL(in texts: String...) throws {
+        for text in texts where text.utf8.contains(0) {
+            throw StoreError.rejected(reason: "a text holds a NUL")
+        }
+    }
+
+    /// Reads from the database.
+    mutating func reading<T>(_ body: (Database) throws -> T) throws -> T {
+        try guarding { try body($0) }
+    }
+
+    /// Changes the database; what `body` does is undone if the job fails later.
+    mutating func writing<T>(_ body: (Database) throws -> T) throws -> T {
+        let opensSavepoint = !isSavepointOpen
+        let value = try guarding { database in
+            // Opened by the first change of a job only: jobs that merely look cost nothing.
+            if opensSavepoint {
+                try database.cachedStatement(sql: "SAVEPOINT job").execute()
+            }
+            return try body(database)
+        } onEntry: {
+            $0.isSavepointOpen = true
+        }
+        return value
+    }
+
+    /// Notes a row that has just been inserted with `nextSequence`.
+    mutating func noteAppended(_ row: LogRow) {
+        head = row.sequence
+        rows.append(row)
+    }
+
+    /// Called before each job.
+    mutating func beginJob() {
+        mark = Mark(head: head, floor: floor, rows: rows.count, effects: effects.count)
+        missing.removeAll(keepingCapacity: true)
+        isSavepointOpen = false
+    }
+
+    /// Called after each job: keeps or undoes what it did.
+    mutating func endJob(succeeded: Bool) {
+        if !succeeded {
+            head = mark.head
+            floor = mark.floor
+            rows.removeSubrange(mark.rows...)
+            effects.removeSubrange(mark.effects...)
+        }
+        guard isSavepointOpen, failure == nil else { return }
+        isSavepointOpen = false
+        _ = try? guarding { database in
+            if !succeeded {
+                try database.cachedStatement(sql: "ROLLBACK TO job").execute()
+            }
+            try database.cachedStatement(sql: "RELEASE job").execute()
+        }
+    }
+
+    /// Runs `body`, and remembers an error that makes the transaction unusable even if the job
+    /// that met it goes on as if nothing had happened.
+    private mutating func guarding<T>(
+        _ body: (Database) throws -> T, onEntry: (inout StoreTransaction) -> Void = { _ in }
+    ) throws -> T {
+        if let failure { throw failure }
+        onEntry(&self)
+        do {
+            return try body(database)
+        } catch let error as DatabaseError {
+            let error = StoreError(error)
+            // A violated constraint undoes its own statement only. After any other error nobody
+            // can say what is left of the transaction.
+            if case .rejected = error {} else { failure = error }
+            throw error
+        } catch let error as StoreError {
+            if case .corrupt = error { failure = error }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import COpenSSL
+import Foundation
+
+extension DevelopmentCertificates {
+    /// Why there are no development certificates: a code to branch on and a sentence that names
+    /// the file and never quotes it.
+    package struct Failure: Error, Equatable, CustomStringConvertible {
+        /// The kinds of failure.
+        package enum Code: Equatable, Sendable {
+            /// A directory or file cannot be made, written or made durable.
+            case unwritable
+            /// A file that is there is not what its name says, or does not fit its neighbours.
+            case unusable
+            /// The CA's validity has ended, or not begun.
+            case expired
+            /// A certificate has to be made, and the CA's key is elsewhere.
+            case noSigningKey
+            /// OpenSSL has no memory, no randomness, or refuses a call.
+            case engine
+        }
+
+        /// What to branch on.
+        package let code: Code
+        /// One sentence for the operator.
+        package let message: String
+
+        init(_ code: Code, _ message: String) {
+            self.code = code
+            self.message = message
+        }
+
+        package var description: String { message }
+    }
+
+    /// A certificate as PEM text.
+    static func pem(_ certificate: PEMCertificate) throws(Failure) -> [UInt8] {
+        try pem { PEM_write_bio_X509($0, certificate.pointer) }
+    }
+
+    /// A private key as PEM text (PKCS #8), not encrypted: a server starts without a person.
+    static func pem(_ key: PEMPrivateKey) throws(Failure) -> [UInt8] {
+        try pem { PEM_write_bio_PKCS8PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
+    }
+
+    private static func pem(_ write: (OpaquePointer) -> Int32) throws(Failure) -> [UInt8] {
+        // Secure memory is wiped when it is freed.
+        guard let bio = BIO_new(BIO_s_secmem()) else { throw engine() }
+        defer { BIO_free(bio) }
+        guard write(bio) == 1, let count = Int32(exactly: BIO_ctrl_pending(bio)) else {
+            throw engine()
+        }
+        var text = [UInt8](repeating: 0, count: Int(count))
+        guard BIO_read(bio, &text, count) == count else { throw engine() }
+        return text
+    }
+}
+
+/// Directories of mode 0700 and files that appear whole, durable, or not at all.
+enum PrivateDirectory {
+    typealias Failure = DevelopmentCertificates.Failure
+
+    /// Whether there is something at `path`, readable or not.
+    static func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0
+    }
+
+    /// Makes a directory of mode 0700 unless it is there; one that is there keeps its mode.
+    static func make(_ path: String) throws(Failure) {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
+    }
+
+    /// Puts `content` at `path`, where nothing may be.
+    static func create(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
+        let temporary = try temporary(beside: path, content, mode: mode)
+        // Unlike a rename, a link never replaces.
+        let isLinked = link(temporary, path) == 0
+        let error = failure("make", path)
+        unlink(temporary)
+        guard isLinked else { throw error }
+        try sync(directoryOf: path)
+    }
+
+    /// Puts `content` at `path` in place of what was there.
+    static func replace(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
+        let temporary = try temporary(beside: path, content, mode: mode)
+        guard rename(temporary, path) == 0 else {
+            let error = failure("replace", path)
+            unlink(temporary)
+            throw error
+        }
+        try sync(directoryOf: path)
+    }
+
+    /// Writes a file beside `path` and makes it durable. Its name is fixed: what a crash left
+    /// behind is overwritten by the next call instead of piling up.
+    private static func temporary(
+        beside path: String, _ content: [UInt8], mode: mode_t
+    ) throws(Failure) -> String {
+        let temporary = path + ".tmp"
+        unlink(temporary)
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("make", temporary) }
+        var written = 0
+        while written < content.count {
+            let count = content.withUnsafeBytes {
+                write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
+            }
+            if count > 0 { written += count } else if count == 0 || errno != EINTR { break }
+        }
+        // The mode is set apart, because what `open` is given passes through the umask.
+        let isDurable =
+            written == content.count && fchmod(descriptor, mode) == 0 && fsync(descriptor) == 0
+        let error = failure("write", temporary)
+        close(descriptor)
+        guard isDurable else {
+            unlink(temporary)
+            throw error
+        }
+        return temporary
+    }
+
+    /// A name is durable only when its directory is.
+    private static func sync(directoryOf path: String) throws(Failure) {
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", directory) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("sync", directory) }
+    }
+
+    private static func failure(_ verb: String, _ path: String) -> Failure {
+        Failure(.unwritable, "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,142 @@
+import COpenSSL
+import Foundation
+
+/// Where PEM text (RFC 7468) comes from.
+package enum PEMSource: Sendable {
+    /// A file, read when the context is built.
+    case file(String)
+    /// Text in memory.
+    case text(String)
+
+    /// A file may not be larger; a chain of ten certificates has about 20 KiB.
+    package static let fileBytesMax = 1024 * 1024
+    /// Certificates taken from one source; more is refused.
+    package static let certificatesMax = 1024
+
+    /// How error messages call it.
+    var name: String {
+        switch self {
+        case .file(let path): path
+        case .text: "the text given"
+        }
+    }
+
+    /// All certificates, in order; at least one.
+    func certificates() throws(TLSError) -> [PEMCertificate] {
+        try withBIO { bio throws(TLSError) in
+            var found: [PEMCertificate] = []
+            while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) {
+                found.append(PEMCertificate(pointer: certificate))
+                guard found.count <= Self.certificatesMax else {
+                    throw TLSError(
+                        .notPEM, "\(name) holds more than \(Self.certificatesMax) certificates")
+                }
+            }
+            // Reading ends with an error in any case; the end of the text is the good one.
+            let atEnd = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
+            let reason = OpenSSLErrors.takeReason()
+            guard atEnd else {
+                throw TLSError(.notPEM, "\(name): bad certificate: \(reason)")
+            }
+            guard !found.isEmpty else {
+                throw TLSError(.notPEM, "\(name) holds no PEM certificate")
+            }
+            return found
+        }
+    }
+
+    /// The first private key.
+    func privateKey() throws(TLSError) -> PEMPrivateKey {
+        try withBIO { bio throws(TLSError) in
+            guard let key = PEM_read_bio_PrivateKey(bio, nil, refusePassphrase, nil) else {
+                let reason = OpenSSLErrors.takeReason()
+                throw TLSError(
+                    .notPEM, "\(name) holds no PEM private key without passphrase (\(reason))")
+            }
+            return PEMPrivateKey(pointer: key)
+        }
+    }
+
+    private func withBIO<Result>(
+        _ body: (OpaquePointer) throws(TLSError) -> Result
+    ) throws(TLSError) -> Result {
+        var bytes = try bytes()
+        // The text may be a key: it does not stay behind in freed memory.
+        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        ERR_clear_error()
+        guard let length = Int32(exactly: bytes.count), length > 0 else {
+            throw TLSError(.notPEM, "\(name) is empty")
+        }
+        // A pointer to the array would end with its closure, and a typed throw does not pass
+        // through one: OpenSSL gets a copy, which it wipes when the BIO is freed.
+        guard let bio = BIO_new(BIO_s_secmem()) else {
+            throw TLSError(.engine, "no memory to read \(name)")
+        }
+        defer { BIO_free(bio) }
+        guard BIO_write(bio, bytes, length) == length else {
+            throw TLSError(.engine, "no memory to read \(name)")
+        }
+        return try body(bio)
+    }
+
+    private func bytes() throws(TLSError) -> [UInt8] {
+        switch self {
+        case .text(let text):
+            return Array(text.utf8)
+        case .file(let path):
+            guard let file = fopen(path, "re") else {
+                let reason = String(cString: strerror(errno))
+                throw TLSError(.fileUnreadable, "cannot open \(path): \(reason)")
+            }
+            defer { fclose(file) }
+            var bytes = [UInt8](repeating: 0, count: Self.fileBytesMax + 1)
+            let count = fread(&bytes, 1, bytes.count, file)
+            guard ferror(file) == 0 else {
+                throw TLSError(.fileUnreadable, "cannot read \(path)")
+            }
+            guard count <= Self.fileBytesMax else {
+                throw TLSError(
+                    .fileUnreadable, "\(path) is larger than \(Self.fileBytesMax) bytes")
+            }
+            // In place: a copy would leave a key behind when the array is freed.
+            bytes.removeSubrange(count...)
+            return bytes
+        }
+    }
+}
+
+/// Answers OpenSSL's question for a passphrase with a refusal: a server has no terminal to ask on.
+private func refusePassphrase(
+    _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
+) -> Int32 {
+    -1
+}
+
+/// A parsed certificate, freed with its last reference.
+final class PEMCertificate {
+    let pointer: OpaquePointer
+
+    init(pointer: OpaquePointer) { self.pointer = pointer }
+    deinit { X509_free(pointer) }
+
+    /// The end of its validity.
+    func notAfter() throws(TLSError) -> Date {
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        // Without a start, OpenSSL counts from now.
+        guard ASN1_TIME_diff(&days, &seconds, nil, X509_get0_notAfter(pointer)) == 1 else {
+            ERR_clear_error()
+            throw TLSError(.notPEM, "the certificate has no valid end date")
+        }
+        let left = Double(days) * 86_400 + Double(seconds)
+        return Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + left).rounded())
+    }
+}
+
+/// A parsed private key, freed with its last reference.
+final class PEMPrivateKey {
+    let pointer: OpaquePointer
+
+    init(pointer: OpaquePointer) { self.pointer = pointer }
+    deinit { EVP_PKEY_free(pointer) }
+}

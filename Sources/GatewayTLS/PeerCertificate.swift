@@ -1,0 +1,38 @@
+import COpenSSL
+
+/// What the gateway reads from a client's certificate.
+enum PeerCertificate {
+    /// URIs taken from one certificate; further ones are ignored.
+    static let urisMax = 16
+    /// A longer URI is ignored.
+    static let uriBytesMax = 2048
+
+    /// The URIs of the subject alternative name (RFC 5280 section 4.2.1.6), when the peer showed a
+    /// certificate that was verified and is valid now; otherwise none. The second check matters for
+    /// resumed sessions, whose certificate was verified when the ticket was issued.
+    static func uris(of ssl: OpaquePointer) -> [String] {
+        guard let certificate = SSL_get0_peer_certificate(ssl),
+            SSL_get_verify_result(ssl) == Int(X509_V_OK),
+            X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0,
+            let found = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
+        else { return [] }
+        let names = OpaquePointer(found)
+        defer { GENERAL_NAMES_free(names) }
+        var uris: [String] = []
+        for index in 0..<max(0, OPENSSL_sk_num(names)) where uris.count < urisMax {
+            guard let entry = OPENSSL_sk_value(names, index) else { continue }
+            let name = entry.assumingMemoryBound(to: GENERAL_NAME.self)
+            guard name.pointee.type == GEN_URI,
+                let text = name.pointee.d.uniformResourceIdentifier,
+                let bytes = ASN1_STRING_get0_data(text)
+            else { continue }
+            let count = Int(ASN1_STRING_length(text))
+            guard count > 0, count <= uriBytesMax else { continue }
+            // An IA5String: anything beyond ASCII (a NUL inside, too) is no URI.
+            let buffer = UnsafeBufferPointer(start: bytes, count: count)
+            guard buffer.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { continue }
+            uris.append(String(decoding: buffer, as: UTF8.self))
+        }
+        return uris
+    }
+}

@@ -1,0 +1,91 @@
+import COpenSSL
+import NIOCore
+
+/// What one buffer of ciphertext from the peer led to. Nothing here calls into the pipeline: the
+/// wire is shared, so everything is collected first and acted upon after it is given back.
+struct ReadPass {
+    /// Why no more can be read.
+    enum End {
+        /// The peer sent `close_notify`.
+        case closeNotify
+        /// OpenSSL refuses to go on; its alert is in `answer`.
+        case failed(TLSError)
+    }
+
+    /// The handshake was completed by this buffer.
+    private(set) var handshakeDone = false
+    /// Decrypted bytes, at most what the buffer and one record kept from before can hold.
+    private(set) var plaintext: ByteBuffer?
+    /// What must be sent: handshake messages, tickets, key updates, alerts.
+    private(set) var answer: ByteBuffer?
+    /// Why no more can be read; `nil` while more may come.
+    private(set) var end: End?
+
+    /// Lends `input` to OpenSSL and collects the outcome.
+    mutating func run(
+        _ ssl: OpaquePointer, _ wire: TLSWire, _ input: ByteBuffer, handshaking: Bool,
+        _ allocator: ByteBufferAllocator
+    ) {
+        input.withUnsafeReadableBytes { bytes in
+            wire.begin(input: bytes)
+            if !handshaking || handshake(ssl) { decrypt(ssl, wire, allocator) }
+            answer = wire.takeOutput(allocator)
+            wire.finish()
+        }
+        if case .failed(let error)? = end, error.code == .handshakeFailed(.plainHTTP),
+            answer == nil
+        {
+            answer = Self.unexpectedMessage
+        }
+    }
+
+    /// OpenSSL sends no alert to a peer that is not speaking TLS. One record says it to those that
+    /// look: fatal `unexpected_message` (RFC 8446 section 5.1).
+    private static var unexpectedMessage: ByteBuffer {
+        ByteBuffer(bytes: [21, 3, 1, 0, 2, 2, UInt8(SSL3_AD_UNEXPECTED_MESSAGE)])
+    }
+
+    private mutating func handshake(_ ssl: OpaquePointer) -> Bool {
+        ERR_clear_error()
+        let result = SSL_do_handshake(ssl)
+        if result == 1 {
+            handshakeDone = true
+            return true
+        }
+        guard SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ else { return false }
+        let failure = OpenSSLErrors.handshakeFailure()
+        let reason = OpenSSLErrors.takeReason()
+        end = .failed(TLSError(.handshakeFailed(failure), "handshake failed: \(reason)"))
+        return false
+    }
+
+    private mutating func decrypt(
+        _ ssl: OpaquePointer, _ wire: TLSWire, _ allocator: ByteBufferAllocator
+    ) {
+        while true {
+            ERR_clear_error()
+            var count = 0
+            let result = SSL_read_ex(ssl, wire.scratch.baseAddress, wire.scratch.count, &count)
+            guard result == 1 else {
+                end = Self.end(ssl, result)
+                return
+            }
+            if plaintext == nil {
+                plaintext = allocator.buffer(capacity: count + wire.inputLeft)
+            }
+            plaintext?.writeBytes(UnsafeRawBufferPointer(rebasing: wire.scratch[..<count]))
+        }
+    }
+
+    private static func end(_ ssl: OpaquePointer, _ result: Int32) -> End? {
+        switch SSL_get_error(ssl, result) {
+        case SSL_ERROR_WANT_READ:
+            return nil
+        case SSL_ERROR_ZERO_RETURN:
+            return .closeNotify
+        default:
+            let reason = OpenSSLErrors.takeReason()
+            return .failed(TLSError(.protocolViolation, "the peer broke the protocol: \(reason)"))
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import COpenSSL
+import Foundation
+
+/// What a server context is made of besides certificate and key. The defaults are what the gateway
+/// runs with.
+package struct TLSContextSettings: Sendable {
+    /// Protocol versions offered; TLS 1.1 and older are not available at all (RFC 8996).
+    package enum Versions: Sendable {
+        case tls12AndTLS13
+        case tls12Only
+        case tls13Only
+    }
+
+    /// Whether clients are asked for a certificate.
+    package enum ClientCertificates: Sendable {
+        /// Not asked.
+        case none
+        /// Asked; a client may send none. One that is sent must chain to `authorities`.
+        case optional(authorities: PEMSource)
+        /// Required, chaining to `authorities`.
+        case required(authorities: PEMSource)
+    }
+
+    /// Versions offered.
+    package var versions = Versions.tls12AndTLS13
+    /// TLS 1.3 suites in our order of preference. AES-128-GCM is the cheapest per record here.
+    package var suites = [
+        "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+    ]
+    /// TLS 1.2 suites in our order of preference: forward secret and authenticated ones only.
+    package var suitesTLS12 = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
+    ]
+    /// Application protocols in our order of preference (RFC 7301), each 1 to 255 bytes.
+    package var applicationProtocols = ["h2", "http/1.1"]
+    /// Whether clients are asked for a certificate.
+    package var clientCertificates = ClientCertificates.none
+    /// How long a ticket may resume a session, in seconds.
+    package var ticketLifetimeSeconds = 7200
+
+    package init() {}
+}
+
+/// Certificate, key and rules of a TLS listener, checked and ready to use.
+///
+/// Built once, then read by every event loop. Nothing is kept per session: resumption is by
+/// tickets, sealed with keys that live and die with the context. Early data is not accepted
+/// (RFC 8446 section 8: it can be replayed), neither are renegotiation and compression.
+package final class TLSContext: @unchecked Sendable {
+    // Sound: the context is changed in `init` only; OpenSSL locks its reference count and ticket
+    // keys itself, and the ALPN list is written once before the first handshake.
+    let pointer: OpaquePointer
+    private let protocols: UnsafeMutablePointer<ALPNList>
+    // Sound: OpenSSL reads it during handshakes; each connection keeps this object until its own
+    // OpenSSL object is freed.
+
+    /// When the leaf certificate expires. A context with an expired certificate works: the operator
+    /// is warned by the caller, clients refuse it.
+    package let notAfter: Date
+    /// Application protocols offered, in our order of preference.
+    package let applicationProtocols: [String]
+
+    /// Builds a context from a chain (leaf first) and the leaf's key, both PEM.
+    ///
+    /// - Throws: `TLSError`: `fileUnreadable`, `notPEM`, `keyMismatch` naming the source at fault,
+    ///   or `invalidSettings`.
+    package init(
+        certificateChain: PEMSource, privateKey: PEMSource,
+        settings: TLSContextSettings = TLSContextSettings()
+    ) throws(TLSError) {
+        let chain = try certificateChain.certificates()
+        let key = try privateKey.privateKey()
+        guard let leaf = chain.first else {
+            throw TLSError(.notPEM, "\(certificateChain.name) holds no certificate")
+        }
+        let notAfter = try leaf.notAfter()
+        guard let context = SSL_CTX_new(TLS_server_method()) else {
+            throw TLSError(.engine, "no TLS context: \(OpenSSLErrors.takeReason())")
+        }
+        // From here on the class owns the context: `deinit` frees it, also when a step below fails.
+        pointer = context
+        protocols = .allocate(capacity: 1)
+        protocols.initialize(to: ALPNList(bytes: []))
+        applicationProtocols = settings.applicationProtocols
+        self.notAfter = notAfter
+        ERR_clear_error()
+        try install(
+            leaf: leaf, chain: chain.dropFirst(), key: key, from: certificateChain, privateKey)
+        try apply(settings)
+        try askForCertificates(settings.clientCertificates)
+    }
+
+    deinit {
+        SSL_CTX_free(pointer)
+        protocols.deinitialize(count: 1)
+        protocols.deallocate()
+    }
+
+    private func install(
+        leaf: PEMCertificate, chain: ArraySlice<PEMCertificate>, key: PEMPrivateKey,
+        from chainSource: PEMSource, _ keySource: PEMSource
+    ) throws(TLSError) {
+        guard SSL_CTX_use_certificate(pointer, leaf.pointer) == 1 else {
+            let reason = OpenSSLErrors.takeReason()
+            throw TLSError(.notPEM, "\(chainSource.name): leaf certificate refused: \(reason)")
+        }
+        for certificate in chain
+        where gateway_SSL_CTX_add1_chain_cert(pointer, certificate.pointer) != 1 {
+            let reason = OpenSSLErrors.takeReason()
+            throw TLSError(.notPEM, "\(chainSource.name): chain certificate refused: \(reason)")
+        }
+        guard X509_check_private_key(leaf.pointer, key.pointer) == 1,
+            SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1
+        else {
+            ERR_clear_error()
+            throw TLSError(
+                .keyMismatch,
+                "the key in \(keySource.name) does not match the certificate in \(chainSource.name)"
+            )
+        }
+    }
+
+    private func apply(_ settings: TLSContextSettings) throws(TLSError) {
+        let (lowest, highest) =
+            switch settings.versions {
+            case .tls12AndTLS13: (TLS1_2_VERSION, TLS1_3_VERSION)
+            case .tls12Only: (TLS1_2_VERSION, TLS1_2_VERSION)
+            case .tls13Only: (TLS1_3_VERSION, TLS1_3_VERSION)
+            }
+        guard gateway_SSL_CTX_set_version_range(pointer, lowest, highest) == 1 else {
+            throw TLSError(.invalidSettings, "protocol versions refused")
+        }
+        guard !settings.suites.isEmpty, !settings.suitesTLS12.isEmpty,
+            SSL_CTX_set_ciphersuites(pointer, settings.suites.joined(separator: ":")) == 1,
+            SSL_CTX_set_cipher_list(pointer, settings.suitesTLS12.joined(separator: ":")) == 1
+        else {
+            let reason = OpenSSLErrors.takeReason()
+            throw TLSError(.invalidSettings, "cipher suites refused: \(reason)")
+        }
+        guard gateway_SSL_CTX_set1_groups_list(pointer, "X25519:P-256:P-384") == 1 else {
+            throw TLSError(.invalidSettings, "key exchange groups refused")
+        }
+        _ = gateway_SSL_CTX_set_server_options(pointer)
+        _ = gateway_SSL_CTX_set_mode(
+            pointer, Int(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER))
+        _ = gateway_SSL_CTX_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
+        SSL_CTX_set_timeout(pointer, settings.ticketLifetimeSeconds)
+        // One ticket: each costs a record in the handshake, and a client that resumes gets a new one.
+        SSL_CTX_set_num_tickets(pointer, 1)
+        SSL_CTX_set_max_early_data(pointer, 0)
+        SSL_CTX_set_recv_max_early_data(pointer, 0)
+        // Sessions of a context that asks for certificates resume only with an id of their own.
+        let id: StaticString = "timeline-gateway"
+        SSL_CTX_set_session_id_context(pointer, id.utf8Start, UInt32(id.utf8CodeUnitCount))
+        guard let list = ALPNList(settings.applicationProtocols) else {
+            throw TLSError(.invalidSettings, "application protocols must be 1 to 255 bytes each")
+        }
+        protocols.pointee = list
+        SSL_CTX_set_alpn_select_cb(pointer, ALPNList.select, protocols)
+    }
+
+    private func askForCertificates(
+        _ mode: TLSContextSettings.ClientCertificates
+    ) throws(TLSError) {
+        let (authorities, flags): (PEMSource, Int32)
+        switch mode {
+        case .none: return
+        case .optional(let source): (authorities, flags) = (source, SSL_VERIFY_PEER)
+        case .required(let source):
+            (authorities, flags) = (source, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
+        }
+        let store = SSL_CTX_get_cert_store(pointer)
+        for certificate in try authorities.certificates() {
+            // The names are sent to clients, so that they can choose among their certificates.
+            guard X509_STORE_add_cert(store, certificate.pointer) == 1,
+                SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1
+            else {
+                let reason = OpenSSLErrors.takeReason()
+                throw TLSError(.notPEM, "\(authorities.name): CA refused: \(reason)")
+            }
+        }
+        SSL_CTX_set_verify(pointer, flags, nil)
+    }
+}
+
+/// Application protocols in the form of RFC 7301 section 3.1: each with its length before it.
+struct ALPNList {
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// `nil` when the list is empty or a name has no allowed length.
+    init?(_ names: [String]) {
+        guard !names.isEmpty else { return nil }
+        var bytes: [UInt8] = []
+        for name in names {
+            guard let length = UInt8(exactly: name.utf8.count), length > 0 else { return nil }
+            bytes.append(length)
+            bytes.append(contentsOf: name.utf8)
+        }
+        self.bytes = bytes
+    }
+
+    /// Picks our most preferred protocol that the client offers; refuses the handshake with
+    /// `no_application_protocol` when there is none (RFC 7301 section 3.2).
+    static let select: SSL_CTX_alpn_select_cb_func = {
+        _, chosen, chosenLength, offered, offeredLength, argument in
+        guard let chosen, let chosenLength, let argument else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        let ours = argument.assumingMemoryBound(to: ALPNList.self)
+        return ours.pointee.bytes.withUnsafeBufferPointer { ours in
+            var pick: UnsafeMutablePointer<UInt8>?
+            let result = SSL_select_next_proto(
+                &pick, chosenLength, ours.baseAddress, UInt32(ours.count), offered, offeredLength)
+            guard result == OPENSSL_NPN_NEGOTIATED, let pick else {
+                return SSL_TLSEXT_ERR_ALERT_FATAL
+            }
+            // Points into the list, which lives as long as the context.
+            chosen.pointee = UnsafePointer(pick)
+            return SSL_TLSEXT_ERR_OK
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Synchronization
+
+/// What the TLS listener has done since it started, as one value.
+package struct TLSCounts: Equatable, Sendable {
+    /// Handshakes done with a full key exchange and certificate.
+    package var handshakesFull = 0
+    /// Handshakes done by resuming a session from a ticket.
+    package var handshakesResumed = 0
+    /// Handshakes that ended without a connection, by reason; every reason is present.
+    package var handshakesFailed: [HandshakeFailure: Int] = [:]
+    /// Ciphertext bytes that left by `sealAndSend` straight into the socket.
+    package var bytesSentDirectly = 0
+    /// Ciphertext bytes that were handed to NIO, handshakes included.
+    package var bytesSentByNIO = 0
+
+    package init() {}
+}
+
+/// The counters of all event loops of one listener. Read from any thread.
+package final class TLSCounters: Sendable {
+    private let loops = Mutex<[ObjectIdentifier: TLSLoopCounters]>([:])
+
+    /// Nothing counted yet.
+    package init() {}
+
+    /// The counters of one event loop, made when first asked for: once per connection, not per write.
+    func ofLoop(_ loop: ObjectIdentifier) -> TLSLoopCounters {
+        loops.withLock { loops in
+            if let known = loops[loop] { return known }
+            let made = TLSLoopCounters()
+            loops[loop] = made
+            return made
+        }
+    }
+
+    /// The sums over all loops. Each number is exact; they are not read at one instant.
+    package func snapshot() -> TLSCounts {
+        let all = loops.withLock { Array($0.values) }
+        var sum = TLSCounts()
+        for reason in HandshakeFailure.allCases {
+            sum.handshakesFailed[reason] = all.reduce(0) { $0 + $1.failures(reason) }
+        }
+        for one in all {
+            sum.handshakesFull += one.full.load(ordering: .relaxed)
+            sum.handshakesResumed += one.resumed.load(ordering: .relaxed)
+            sum.bytesSentDirectly += one.direct.load(ordering: .relaxed)
+            sum.bytesSentByNIO += one.byNIO.load(ordering: .relaxed)
+        }
+        return sum
+    }
+}
+
+/// The counters of one event loop: written by that loop only, read by anyone.
+final class TLSLoopCounters: Sendable {
+    let full = Atomic<Int>(0)
+    let resumed = Atomic<Int>(0)
+    let direct = Atomic<Int>(0)
+    let byNIO = Atomic<Int>(0)
+    private let plainHTTP = Atomic<Int>(0)
+    private let version = Atomic<Int>(0)
+    private let alpn = Atomic<Int>(0)
+    private let timeout = Atomic<Int>(0)
+    private let certificate = Atomic<Int>(0)
+    private let other = Atomic<Int>(0)
+
+    /// Adds to one counter. With a single writer a load and a store do; no bus lock per delivery.
+    @inline(__always)
+    static func add(_ amount: Int, to counter: borrowing Atomic<Int>) {
+        counter.store(counter.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+    }
+
+    func done(resumed isResumed: Bool) {
+        if isResumed { Self.add(1, to: resumed) } else { Self.add(1, to: full) }
+    }
+
+    func failed(_ reason: HandshakeFailure) {
+        switch reason {
+        case .plainHTTP: Self.add(1, to: plainHTTP)
+        case .version: Self.add(1, to: version)
+        case .alpn: Self.add(1, to: alpn)
+        case .timeout: Self.add(1, to: timeout)
+        case .certificate: Self.add(1, to: certificate)
+        case .other: Self.add(1, to: other)
+        }
+    }
+
+    func failures(_ reason: HandshakeFailure) -> Int {
+        switch reason {
+        case .plainHTTP: plainHTTP.load(ordering: .relaxed)
+        case .version: version.load(ordering: .relaxed)
+        case .alpn: alpn.load(ordering: .relaxed)
+        case .timeout: timeout.load(ordering: .relaxed)
+        case .certificate: certificate.load(ordering: .relaxed)
+        case .other: other.load(ordering: .relaxed)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import COpenSSL
+
+/// What went wrong in TLS: a code to branch on and a sentence for the operator.
+///
+/// The message names files, never key material or anything a peer sent.
+package struct TLSError: Error, Equatable, CustomStringConvertible {
+    /// The kinds of failure.
+    package enum Code: Equatable, Sendable {
+        /// A certificate, key or CA file cannot be read; the message names it.
+        case fileUnreadable
+        /// A file or text holds no usable PEM of the kind expected; the message names it.
+        case notPEM
+        /// The private key does not belong to the leaf certificate.
+        case keyMismatch
+        /// A cipher list, group list or ALPN list is empty or unknown to OpenSSL.
+        case invalidSettings
+        /// OpenSSL has no memory or refuses a call that cannot fail otherwise.
+        case engine
+        /// The handshake ended without a connection.
+        case handshakeFailed(HandshakeFailure)
+        /// A record did not decrypt, or the peer broke the protocol after the handshake.
+        case protocolViolation
+        /// The peer ended the connection without `close_notify` (RFC 8446 section 6.1).
+        case truncated
+        /// More was written before the end of the handshake than is kept.
+        case bufferFull
+        /// Something other than bytes was written.
+        case unsupportedWrite
+    }
+
+    /// What to branch on.
+    package let code: Code
+    /// One sentence for a log.
+    package let message: String
+
+    init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { message }
+}
+
+/// Why a handshake failed, in words short enough for a metric label.
+package enum HandshakeFailure: String, CaseIterable, Sendable {
+    /// The peer speaks HTTP without TLS.
+    case plainHTTP = "plain-http"
+    /// The peer offers no protocol version in our range.
+    case version
+    /// The peer offers application protocols, but none of ours.
+    case alpn
+    /// The handshake was not done at its deadline.
+    case timeout
+    /// The client's certificate is missing or not trusted, or the client refused ours.
+    case certificate
+    /// Everything else: the peer left, or sent something that is not TLS.
+    case other
+}
+
+/// Reads the error queue of the calling thread.
+enum OpenSSLErrors {
+    /// The reason of the oldest error, as OpenSSL words it; empties the queue.
+    static func takeReason() -> String {
+        let code = ERR_peek_error()
+        defer { ERR_clear_error() }
+        guard code != 0, let text = ERR_reason_error_string(code) else { return "unknown reason" }
+        return String(cString: text)
+    }
+
+    /// Names the oldest error of a failed handshake; leaves the queue as it is.
+    static func handshakeFailure() -> HandshakeFailure {
+        switch ERR_GET_REASON(ERR_peek_error()) {
+        case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST:
+            .plainHTTP
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_WRONG_SSL_VERSION,
+            SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE:
+            .version
+        case SSL_R_NO_APPLICATION_PROTOCOL:
+            .alpn
+        case SSL_R_CERTIFICATE_VERIFY_FAILED, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE,
+            SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+            SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+            SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+            SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+            .certificate
+        default:
+            .other
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import COpenSSL
+import NIOCore
+
+/// How a connection ends.
+extension TLSServerHandler {
+    package func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        switch (mode, phase) {
+        case (.all, .open):
+            context.channel.closeFuture.cascade(to: promise)
+            beginClosing(context, sayGoodbye: true)
+        case (.all, .closing):
+            // Already on its way, bounded by the deadline.
+            context.channel.closeFuture.cascade(to: promise)
+        case (.output, .open):
+            guard !outputClosed else {
+                promise?.fail(ChannelError.outputClosed)
+                return
+            }
+            sealPending(context)
+            if inputClosed {
+                // The other half is gone: the whole connection ends, after what is queued.
+                context.channel.closeFuture.cascade(to: promise)
+                beginClosing(context, sayGoodbye: true)
+            } else {
+                sayGoodbye(context)
+                context.close(mode: .output, promise: promise)
+            }
+        case (.output, .handshaking):
+            // There is no half of a connection that does not exist yet.
+            descriptor = -1
+            context.close(mode: .all, promise: promise)
+        case (.input, .open) where !outputClosed:
+            inputClosed = true
+            context.close(mode: mode, promise: promise)
+        default:
+            descriptor = -1
+            context.close(mode: mode, promise: promise)
+        }
+    }
+
+    /// Reports `error`, sends what alert OpenSSL has left, and closes.
+    func fail(_ error: TLSError, _ context: ChannelHandlerContext) {
+        beginClosing(context, sayGoodbye: false)
+        context.fireErrorCaught(error)
+    }
+
+    /// Closes in order: our last record, the end of our side, then the peer's end or the deadline.
+    /// Closing the socket at once could destroy what is under way: the kernel answers unread input
+    /// with a reset.
+    func beginClosing(_ context: ChannelHandlerContext, sayGoodbye graceful: Bool) {
+        guard phase == .open || phase == .handshaking else { return }
+        if graceful, phase == .open, !outputClosed { sayGoodbye(context) }
+        guard phase == .open || phase == .handshaking else { return }
+        goodbyeAwaited = graceful && phase == .open
+        outputClosed = true
+        descriptor = -1
+        phase = .closing
+        failPending(ChannelError.ioOnClosedChannel)
+        setDeadline(settings.closeTimeout, context)
+        if inputClosed {
+            // NIO would drop what is queued: with both halves closed it closes at once.
+            closeWhenDone(context)
+        } else {
+            context.close(mode: .output, promise: nil)
+            if phase == .closing { context.read() }
+        }
+    }
+
+    /// Sends `close_notify`; nothing can be written afterwards.
+    func sayGoodbye(_ context: ChannelHandlerContext) {
+        guard let ssl, let wire, phase == .open else { return }
+        outputClosed = true
+        descriptor = -1
+        ERR_clear_error()
+        wire.begin()
+        SSL_shutdown(ssl)
+        let last = wire.takeOutput(context.channel.allocator)
+        wire.finish()
+        if let last { hand(last, [], context) }
+    }
+
+    /// Closes the socket when both sides have said all they had to.
+    func closeWhenDone(_ context: ChannelHandlerContext) {
+        guard phase == .closing, inputClosed, queuedBytes == 0 else { return }
+        context.close(promise: nil)
+    }
+
+    func deadlinePassed() {
+        guard let context else { return }
+        deadline = nil
+        switch phase {
+        case .handshaking:
+            loopCounters?.failed(.timeout)
+            phase = .closing
+            context.fireErrorCaught(
+                TLSError(.handshakeFailed(.timeout), "handshake not done at its deadline"))
+            context.close(promise: nil)
+        case .closing:
+            context.close(promise: nil)
+        case .idle, .open, .closed:
+            break
+        }
+    }
+}

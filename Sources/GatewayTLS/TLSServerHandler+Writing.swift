@@ -1,0 +1,98 @@
+import COpenSSL
+import NIOCore
+
+/// From the request handlers to the socket, by way of NIO.
+extension TLSServerHandler {
+    package func write(
+        context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
+    ) {
+        guard case .byteBuffer(let bytes) = Self.unwrapOutboundIn(data) else {
+            promise?.fail(TLSError(.unsupportedWrite, "only bytes can be written over TLS"))
+            return
+        }
+        switch phase {
+        case .open where !outputClosed, .idle, .handshaking:
+            pending.append(PendingWrite(bytes: bytes, promise: promise))
+            pendingBytes += bytes.readableBytes
+            guard phase != .open, pendingBytes > settings.bytesBeforeHandshakeMax else { return }
+            let error = TLSError(.bufferFull, "too much was written before the handshake's end")
+            failPending(error)
+            context.close(promise: nil)
+        case .open, .closing:
+            promise?.fail(ChannelError.outputClosed)
+        case .closed:
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
+    }
+
+    package func flush(context: ChannelHandlerContext) {
+        switch phase {
+        case .idle, .handshaking: flushWhenOpen = true
+        case .open: sealPending(context)
+        case .closing, .closed: break
+        }
+    }
+
+    /// Seals all that was written and hands it to NIO as one buffer: what one flush covers cannot be
+    /// overtaken by what a callback writes meanwhile.
+    func sealPending(_ context: ChannelHandlerContext) {
+        flushWhenOpen = false
+        guard !pending.isEmpty, let ssl, let wire else { return }
+        let writes = pending
+        let bytes = pendingBytes
+        pending = []
+        pendingBytes = 0
+        let promises = writes.compactMap(\.promise)
+        var ciphertext = context.channel.allocator.buffer(
+            capacity: RecordSealing.ciphertextCapacity(for: bytes))
+        wire.begin()
+        let sealed = RecordSealing.seal(writes, ssl, wire, into: &ciphertext)
+        wire.finish()
+        guard sealed else {
+            let error = TLSError(
+                .engine, "bytes cannot be encrypted: \(OpenSSLErrors.takeReason())")
+            for promise in promises { promise.fail(error) }
+            fail(error, context)
+            return
+        }
+        hand(ciphertext, promises, context)
+    }
+
+    /// Gives ciphertext to NIO and counts it until the kernel has it.
+    func hand(
+        _ ciphertext: ByteBuffer, _ promises: [EventLoopPromise<Void>],
+        _ context: ChannelHandlerContext
+    ) {
+        let count = ciphertext.readableBytes
+        queuedBytes += count
+        if let loopCounters { TLSLoopCounters.add(count, to: loopCounters.byNIO) }
+        let done = context.eventLoop.makePromise(of: Void.self)
+        done.futureResult.assumeIsolated().whenComplete { result in
+            self.handed(count, promises, result)
+        }
+        context.writeAndFlush(Self.wrapOutboundOut(ciphertext), promise: done)
+        if queuedBytes > 0 { drainOwed = true }
+    }
+
+    private func handed(
+        _ count: Int, _ promises: [EventLoopPromise<Void>], _ result: Result<Void, any Error>
+    ) {
+        queuedBytes -= count
+        // NIO closes the socket before it fails what was queued, and this before `channelInactive`.
+        // A record that is lost cannot be followed by another one.
+        if case .failure = result {
+            descriptor = -1
+            outputClosed = true
+        }
+        for promise in promises { promise.completeWith(result) }
+        guard queuedBytes == 0 else { return }
+        unreadAnswersBytes = 0
+        guard case .success = result, drainOwed else { return }
+        drainOwed = false
+        switch phase {
+        case .open: onDrained?()
+        case .closing: if let context { closeWhenDone(context) }
+        case .idle, .handshaking, .closed: break
+        }
+    }
+}

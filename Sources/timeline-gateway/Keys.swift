@@ -1,0 +1,105 @@
+import ArgumentParser
+import Foundation
+import GatewayServer
+import WidgetModel
+
+struct Keys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show or rotate the keys that sign notifications.",
+        discussion: """
+            A new key is published first, signs after one cache time, and the old one retires when
+            nothing it signed is valid any more. A running gateway follows within half a minute.
+
+            EXAMPLES
+              timeline-gateway keys list --data ./data
+              timeline-gateway keys rotate --data ./data
+              timeline-gateway keys rotate --data ./data --algorithm ES256
+            """, subcommands: [List.self, Rotate.self])
+
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the keys and where each stands.",
+            discussion: "EXAMPLES\n  timeline-gateway keys list --data ./data --json")
+
+        @Option(help: "The gateway's data directory.")
+        var data: String
+
+        @Flag(help: "Answer in JSON.")
+        var json = false
+
+        func run() throws {
+            try show(try failing { try DataDirectory(data).signingKeys() }, json: json)
+        }
+    }
+
+    struct Rotate: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Publish a new key, which signs after one cache time.",
+            discussion: "EXAMPLES\n  timeline-gateway keys rotate --data ./data")
+
+        @Option(help: "The gateway's data directory.")
+        var data: String
+
+        @Option(help: "EdDSA or ES256.")
+        var algorithm = "EdDSA"
+
+        @Flag(help: "Answer in JSON.")
+        var json = false
+
+        func run() throws {
+            guard SigningKeyState.algorithms.contains(algorithm) else {
+                throw ValidationError("--algorithm must be EdDSA or ES256.")
+            }
+            try show(
+                try failing { try DataDirectory(data).rotateSigningKey(to: algorithm) },
+                json: json)
+        }
+    }
+}
+
+private func show(_ keys: [SigningKeyState], json: Bool) throws {
+    for key in keys {
+        answer(json ? key.json.text : "\(key.kid)  \(key.algorithm)  \(key.state)")
+    }
+}
+
+/// Runs `body`; what goes wrong is told and ends the program with exit code 1.
+func failing<T>(_ body: () throws -> T) throws -> T {
+    do {
+        return try body()
+    } catch {
+        complain("timeline-gateway: \(error)")
+        throw ExitCode.failure
+    }
+}
+
+struct Epoch: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Manage the log's epochs.",
+        discussion: "EXAMPLES\n  timeline-gateway epoch new --data ./data",
+        subcommands: [New.self])
+
+    struct New: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Void every cursor given out so far. Required after any restore.",
+            discussion: """
+                A restored log lacks what was accepted after the backup. With a new epoch every
+                client rebuilds everything once, and nothing stale stays on a screen. The gateway
+                must not be running.
+
+                EXAMPLES
+                  timeline-gateway epoch new --data ./data
+                """)
+
+        @Option(help: "The gateway's data directory.")
+        var data: String
+
+        @Flag(help: "Answer in JSON.")
+        var json = false
+
+        func run() throws {
+            let ordinal = try failing { try DataDirectory(data).openNewEpoch() }
+            answer(json ? #"{"epoch":\#(ordinal)}"# : "epoch \(ordinal): all older cursors are void")
+        }
+    }
+}

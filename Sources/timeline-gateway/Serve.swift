@@ -1,0 +1,162 @@
+import ArgumentParser
+import Foundation
+import GatewayServer
+import Logging
+import WidgetModel
+
+/// Where the configuration comes from, the same for `serve` and `check-config`.
+struct ConfigurationOptions: ParsableArguments {
+    @Option(help: "Configuration file, YAML or JSON. Without one: development mode.")
+    var config: String?
+
+    @Option(help: "Data directory; made when it is missing.")
+    var data: String?
+
+    @Option(help: "TLS port, HOST:PORT. Port 0 lets the system choose.")
+    var listen: String?
+
+    @Option(help: "Plain port for metrics and health, HOST:PORT.")
+    var admin: String?
+
+    /// The flags given, by option.
+    var flags: [String: String] {
+        var flags: [String: String] = [:]
+        if let data { flags["data"] = data }
+        if let listen { flags["listen"] = listen }
+        if let admin { flags["admin"] = admin }
+        return flags
+    }
+
+    /// The configuration to run by.
+    ///
+    /// - Throws: `Faults` with everything that is wrong.
+    func load() throws(Faults) -> GatewayConfiguration {
+        let environment = ProcessInfo.processInfo.environment
+        guard config == nil else {
+            return try GatewayConfiguration(
+                ConfigurationLayers(file: config, flags: flags, environment: environment))
+        }
+        var layers = ConfigurationLayers(file: nil, flags: flags, environment: environment)
+        if layers.isConfigured { return try GatewayConfiguration(layers) }
+        return try layers.development()
+    }
+}
+
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run the gateway.",
+        discussion: """
+            Prints one line, `ready https://HOST:PORT`, on standard output when it accepts
+            connections. SIGTERM or SIGINT drains the streams and exits 0.
+
+            Without --config it runs in development mode: loopback only, with certificates and an
+            issuer of its own in the data directory (the CA is DATA/certs/ca.pem).
+
+            EXAMPLES
+              timeline-gateway serve --data ./data
+              timeline-gateway serve --data ./data --listen 127.0.0.1:9443 --admin 127.0.0.1:9465
+              timeline-gateway serve --config /etc/timeline-gateway.yaml
+            """)
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let configuration: GatewayConfiguration
+        do throws(Faults) {
+            configuration = try options.load()
+        } catch {
+            complain("The configuration is wrong:\n\(error)")
+            throw ExitCode.wrongConfiguration
+        }
+        let logger = Self.logger(configuration)
+        if configuration.isDevelopment { Self.announceDevelopment(configuration) }
+        do {
+            let gateway = try Gateway(configuration, logger: logger)
+            try await gateway.run { answer("ready \($0)") }
+        } catch {
+            complain("timeline-gateway: \(error)")
+            throw ExitCode.failure
+        }
+    }
+
+    private static func logger(_ configuration: GatewayConfiguration) -> Logger {
+        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "timeline-gateway")
+        logger.logLevel = configuration.logLevel
+        return logger
+    }
+
+    private static func announceDevelopment(_ configuration: GatewayConfiguration) {
+        complain(
+            """
+            ************************************************************************
+            DEVELOPMENT MODE: no configuration was given. Certificates and tokens are
+            this gateway's own; it listens on loopback only. Not for production.
+              data   \(configuration.data)
+              CA     \(configuration.data)/certs/ca.pem
+              token  timeline-gateway token --data \(configuration.data) --app APP --scope "SCOPES"
+              admin  http://\(configuration.admin)/metrics
+            ************************************************************************
+            """)
+    }
+}
+
+struct CheckConfig: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Check a configuration and list every fault at once.",
+        discussion: """
+            Reads file, environment (TIMELINE_GATEWAY_…) and flags as `serve` does, and touches
+            nothing. Exit code 78 when something is wrong.
+
+            EXAMPLES
+              timeline-gateway check-config --config gateway.yaml
+              timeline-gateway check-config --options
+            """)
+
+    @OptionGroup var options: ConfigurationOptions
+
+    @Flag(name: .customLong("options"), help: "List every option there is and exit.")
+    var listsOptions = false
+
+    @Flag(help: "Answer in JSON.")
+    var json = false
+
+    func run() throws {
+        if listsOptions {
+            printOptions()
+            return
+        }
+        do throws(Faults) {
+            let configuration = try options.load()
+            answer(
+                json
+                    ? #"{"ok":true,"faults":[]}"#
+                    : "The configuration is right: TLS on \(configuration.listen), "
+                        + "admin on \(configuration.admin), data in \(configuration.data).")
+        } catch {
+            if json {
+                let answerJSON: JSONValue = [
+                    "ok": false, "faults": .array(error.list.map(\.json)),
+                ]
+                answer(answerJSON.text)
+            } else {
+                complain("The configuration is wrong:\n\(error)")
+            }
+            throw ExitCode.wrongConfiguration
+        }
+    }
+
+    private func printOptions() {
+        for option in ConfigurationSchema.options {
+            if json {
+                let object: JSONValue = [
+                    "key": .string(option.key), "default": .string(option.standard),
+                    "help": .string(option.help),
+                ]
+                answer(object.text)
+            } else {
+                answer("\(option.key)  (default: \(option.standard))\n    \(option.help)")
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import Foundation
+import GatewayServer
+import WidgetModel
+
+/// The gateway's own program.
+@main
+struct TimelineGateway: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timeline-gateway",
+        abstract: "Tells clients which widgets and recommendations became stale.",
+        discussion: """
+            Exit codes: 0 done; 1 refused or failed; 64 wrong use; 78 the configuration is wrong.
+
+            EXAMPLES
+              timeline-gateway serve --data ./data
+              timeline-gateway check-config --config gateway.yaml
+              timeline-gateway token --data ./data --app com.mygame --scope changes:write
+            """,
+        subcommands: [Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self])
+}
+
+extension ExitCode {
+    /// `EX_CONFIG` of sysexits(3).
+    static let wrongConfiguration = ExitCode(78)
+}
+
+/// Writes to standard error, where everything goes that is not a command's answer.
+func complain(_ text: String) {
+    FileHandle.standardError.write(Data((text + "\n").utf8))
+}
+
+/// Writes an answer to standard output at once: others wait for it through a pipe.
+func answer(_ text: String) {
+    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+import Foundation
+import GatewayServer
+import GatewaySigning
+import WidgetModel
+
+struct Token: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Mint a token of the gateway's own issuer.",
+        discussion: """
+            Prints the token alone; with --subs-from one token a line, in order. The gateway
+            believes it in development mode, or with `localIssuer: true`.
+
+            Scopes: catalog:write, changes:write, client, clients:write, operator, tokens:issue.
+
+            EXAMPLES
+              timeline-gateway token --data ./data --app com.mygame --scope "catalog:write changes:write"
+              timeline-gateway token --data ./data --app com.mygame --scope client --sub phone-1 \\
+                --attribute account=42 --ttl 30d
+              timeline-gateway token --data ./data --app com.mygame --scope client --subs-from ids.txt
+            """)
+
+    @Option(help: "The gateway's data directory.")
+    var data: String
+
+    @Option(help: "The app it is for; * for all, with the scope operator only.")
+    var app: String
+
+    @Option(help: "What it allows, separated by spaces.")
+    var scope: String
+
+    @Option(help: "Whom it is about: the client id for the scope client.")
+    var sub: String?
+
+    @Option(help: "A file with one client id a line; prints one token a line.")
+    var subsFrom: String?
+
+    @Option(help: "An attribute it vouches for, NAME=VALUE; repeat for more.")
+    var attribute: [String] = []
+
+    @Option(help: "How long it is valid: 90s, 15m, 1h, 30d.")
+    var ttl = "1h"
+
+    @Flag(help: "Answer in JSON.")
+    var json = false
+
+    func run() throws {
+        let scopes = try readScopes()
+        guard let seconds = TokenDuration.seconds(ttl), seconds > 0 else {
+            throw ValidationError("--ttl must be a duration such as 90s, 15m, 1h or 30d.")
+        }
+        if scopes.contains(.client), seconds > TokenDuration.clientMax {
+            throw ValidationError("--ttl: a client token lives at most 30 days.")
+        }
+        let attributes = try readAttributeOptions()
+        let subjects = try readSubjects(scopes)
+        let directory = DataDirectory(data)
+        let now = Int64(Date().timeIntervalSince1970)
+        var lines: [String] = []
+        do {
+            for subject in subjects {
+                let token = try directory.token(
+                    sub: subject, app: app, scopes: scopes, ttl: seconds, attributes: attributes,
+                    now: now)
+                let object: JSONValue = [
+                    "token": .string(token), "sub": .string(subject), "exp": .integer(now + seconds),
+                ]
+                lines.append(json ? object.text : token)
+            }
+        } catch {
+            complain("timeline-gateway token: \(error)")
+            throw ExitCode.failure
+        }
+        answer(lines.joined(separator: "\n"))
+    }
+
+    private func readScopes() throws -> Set<Scope> {
+        var scopes: Set<Scope> = []
+        for name in scope.split(whereSeparator: { $0 == " " || $0 == "," }).map(String.init) {
+            guard let scope = Scope(rawValue: name) else {
+                let hint = name.nearest(of: Scope.allCases.map(\.rawValue)).map {
+                    " Did you mean \($0)?"
+                }
+                throw ValidationError("--scope: `\(name)` is not a scope.\(hint ?? "")")
+            }
+            scopes.insert(scope)
+        }
+        guard !scopes.isEmpty else { throw ValidationError("--scope names no scope.") }
+        if app == "*", !scopes.contains(.operate) {
+            throw ValidationError("--app * needs the scope operator.")
+        }
+        return scopes
+    }
+
+    private func readAttributeOptions() throws -> [String: [String]] {
+        var attributes: [String: [String]] = [:]
+        for text in attribute {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw ValidationError("--attribute must be NAME=VALUE.")
+            }
+            attributes[String(parts[0]), default: []].append(String(parts[1]))
+        }
+        return attributes
+    }
+
+    private func readSubjects(_ scopes: Set<Scope>) throws -> [String] {
+        if let subsFrom {
+            guard let file = FileManager.default.contents(atPath: subsFrom) else {
+                throw ValidationError("--subs-from: \(subsFrom) cannot be read.")
+            }
+            return String(decoding: file, as: UTF8.self)
+                .split(whereSeparator: \.isNewline).map(String.init)
+        }
+        if let sub { return [sub] }
+        if scopes.contains(.client) {
+            throw ValidationError("--sub is required with the scope client: the client's id.")
+        }
+        return ["backend"]
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import GatewaySigning
+import Testing
+
+@Suite struct KeyRingStoreTests {
+    let directory: TemporaryDirectory
+    let store: KeyRingStore
+    let timing = KeyRing.Timing(publishLead: 300, signatureLifetime: 3_600)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        store = KeyRingStore(directory: directory.path + "/keys")
+    }
+
+    func open(_ algorithm: SigningAlgorithm = .edDSA) throws -> KeyRing {
+        try store.open(algorithm: algorithm, timing: timing, now: 1_000)
+    }
+
+    func fault(_ content: String) throws -> SigningError.Code? {
+        try directory.write(content, to: "keys/ring.json")
+        do throws(SigningError) {
+            _ = try store.open(timing: timing, now: 1_000)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test(arguments: SigningAlgorithm.allCases)
+    func theFirstStartMakesOneKeyAndTheNextFindsIt(_ algorithm: SigningAlgorithm) throws {
+        let ring = try open(algorithm)
+        #expect(ring.signingKey.algorithm == algorithm)
+        #expect(
+            try directory.names(in: "keys") == ["\(ring.signingKey.kid).pem", "ring.json"].sorted())
+        #expect(try directory.mode("keys") == 0o700)
+        for name in try directory.names(in: "keys") {
+            #expect(try directory.mode("keys/\(name)") == 0o600)
+        }
+        #expect(try open() == ring)
+    }
+
+    @Test func everyStateSurvivesARestart() throws {
+        var ring = try open()
+        try store.rotate(&ring, to: .es256, now: 2_000)
+        #expect(try open() == ring)
+        #expect(try store.advance(&ring, now: 2_100) == false)
+        #expect(try store.advance(&ring, now: 2_300))
+        #expect(ring.signingKey.algorithm == .es256)
+        try store.rotate(&ring, now: 2_400)
+        #expect(try open() == ring)
+        #expect(ring.others.map(\.state) == [.retiring(until: 6_200), .published(from: 2_700)])
+        #expect(try directory.names(in: "keys").count == 4)
+        #expect(try store.advance(&ring, now: 10_000))
+        #expect(try store.advance(&ring, now: 20_000))
+        #expect(try open() == ring)
+        #expect(
+            try directory.names(in: "keys") == ["\(ring.signingKey.kid).pem", "ring.json"].sorted())
+    }
+
+    @Test func manyProcessesThatStartTogetherGetOneRing() async throws {
+        let kids = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<8 {
+                group.addTask { [store, timing] in
+                    try store.open(timing: timing, now: 1_000).signingKey.kid
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(kids.count == 1)
+        #expect(try directory.names(in: "keys").count == 2)
+    }
+
+    @Test func filesLeftOverByACrashDoNoHarm() throws {
+        let ring = try open()
+        try directory.write("half", to: "keys/ring.json.abc.tmp")
+        try SigningKey().save(to: directory.path + "/keys/orphan.pem")
+        #expect(try open() == ring)
+    }
+
+    @Test func aDamagedRingIsRefusedAndLeftAsItIs() throws {
+        let ring = try open()
+        let kid = ring.signingKey.kid
+        func entry(_ state: String, kid: String) -> String {
+            #"{"kid":"\#(kid)","state":"\#(state)","time":1}"#
+        }
+        for content in [
+            "", "{}", #"{"keys":[]}"#, #"{"keys":[{}]}"#,
+            #"{"keys":[\#(entry("retiring", kid: kid))]}"#,
+            #"{"keys":[\#(entry("lost", kid: kid))]}"#,
+            #"{"keys":[\#(entry("signing", kid: "../../etc/key"))]}"#,
+            #"{"keys":[\#(entry("signing", kid: kid)),\#(entry("retiring", kid: kid))]}"#,
+            #"{"keys":[{"kid":"\#(kid)","state":"signing","time":"1"}]}"#,
+        ] {
+            #expect(try fault(content) == .documentMalformed)
+        }
+        let absent = try SigningKey()
+        let two = entry("signing", kid: kid) + "," + entry("signing", kid: absent.kid)
+        #expect(try fault(#"{"keys":[\#(two)]}"#) == .documentMalformed)
+        #expect(try fault(#"{"keys":[\#(entry("signing", kid: absent.kid))]}"#) == .fileFailed)
+        try absent.save(to: "\(directory.path)/keys/\(kid).pem")
+        #expect(try fault(#"{"keys":[\#(entry("signing", kid: kid))]}"#) == .documentMalformed)
+        #expect(try directory.names(in: "keys").count == 2)
+    }
+
+    @Test func aDirectoryThatCannotBeMadeIsAnError() {
+        let lost = KeyRingStore(directory: directory.path + "/no/such/keys")
+        #expect { try lost.open(timing: timing, now: 0) } throws: {
+            ($0 as? SigningError)?.code == .fileFailed
+        }
+    }
+
+    @Test func aRotationThatCannotBeWrittenLeavesTheRingAlone() throws {
+        var ring = try open()
+        let before = ring
+        try FileManager.default.removeItem(atPath: directory.path + "/keys")
+        #expect(throws: SigningError.self) { try store.rotate(&ring, now: 2_000) }
+        #expect(ring == before)
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import GatewayStorage
+
+@Suite struct FaultTests {
+    /// Lets the database file grow no further than it has, or as far as it likes.
+    private func fillDisk(_ store: SQLiteStore, _ isFull: Bool) async throws {
+        try await store.database.writeWithoutTransaction { db in
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            let limit = isFull ? pages : 1_000_000
+            _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(limit)")
+        }
+    }
+
+    private func isUnavailable(_ error: any Error) -> Bool {
+        if case StoreError.unavailable = error { true } else { false }
+    }
+
+    @Test func aFullDiskFailsTheWholeTransactionAndTheStoreRecovers() async throws {
+        let seen = Recorder<UInt64>()
+        let directory = try TemporaryDirectory()
+        let store = try SQLiteStore(
+            directory: directory.path, onCommit: { seen.record($0.map(\.sequence)) })
+        try await store.appendChange()
+        try await fillDisk(store, true)
+        for _ in 0..<2 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                try await store.gathering(10) {
+                    for job in 0..<10 {
+                        group.addTask {
+                            await #expect {
+                                let size = job == 5 ? 100_000 : 10
+                                try await store.appendChange(payload: Data(count: size))
+                            } throws: {
+                                isUnavailable($0)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(store.head == 1)
+            #expect(seen.values == [1])
+        }
+        // What needs no new page still works, and so does everything once there is space again.
+        #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 2)
+        try await fillDisk(store, false)
+        #expect(try await store.appendChange(payload: Data(count: 100_000)) == 2)
+        #expect(seen.values == [1, 2])
+        #expect(store.figures.failedCommits == 2)
+        try await store.close()
+        let reopened = try SQLiteStore(directory: directory.path)
+        #expect(try reopened.rows().map(\.sequence) == [1, 2])
+        try await reopened.close()
+    }
+
+    @Test func aJobThatHidesTheErrorOfTheDiskFailsAllTheSame() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        try await fillDisk(store, true)
+        await #expect {
+            try await store.write(cost: 1) { transaction in
+                _ = try? transaction.append(
+                    app: "a", type: .change, source: nil, eventID: nil, acceptedAt: 1,
+                    payload: Data(count: 100_000))
+            }
+        } throws: {
+            isUnavailable($0)
+        }
+        #expect(store.head == 0)
+        try await fillDisk(store, false)
+        #expect(try await store.appendChange() == 1)
+    }
+
+    /// Stands in for a kill: what the files hold at some moment in the middle of the work is all
+    /// that is left.
+    @Test func whatWasAnsweredIsThereAfterACrash() async throws {
+        let directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration()
+        // Files are copied one after the other, which is only like a crash while the database
+        // file itself rests.
+        configuration.checkpointPages = .max
+        let store = try SQLiteStore(directory: directory.path, configuration: configuration)
+        let answered = Recorder<UInt64>()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in 0..<8 {
+                group.addTask {
+                    for round in 0..<100 {
+                        answered.record(
+                            try await store.appendChange(
+                                eventID: "\(caller)-\(round)", payload: Data(count: round)))
+                    }
+                }
+            }
+            for crash in 0..<5 {
+                while answered.values.count < 100 * (crash + 1) { await Task.yield() }
+                let before = answered.values
+                let copy = try TemporaryDirectory()
+                for file in ["store.sqlite", "store.sqlite-wal"] {
+                    let data = try Data(
+                        contentsOf: URL(fileURLWithPath: directory.path + "/" + file))
+                    // The last write may have been cut short anywhere.
+                    let cut = file.hasSuffix("wal") ? data.dropLast(crash * 700) : data
+                    let kept = crash == 0 ? data : cut
+                    try kept.write(to: URL(fileURLWithPath: copy.path + "/" + file))
+                }
+                var verifying = configuration
+                verifying.verifiesOnOpen = true
+                let revived = try SQLiteStore(directory: copy.path, configuration: verifying)
+                let rows = try revived.rows()
+                #expect(rows.map(\.sequence) == Array(1...revived.head))
+                if crash == 0 { #expect(revived.head >= (before.max() ?? 0)) }
+                #expect(try await revived.appendChange() == UInt64(rows.count + 1))
+                try await revived.close()
+            }
+            try await group.waitForAll()
+        }
+        #expect(store.head == 800)
+        try await store.close()
+    }
+
+    @Test func theWriteAheadLogIsCopiedNowAndThen() async throws {
+        let directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration()
+        configuration.checkpointPages = 100
+        let store = try SQLiteStore(directory: directory.path, configuration: configuration)
+        for _ in 0..<300 { try await store.appendChange(payload: Data(count: 4_000)) }
+        let figures = store.figures
+        #expect(figures.checkpoints >= 10)
+        // Without checkpoints it would have grown to more than 300 pages of payload alone.
+        #expect(figures.walBytes < 200 * 4_096)
+        #expect(figures.databaseBytes > 200 * 4_096)
+        try await store.close()
+    }
+
+    @Test func noErrorTextHoldsAValue() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        try await store.database.write { try $0.execute(sql: "DROP TABLE meta") }
+        await #expect {
+            try await store.write(cost: 0) { try $0.setMeta("the-key", Data("the-value".utf8)) }
+        } throws: {
+            isUnavailable($0) && !"\($0)".contains("the-key") && !"\($0)".contains("the-value")
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import GatewayStorage
+
+@Suite struct GroupCommitTests {
+    @Test func jobsThatWaitShareOneTransaction() async throws {
+        let observed = Recorder<Int>()
+        let store = try SQLiteStore(
+            inMemory: StoreConfiguration(), observer: { observed.record($0.jobs) })
+        let results = Recorder<UInt64>()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(200) {
+                for _ in 0..<200 {
+                    group.addTask { results.record(try await store.appendChange()) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(results.values.sorted() == Array(1...200))
+        #expect(store.figures.commits == 2)
+        #expect(store.figures.jobs == 201)
+        #expect(store.figures.rows == 200)
+        _ = try await store.write(cost: 0) { _ in }
+        #expect(observed.values.prefix(2) == [1, 200])
+    }
+
+    @Test func aTransactionIsBoundedByJobsAndByCost() async throws {
+        var configuration = StoreConfiguration()
+        configuration.transactionJobsMax = 4
+        configuration.transactionCostMax = 10
+        let observed = Recorder<Int>()
+        let store = try SQLiteStore(
+            inMemory: configuration, observer: { observed.record($0.jobs) })
+        let costs = [20, 5, 5, 1, 0, 0, 0, 0]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(costs.count) {
+                for (index, cost) in costs.enumerated() {
+                    group.addTask { _ = try await store.write(cost: cost) { _ in } }
+                    while store.figures.waitingJobs <= index { await Task.yield() }
+                }
+            }
+            try await group.waitForAll()
+        }
+        _ = try await store.write(cost: 0) { _ in }
+        #expect(observed.values.prefix(5) == [1, 1, 2, 4, 1])
+    }
+
+    @Test func theHookSeesEveryRowInOrderBeforeAnyCallerResumes() async throws {
+        let seen = Recorder<UInt64>()
+        let directory = try TemporaryDirectory()
+        let store = try SQLiteStore(
+            directory: directory.path, onCommit: { seen.record($0.map(\.sequence)) })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in 0..<50 {
+                group.addTask {
+                    for _ in 0..<20 {
+                        let committed = try await store.write(cost: 1) { transaction in
+                            var last: UInt64 = 0
+                            for _ in 0...(caller % 3) {
+                                last = try transaction.append(
+                                    app: "a", type: .change, source: nil, eventID: nil,
+                                    acceptedAt: 1, payload: Data())
+                            }
+                            return last
+                        }
+                        #expect(seen.values.count >= committed.value)
+                        #expect(committed.head >= committed.value)
+                        #expect(store.head >= committed.head)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(seen.values == Array(1...store.head))
+        #expect(store.figures.commits < 1_000)
+        try await store.close()
+    }
+
+    @Test func closuresRunInOrderWithTheRows() async throws {
+        let seen = Recorder<String>()
+        let store = try SQLiteStore(
+            inMemory: StoreConfiguration(),
+            onCommit: { seen.record($0.map { "row \($0.sequence)" }) })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(3) {
+                group.addTask {
+                    _ = try await store.write(cost: 0) { transaction in
+                        transaction.afterCommit { seen.record("before") }
+                        for _ in 0..<2 {
+                            let sequence = try transaction.append(
+                                app: "a", type: .change, source: nil, eventID: nil,
+                                acceptedAt: 1, payload: Data())
+                            transaction.afterCommit { seen.record("after \(sequence)") }
+                        }
+                    }
+                }
+                while store.figures.waitingJobs < 1 { await Task.yield() }
+                group.addTask {
+                    await #expect(throws: JobError.self) {
+                        try await store.write(cost: 0) { transaction in
+                            transaction.afterCommit { seen.record("never") }
+                            throw JobError()
+                        }
+                    }
+                }
+                while store.figures.waitingJobs < 2 { await Task.yield() }
+                group.addTask { try await store.appendChange() }
+            }
+            try await group.waitForAll()
+        }
+        #expect(seen.values == ["before", "row 1", "after 1", "row 2", "after 2", "row 3"])
+    }
+
+    @Test func aFailingJobLeavesNothingBehindAndCostsTheOthersNothing() async throws {
+        let seen = Recorder<UInt64>()
+        let store = try SQLiteStore(
+            inMemory: StoreConfiguration(), onCommit: { seen.record($0.map(\.sequence)) })
+        let sequences = Recorder<UInt64>()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(40) {
+                for job in 0..<40 {
+                    group.addTask {
+                        if job.isMultiple(of: 2) {
+                            sequences.record(try await store.appendChange(eventID: "\(job)"))
+                            return
+                        }
+                        await #expect(throws: JobError.self) {
+                            try await store.write(cost: 1) { transaction in
+                                for _ in 0..<3 {
+                                    try transaction.append(
+                                        app: "failed", type: .change, source: "s",
+                                        eventID: "\(transaction.nextSequence)", acceptedAt: 1,
+                                        payload: Data())
+                                }
+                                try transaction.putRegistration(
+                                    app: "failed", client: "c", payload: Data(),
+                                    attributes: [:], updatedAt: 1)
+                                throw JobError()
+                            }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(sequences.values.sorted() == Array(1...20))
+        #expect(seen.values == Array(1...20))
+        #expect(try store.rows().map(\.app) == Array(repeating: "com.mygame", count: 20))
+        #expect(try await store.registration(app: "failed", client: "c") == nil)
+        #expect(store.figures.failedJobs == 20)
+        #expect(store.figures.commits == 2)
+    }
+
+    /// The first set reaches the limit of jobs, the second the limit of cost: its only job costs
+    /// more than may wait at all, and is taken because nothing waits.
+    @Test(arguments: [[1, 1, 1], [500]])
+    func aJobBeyondTheLimitsOfTheQueueIsRefusedAtOnce(costs: [Int]) async throws {
+        var configuration = StoreConfiguration()
+        configuration.pendingJobsMax = 3
+        configuration.pendingCostMax = 100
+        let store = try SQLiteStore(inMemory: configuration)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(costs.count) {
+                for (index, cost) in costs.enumerated() {
+                    group.addTask { _ = try await store.write(cost: cost) { _ in } }
+                    while store.figures.waitingJobs <= index { await Task.yield() }
+                }
+                #expect(store.figures.waitingCost == costs.reduce(0, +))
+                group.addTask {
+                    await #expect(throws: StoreError.busy) { try await store.appendChange() }
+                }
+                while store.figures.refusedJobs == 0 { await Task.yield() }
+            }
+            try await group.waitForAll()
+        }
+        #expect(store.figures.waitingCost == 0)
+        try await store.appendChange()
+        #expect(store.head == 1)
+    }
+
+    @Test func closingFinishesWhatWaitsAndTakesNothingMore() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try SQLiteStore(directory: directory.path)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(30) {
+                for _ in 0..<30 { group.addTask { try await store.appendChange() } }
+                while store.figures.waitingJobs < 30 { await Task.yield() }
+                group.addTask { try await store.close() }
+            }
+            try await group.waitForAll()
+        }
+        try await store.close()
+        await #expect(throws: StoreError.closed) { try await store.appendChange() }
+        await #expect(throws: StoreError.closed) {
+            try await store.registration(app: "a", client: "c")
+        }
+        #expect(throws: StoreError.closed) { try store.rows() }
+        #expect(throws: StoreError.closed) { try store.voidEpochs() }
+        let wal = directory.path + "/store.sqlite-wal"
+        let size = try? FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int
+        #expect((size ?? 0) == 0)
+        let next = try SQLiteStore(directory: directory.path)
+        #expect(next.head == 30)
+        try await next.close()
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import GatewayStorage
+
+@Suite struct LogTests {
+    @Test func sequencesStartAtOneAndHaveNoGapsAcrossReopening() async throws {
+        let directory = try TemporaryDirectory()
+        for round in 0..<3 {
+            let store = try SQLiteStore(directory: directory.path)
+            #expect(store.head == UInt64(round * 4))
+            for _ in 0..<4 { try await store.appendChange() }
+            try await store.close()
+        }
+        let store = try SQLiteStore(directory: directory.path)
+        #expect(try store.rows().map(\.sequence) == Array(1...12))
+        try await store.close()
+    }
+
+    @Test func rowsComeBackAsTheyWereAppended() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let wide = Data((0...255).map { UInt8($0) })
+        _ = try await store.write(cost: 1) { transaction in
+            try transaction.append(
+                app: "a", type: .change, source: "s", eventID: "é\"'", acceptedAt: -5,
+                payload: wide)
+            try transaction.append(
+                app: "b", type: .reload, source: nil, eventID: nil, acceptedAt: .max,
+                payload: Data())
+        }
+        let rows = try store.rows()
+        #expect(
+            rows == [
+                LogRow(
+                    sequence: 1, app: "a", type: .change, source: "s", eventID: "é\"'",
+                    acceptedAt: -5, payload: wide),
+                LogRow(
+                    sequence: 2, app: "b", type: .reload, source: nil, eventID: nil,
+                    acceptedAt: .max, payload: Data()),
+            ])
+    }
+
+    @Test func replayIsBoundedByRowsAndBytesAndStartsAfterACursor() async throws {
+        var configuration = StoreConfiguration()
+        configuration.batchBytesMax = 250
+        let store = try SQLiteStore(inMemory: configuration)
+        for _ in 0..<10 { try await store.appendChange(payload: Data(count: 100)) }
+        var sizes: [Int] = []
+        try store.replay(after: 2, batch: 5) { sizes.append($0.count) }
+        #expect(sizes == [3, 3, 2])
+        sizes = []
+        try store.replay(after: 8, batch: 1) { sizes.append($0.count) }
+        #expect(sizes == [1, 1])
+        try store.replay(after: .max, batch: 1) { _ in Issue.record("nothing is after the end") }
+    }
+
+    @Test func replayRefusesALogWithAGap() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        for _ in 0..<5 { try await store.appendChange() }
+        try await store.database.write { try $0.execute(sql: "DELETE FROM log WHERE sequence = 3") }
+        #expect(throws: StoreError.corrupt(reason: "the log has a gap after 2")) {
+            try store.rows()
+        }
+    }
+
+    @Test func anEventIsFoundByItsAppSourceAndId() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        try await store.appendChange(app: "one", eventID: "e1", payload: Data("first".utf8))
+        try await store.appendChange(app: "two", eventID: "e1", payload: Data("second".utf8))
+        let found = try await store.write(cost: 0) { transaction in
+            [
+                try transaction.event(app: "one", source: "players", id: "e1")?.sequence,
+                try transaction.event(app: "two", source: "players", id: "e1")?.sequence,
+                try transaction.event(app: "one", source: "other", id: "e1")?.sequence,
+                try transaction.event(app: "one", source: "players", id: "e2")?.sequence,
+            ]
+        }.value
+        #expect(found == [1, 2, nil, nil])
+        let payload = try await store.write(cost: 0) {
+            try $0.event(app: "two", source: "players", id: "e1")?.payload
+        }.value
+        #expect(payload == Data("second".utf8))
+    }
+
+    @Test(arguments: [false, true])
+    func anEventIsNeverAppendedTwice(looksFirst: Bool) async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let rejected = StoreError.rejected(reason: "the log holds this event already")
+        await #expect(throws: rejected) {
+            try await store.write(cost: 1) { transaction in
+                for _ in 0..<2 {
+                    if looksFirst {
+                        _ = try transaction.event(app: "a", source: "s", id: "e")
+                        _ = try transaction.event(app: "a", source: "s", id: "e")
+                    }
+                    try transaction.append(
+                        app: "a", type: .change, source: "s", eventID: "e", acceptedAt: 1,
+                        payload: Data())
+                }
+            }
+        }
+        try await store.appendChange(eventID: "e")
+        await #expect(throws: rejected) { try await store.appendChange(eventID: "e") }
+        #expect(store.head == 1)
+    }
+
+    /// The embedded database would read such a text back cut short.
+    @Test func textWithANulIsRejected() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let rejected = StoreError.rejected(reason: "a text holds a NUL")
+        await #expect(throws: rejected) { try await store.appendChange(eventID: "a\u{0}b") }
+        await #expect(throws: rejected) { try await store.appendChange(app: "a\u{0}b") }
+        for attributes in [["n": ["v", "a\u{0}b"]], ["a\u{0}b": ["v"]]] {
+            await #expect(throws: rejected) {
+                try await store.write(cost: 0) {
+                    try $0.putRegistration(
+                        app: "a", client: "c", payload: Data(), attributes: attributes,
+                        updatedAt: 1)
+                }
+            }
+        }
+        #expect(store.head == 0)
+    }
+
+    @Test func eventsWithTheSameFingerprintAreToldApart() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        try await store.appendChange(eventID: "e1")
+        try await store.appendChange(eventID: "e2")
+        try await store.database.write { db in
+            try db.execute(
+                sql: "UPDATE log SET event_key = (SELECT event_key FROM log WHERE sequence = 2)")
+        }
+        let found = try await store.write(cost: 0) {
+            try $0.event(app: "com.mygame", source: "players", id: "e2")?.sequence
+        }.value
+        #expect(found == 2)
+    }
+
+    @Test func metaValuesAreStoredReplacedAndRemoved() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let seen = try await store.write(cost: 0) { transaction in
+            var seen = [try transaction.meta("k")]
+            try transaction.setMeta("k", Data([1]))
+            seen.append(try transaction.meta("k"))
+            try transaction.setMeta("k", Data())
+            seen.append(try transaction.meta("k"))
+            try transaction.setMeta("k", nil)
+            seen.append(try transaction.meta("k"))
+            return seen
+        }.value
+        #expect(seen == [nil, Data([1]), Data(), nil])
+    }
+
+    @Test func theFingerprintIsSipHash() throws {
+        // The example of the paper's appendix: key 00...0f, input 00...0e.
+        let fingerprint = try EventFingerprint(key: Data(0..<16))
+        let hash = Data(0..<15).withUnsafeBytes { fingerprint.hash($0) }
+        #expect(hash == 0xa129_ca61_49be_45e5)
+        #expect(throws: StoreError.self) { try EventFingerprint(key: Data(0..<15)) }
+    }
+}

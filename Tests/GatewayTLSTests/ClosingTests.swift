@@ -1,0 +1,180 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import Testing
+
+@Suite(.serialized) struct ClosingTests {
+    /// A server that echoes nothing, one open client and its connection.
+    private func connected(
+        _ change: (inout TestServer.Options) -> Void = { _ in },
+        client: (inout RawClient.Options) -> Void = { _ in }
+    ) throws -> (TestServer, RawClient, Connection) {
+        var options = TestServer.Options()
+        options.echoes = false
+        change(&options)
+        let server = try TestServer(nil, options)
+        let client = try server.client(client).handshake()
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        return (server, client, connection)
+    }
+
+    @Test(arguments: [true, false])
+    func closingSaysGoodbyeAndWaitsForThePeers(halfClosure: Bool) throws {
+        let (server, client, connection) = try connected { $0.halfClosure = halfClosure }
+        defer { server.stop() }
+        let closed = connection.channel.close()
+        #expect(try client.readToGoodbye().isEmpty)
+        #expect(connection.channel.isActive)
+        client.sayGoodbye()
+        try closed.wait()
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(try !connection.onLoop { $0.inputTruncated })
+    }
+
+    @Test func aPeerThatDoesNotAnswerIsNotWaitedForLong() throws {
+        let (server, client, connection) = try connected {
+            $0.settings.closeTimeout = .milliseconds(50)
+        }
+        defer { server.stop() }
+        try connection.channel.close().wait()
+        #expect(try client.readToGoodbye().isEmpty)
+    }
+
+    @Test func whatThePeerStillSendsWhileWeCloseIsDropped() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        let closed = connection.channel.close()
+        #expect(try client.readToGoodbye().isEmpty)
+        try client.write(pattern(50_000))
+        client.sayGoodbye()
+        try closed.wait()
+        #expect(connection.received.now.isEmpty)
+    }
+
+    @Test func thePeersGoodbyeLeavesOurHalfOpen() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        try client.write(pattern(500))
+        client.sayGoodbye()
+        connection.seen.wait { $0.contains(.inputClosed) }
+        #expect(connection.received.now == pattern(500))
+        #expect(try !connection.onLoop { $0.inputTruncated })
+        try connection.write(pattern(2000, seed: 1))
+        #expect(try client.read(2000) == pattern(2000, seed: 1))
+        #expect(try connection.send(pattern(30, seed: 2)) == .sent)
+        #expect(try client.read(30) == pattern(30, seed: 2))
+        // The end of TCP after it is no news.
+        client.shutdownSending()
+        try connection.write([1])
+        #expect(try client.read(1) == [1])
+        try connection.channel.close().wait()
+        #expect(try client.readToGoodbye().isEmpty)
+        #expect(connection.seen.now == [.open(nil), .inputClosed, .inactive])
+    }
+
+    @Test func withoutHalfClosureThePeersGoodbyeIsAnsweredAndEnds() throws {
+        let (server, client, connection) = try connected { $0.halfClosure = false }
+        defer { server.stop() }
+        client.sayGoodbye()
+        #expect(try client.readToGoodbye().isEmpty)
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(connection.seen.now == [.open(nil), .inactive])
+        #expect(try !connection.onLoop { $0.inputTruncated })
+    }
+
+    @Test func anEndWithoutGoodbyeIsMarked() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        try client.write(pattern(100))
+        client.shutdownSending()
+        connection.seen.wait { $0.contains(.inputClosed) }
+        #expect(try connection.onLoop { $0.inputTruncated })
+        try connection.write([1, 2])
+        #expect(try client.read(2) == [1, 2])
+        try connection.channel.close().wait()
+        #expect(try client.readToGoodbye().isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func aResetEndsTheConnection(halfClosure: Bool) throws {
+        let (server, client, connection) = try connected { $0.halfClosure = halfClosure }
+        defer { server.stop() }
+        var hard = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+            client.socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
+        // The second descriptor takes the first one's number: the socket itself is closed.
+        let other = try RawClient.connect(port: server.port)
+        dup2(other, client.socket)
+        Glibc.close(other)
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(try connection.onLoop { $0.inputTruncated })
+        #expect(try connection.send([1]) == .refused(.closed))
+        #expect(throws: (any Error).self) { try connection.write([1]) }
+    }
+
+    @Test func closingOurHalfLeavesThePeersOpen() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        try connection.write(pattern(70))
+        try connection.channel.close(mode: .output).wait()
+        #expect(try client.readToGoodbye() == pattern(70))
+        connection.seen.wait { $0.contains(.outputClosed) }
+        #expect(try connection.send([1]) == .refused(.closed))
+        #expect(throws: ChannelError.outputClosed) { try connection.write([1]) }
+        try client.write(pattern(900, seed: 4))
+        connection.received.wait { $0.count == 900 }
+        #expect(connection.received.now == pattern(900, seed: 4))
+        client.sayGoodbye()
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(try !connection.onLoop { $0.inputTruncated })
+    }
+
+    /// With both of the peer's ways to end its side before ours: NIO would close at once then.
+    @Test(arguments: [0, 1, 2], [CloseMode.all, .output])
+    func whatIsQueuedLeavesBeforeTheClose(peerEnds: Int, mode: CloseMode) throws {
+        let (server, client, connection) = try connected(
+            { $0.sendBuffer = 8192 }, client: { $0.receiveBuffer = 4096 })
+        defer { server.stop() }
+        if peerEnds == 1 { client.sayGoodbye() }
+        if peerEnds == 2 { client.shutdownSending() }
+        if peerEnds > 0 { connection.seen.wait { $0.contains(.inputClosed) } }
+        let all = pattern(600_000)
+        let channel = connection.channel
+        let (written, closed) = try channel.eventLoop.submit {
+            let written = channel.writeAndFlush(ByteBuffer(bytes: all))
+            return (written, channel.close(mode: mode))
+        }.wait()
+        #expect(try connection.onLoop { $0.queuedBytes } > 0)
+        #expect(try client.readToGoodbye() == all)
+        try written.wait()
+        if peerEnds == 0, mode == .all { client.sayGoodbye() }
+        try closed.wait()
+    }
+
+    @Test func aPeerThatBreaksTheProtocolGetsAnAlert() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        let noise: [UInt8] = [23, 3, 3, 0, 40] + pattern(40)
+        _ = Glibc.send(client.socket, noise, noise.count, 0)
+        let error = #expect(throws: RawClient.Failed.self) { try client.readToGoodbye() }
+        #expect(error?.description.contains("bad record mac") == true)
+        shutdown(client.socket, Int32(SHUT_RDWR))
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(connection.seen.now == [.open(nil), .failed(.protocolViolation), .inactive])
+    }
+
+    @Test func closingBeforeTheHandshakeJustCloses() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        for (index, mode) in [CloseMode.all, .output].enumerated() {
+            let socket = try RawClient.connect(port: server.port)
+            let connection = try server.connection(index)
+            try connection.channel.close(mode: mode).wait()
+            #expect(RawClient.readPlain(socket).isEmpty)
+            Glibc.close(socket)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import Testing
+
+@Suite(.serialized) struct HandshakeTests {
+    @Test(arguments: [(TLS1_2_VERSION, "TLSv1.2"), (TLS1_3_VERSION, "TLSv1.3")])
+    func bytesGoBothWays(version: Int32, name: String) throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.version = version }
+        try client.handshake()
+        #expect(client.version == name)
+        try client.write(Array("hello".utf8))
+        #expect(try client.read(5) == Array("hello".utf8))
+        let connection = try server.connection()
+        #expect(try connection.onLoop { $0.protocolVersion } == name)
+        #expect(try connection.onLoop { $0.cipherName } == client.cipher)
+        #expect(client.cipher.contains("AES") && client.cipher.contains("128"))
+        #expect(connection.seen.now == [.open(nil)])
+        #expect(server.counters.snapshot().handshakesFull == 1)
+    }
+
+    @Test(arguments: [
+        (["http/1.1", "h2"], "h2"), (["h2"], "h2"), (["spdy/3", "http/1.1"], "http/1.1"),
+    ])
+    func theServerPicksTheProtocolItPrefers(offered: [String], expected: String) throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.protocols = offered }.handshake()
+        #expect(client.alpn == expected)
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.open(expected)) }
+        #expect(try connection.onLoop { $0.negotiatedProtocol } == expected)
+    }
+
+    @Test func aClientWithoutCommonProtocolIsRefused() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.protocols = ["spdy/3"] }
+        let error = #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        #expect(error?.description.contains("no application protocol") == true)
+        try server.connection().seen.wait { $0.contains(.failed(.handshakeFailed(.alpn))) }
+        #expect(server.counters.snapshot().handshakesFailed[.alpn] == 1)
+    }
+
+    @Test func theServersOrderOfSuitesWins() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client {
+            $0.suites = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256"
+        }.handshake()
+        #expect(client.cipher == "TLS_AES_128_GCM_SHA256")
+    }
+
+    @Test func suitesCanBeLimited() throws {
+        let server = try TestServer(
+            TestServer.context { $0.suites = ["TLS_AES_256_GCM_SHA384"] })
+        defer { server.stop() }
+        #expect(try server.client().handshake().cipher == "TLS_AES_256_GCM_SHA384")
+        let refused = try server.client { $0.suites = "TLS_AES_128_GCM_SHA256" }
+        #expect(throws: RawClient.Failed.self) { try refused.handshake() }
+    }
+
+    @Test func aClientOfTLS11GetsTheVersionAlert() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client {
+            $0.version = TLS1_1_VERSION
+            $0.weakest = true
+        }
+        let error = #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        #expect(error?.description.contains("protocol version") == true)
+        try server.connection().seen.wait { $0.contains(.failed(.handshakeFailed(.version))) }
+        #expect(server.counters.snapshot().handshakesFailed[.version] == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func plainHTTPGetsAnAlertAndTheEnd(halfClosure: Bool) throws {
+        var options = TestServer.Options()
+        options.halfClosure = halfClosure
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let socket = try RawClient.connect(port: server.port)
+        let request = Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+        _ = Glibc.send(socket, request, request.count, 0)
+        #expect(RawClient.readPlain(socket) == [21, 3, 1, 0, 2, 2, 10])
+        Glibc.close(socket)
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(connection.seen.now == [.failed(.handshakeFailed(.plainHTTP)), .inactive])
+        #expect(server.counters.snapshot().handshakesFailed[.plainHTTP] == 1)
+    }
+
+    @Test func noiseIsRefusedOnce() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let socket = try RawClient.connect(port: server.port)
+        let noise = pattern(5000, seed: 3)
+        _ = Glibc.send(socket, noise, noise.count, 0)
+        _ = RawClient.readPlain(socket)
+        Glibc.close(socket)
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(connection.seen.now.count == 2)
+        #expect(server.counters.snapshot().handshakesFailed.values.reduce(0, +) == 1)
+    }
+
+    @Test func aHandshakeThatStallsIsClosedAtItsDeadline() throws {
+        var options = TestServer.Options()
+        options.settings.handshakeTimeout = .milliseconds(80)
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let silent = try RawClient.connect(port: server.port)
+        let partial = try RawClient.connect(port: server.port)
+        _ = Glibc.send(partial, [UInt8]([22, 3, 1, 2, 0, 1, 0]), 7, 0)
+        #expect(RawClient.readPlain(silent).isEmpty)
+        #expect(RawClient.readPlain(partial).isEmpty)
+        Glibc.close(silent)
+        Glibc.close(partial)
+        for index in 0..<2 {
+            try server.connection(index).seen.wait {
+                $0 == [.failed(.handshakeFailed(.timeout)), .inactive]
+            }
+        }
+        #expect(server.counters.snapshot().handshakesFailed[.timeout] == 2)
+    }
+
+    @Test func theDeadlineOfADoneHandshakeIsForgotten() throws {
+        var options = TestServer.Options()
+        options.settings.handshakeTimeout = .milliseconds(150)
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        // A second connection that stalls proves that the deadline's time has passed.
+        let silent = try RawClient.connect(port: server.port)
+        #expect(RawClient.readPlain(silent).isEmpty)
+        Glibc.close(silent)
+        try client.write([1])
+        #expect(try client.read(1) == [1])
+    }
+
+    @Test func aPeerThatLeavesDuringTheHandshakeIsCounted() throws {
+        for halfClosure in [true, false] {
+            var options = TestServer.Options()
+            options.halfClosure = halfClosure
+            let server = try TestServer(nil, options)
+            defer { server.stop() }
+            let socket = try RawClient.connect(port: server.port)
+            _ = try server.connection()
+            Glibc.close(socket)
+            try server.connection().seen.wait { $0.contains(.inactive) }
+            #expect(server.counters.snapshot().handshakesFailed[.other] == 1)
+        }
+    }
+
+    @Test func withoutAutomaticReadingTheHandshakeStillRuns() throws {
+        var options = TestServer.Options()
+        options.autoRead = false
+        options.readBytes = 100
+        options.echoes = false
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        // One request to read brings one whole record, however small the pieces it comes in.
+        connection.channel.read()
+        let record = pattern(9000)
+        try client.write(record)
+        connection.received.wait("one record") { $0.count == record.count }
+        #expect(connection.received.now == record)
+    }
+
+    @Test func aCommandLineClientVerifiesTheChain() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let text = try Certificates.run(
+            "s_client", "-connect", "127.0.0.1:\(server.port)", "-CAfile", Certificates.made.ca,
+            "-verify_return_error", "-verify_ip", "127.0.0.1", "-alpn", "h2", input: "Q\n")
+        #expect(text.contains("Verify return code: 0 (ok)"))
+        #expect(text.contains("ALPN protocol: h2"))
+    }
+
+    @Test func renegotiationIsRefused() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.version = TLS1_2_VERSION }.handshake()
+        SSL_renegotiate(client.ssl)
+        #expect(throws: RawClient.Failed.self) {
+            try client.handshake()
+            _ = try client.read(1)
+        }
+        #expect(server.counters.snapshot().handshakesFull == 1)
+    }
+}

@@ -1,0 +1,153 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Testing
+
+@Suite(.serialized) struct IdentityTests {
+    private let made = Certificates.made
+
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func aTicketResumesASession(version: Int32) throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let session = try sessionOfOneConnection(server, version)
+        defer { SSL_SESSION_free(session) }
+        let second = try server.client {
+            $0.version = version
+            $0.session = session
+        }.handshake()
+        try second.write([7])
+        #expect(try second.read(1) == [7])
+        #expect(second.isResumed)
+        #expect(try server.connection(1).onLoop { $0.isResumed })
+        #expect(try !server.connection(0).onLoop { $0.isResumed })
+        let counts = server.counters.snapshot()
+        #expect(counts.handshakesFull == 1 && counts.handshakesResumed == 1)
+    }
+
+    @Test func aNewContextTakesNoOldTickets() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let session = try sessionOfOneConnection(server, TLS1_3_VERSION)
+        defer { SSL_SESSION_free(session) }
+        server.identity.replace(with: try TestServer.context())
+        let second = try server.client { $0.session = session }.handshake()
+        #expect(!second.isResumed)
+    }
+
+    private func sessionOfOneConnection(_ server: TestServer, _ version: Int32) throws
+        -> OpaquePointer
+    {
+        let first = try server.client { $0.version = version }.handshake()
+        // Reading takes in the ticket that TLS 1.3 sends after the handshake.
+        try first.write([1, 2, 3])
+        #expect(try first.read(3) == [1, 2, 3])
+        first.sayGoodbye()
+        return try #require(first.session)
+    }
+
+    @Test func aNewCertificateLeavesConnectionsAlone() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let first = try server.client().handshake()
+        #expect(first.serverName == "/CN=server")
+        let waiting = try server.client()
+        _ = try server.connection(1)
+        server.identity.replace(
+            with: try TLSContext(
+                certificateChain: .file(made.other), privateKey: .file(made.otherKey)))
+        let second = try server.client().handshake()
+        #expect(second.serverName == "/CN=other")
+        // Accepted before the change, so it keeps the certificate that it started with.
+        #expect(try waiting.handshake().serverName == "/CN=server")
+        for client in [first, second, waiting] {
+            try client.write([9, 9])
+            #expect(try client.read(2) == [9, 9])
+        }
+    }
+
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func theURIsOfAClientCertificateAreRead(version: Int32) throws {
+        let server = try TestServer(
+            TestServer.context {
+                $0.clientCertificates = .required(authorities: .file(made.ca))
+            })
+        defer { server.stop() }
+        let uris = ["spiffe://test/backend", "urn:example:second"]
+        let client = try server.client {
+            $0.version = version
+            $0.certificate = (made.client, made.clientKey)
+        }.handshake()
+        try client.write([1])
+        #expect(try client.read(1) == [1])
+        #expect(try server.connection().onLoop { $0.peerCertificateURIs } == uris)
+        let session = try #require(client.session)
+        defer { SSL_SESSION_free(session) }
+        let again = try server.client {
+            $0.version = version
+            $0.certificate = (made.client, made.clientKey)
+            $0.session = session
+        }.handshake()
+        #expect(again.isResumed)
+        let connection = try server.connection(1)
+        connection.seen.wait { $0.contains(.open(nil)) }
+        #expect(try connection.onLoop { $0.peerCertificateURIs } == uris)
+    }
+
+    @Test func aRequiredCertificateMustBeThereAndTrusted() throws {
+        let server = try TestServer(
+            TestServer.context {
+                $0.clientCertificates = .required(authorities: .file(made.ca))
+            })
+        defer { server.stop() }
+        let bare = try server.client()
+        let stranger = try server.client {
+            $0.certificate = (made.stranger, made.strangerKey)
+        }
+        for (index, client) in [bare, stranger].enumerated() {
+            // A TLS 1.3 client is done before the server has looked: it learns when it reads.
+            #expect(throws: RawClient.Failed.self) {
+                try client.handshake()
+                _ = try client.read(1)
+            }
+            let connection = try server.connection(index)
+            connection.seen.wait { $0.contains(.failed(.handshakeFailed(.certificate))) }
+            #expect(try connection.onLoop { $0.peerCertificateURIs }.isEmpty)
+        }
+        #expect(server.counters.snapshot().handshakesFailed[.certificate] == 2)
+        #expect(server.counters.snapshot().handshakesFull == 0)
+    }
+
+    @Test func anOptionalCertificateMayBeMissingButNotWrong() throws {
+        let server = try TestServer(
+            TestServer.context {
+                $0.clientCertificates = .optional(authorities: .file(made.ca))
+            })
+        defer { server.stop() }
+        let bare = try server.client().handshake()
+        try bare.write([1])
+        #expect(try bare.read(1) == [1])
+        #expect(try server.connection(0).onLoop { $0.peerCertificateURIs }.isEmpty)
+        let known = try server.client {
+            $0.certificate = (made.client, made.clientKey)
+        }.handshake()
+        try known.write([1])
+        #expect(try known.read(1) == [1])
+        #expect(try server.connection(1).onLoop { $0.peerCertificateURIs }.count == 2)
+        let stranger = try server.client { $0.certificate = (made.stranger, made.strangerKey) }
+        #expect(throws: RawClient.Failed.self) {
+            try stranger.handshake()
+            _ = try stranger.read(1)
+        }
+    }
+
+    @Test func aClientThatRefusesOurCertificateIsCounted() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client()
+        SSL_set_verify(client.ssl, SSL_VERIFY_PEER, nil)
+        #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        try server.connection().seen.wait { $0.contains(.failed(.handshakeFailed(.certificate))) }
+        #expect(server.counters.snapshot().handshakesFailed[.certificate] == 1)
+    }
+}

@@ -1,0 +1,167 @@
+import COpenSSL
+import Foundation
+import Glibc
+
+/// A blocking TLS client on a socket of its own, used from one thread.
+final class RawClient {
+    struct Options {
+        var version: Int32? = nil
+        var protocols: [String] = []
+        var session: OpaquePointer? = nil
+        var certificate: (chain: String, key: String)? = nil
+        var suites: String? = nil
+        var weakest = false
+        var receiveBuffer: Int32? = nil
+    }
+
+    struct Failed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let socket: Int32
+    private let context: OpaquePointer
+    let ssl: OpaquePointer
+
+    /// Connects; no byte is sent yet.
+    init(port: Int, _ options: Options = Options()) throws {
+        socket = try Self.connect(port: port, receiveBuffer: options.receiveBuffer)
+        guard let context = SSL_CTX_new(TLS_client_method()) else {
+            throw Failed(description: "no context")
+        }
+        self.context = context
+        if options.weakest { SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0") }
+        if let version = options.version {
+            _ = gateway_SSL_CTX_set_version_range(context, version, version)
+        }
+        if let suites = options.suites { SSL_CTX_set_ciphersuites(context, suites) }
+        if let certificate = options.certificate {
+            SSL_CTX_use_certificate_chain_file(context, certificate.chain)
+            SSL_CTX_use_PrivateKey_file(context, certificate.key, SSL_FILETYPE_PEM)
+        }
+        guard let ssl = SSL_new(context) else { throw Failed(description: "no connection") }
+        self.ssl = ssl
+        if !options.protocols.isEmpty {
+            let list = options.protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+            SSL_set_alpn_protos(ssl, list, UInt32(list.count))
+        }
+        if let session = options.session { SSL_set_session(ssl, session) }
+        SSL_set_fd(ssl, socket)
+        SSL_set_connect_state(ssl)
+    }
+
+    deinit {
+        SSL_free(ssl)
+        SSL_CTX_free(context)
+        Glibc.close(socket)
+    }
+
+    static func connect(port: Int, receiveBuffer: Int32? = nil) throws -> Int32 {
+        signal(SIGPIPE, SIG_IGN)
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        if var size = receiveBuffer {
+            setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, UInt32(MemoryLayout<Int32>.size))
+        }
+        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
+        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(socket, $0, UInt32(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw Failed(description: "connect: errno \(errno)") }
+        return socket
+    }
+
+    @discardableResult
+    func handshake() throws -> RawClient {
+        ERR_clear_error()
+        let result = SSL_do_handshake(ssl)
+        guard result == 1 else { throw failure(result) }
+        return self
+    }
+
+    func failure(_ result: Int32) -> Failed {
+        let kind = SSL_get_error(ssl, result)
+        let code = ERR_get_error()
+        guard code != 0 else { return Failed(description: "error \(kind), errno \(errno)") }
+        return Failed(description: String(cString: ERR_reason_error_string(code)))
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        ERR_clear_error()
+        let result = SSL_write(ssl, bytes, Int32(bytes.count))
+        guard result == bytes.count else { throw failure(result) }
+    }
+
+    /// Exactly `count` bytes.
+    func read(_ count: Int) throws -> [UInt8] {
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16 * 1024)
+        while all.count < count {
+            ERR_clear_error()
+            let result = SSL_read(ssl, &piece, Int32(min(piece.count, count - all.count)))
+            guard result > 0 else { throw failure(result) }
+            all.append(contentsOf: piece[..<Int(result)])
+        }
+        return all
+    }
+
+    /// Everything up to the peer's `close_notify`; any other end is thrown.
+    func readToGoodbye() throws -> [UInt8] {
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16 * 1024)
+        while true {
+            ERR_clear_error()
+            let result = SSL_read(ssl, &piece, Int32(piece.count))
+            if result > 0 {
+                all.append(contentsOf: piece[..<Int(result)])
+            } else if SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN {
+                return all
+            } else {
+                throw failure(result)
+            }
+        }
+    }
+
+    func sayGoodbye() { SSL_shutdown(ssl) }
+    func shutdownSending() { shutdown(socket, Int32(SHUT_WR)) }
+
+    var alpn: String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &name, &length)
+        guard let name, length > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+    }
+
+    var version: String { String(cString: SSL_get_version(ssl)) }
+    var cipher: String { String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))) }
+    var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+    /// A session that another client may resume; the caller frees it.
+    var session: OpaquePointer? { SSL_get1_session(ssl) }
+
+    /// The subject of the server's certificate.
+    var serverName: String {
+        guard let certificate = SSL_get0_peer_certificate(ssl),
+            let text = X509_NAME_oneline(X509_get_subject_name(certificate), nil, 0)
+        else { return "" }
+        defer { CRYPTO_free(text, nil, 0) }
+        return String(cString: text)
+    }
+
+    /// Bytes as they come from a plain socket, up to its end or reset.
+    static func readPlain(_ socket: Int32) -> [UInt8] {
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = recv(socket, &piece, piece.count, 0)
+            guard count > 0 else { return all }
+            all.append(contentsOf: piece[..<count])
+        }
+    }
+}

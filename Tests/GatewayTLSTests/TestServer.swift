@@ -1,0 +1,236 @@
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import NIOPosix
+import NIOTLS
+import Testing
+
+/// What a probe saw on one connection.
+enum Seen: Equatable, Sendable {
+    case open(String?)
+    case inputClosed
+    case outputClosed
+    case failed(TLSError.Code)
+    case inactive
+    case drained
+    case written(Bool)
+}
+
+/// Something the loop writes and the test waits for.
+final class Record<Value: Sendable>: @unchecked Sendable {
+    // Sound: `value` is touched under the condition's lock only.
+    private let condition = NSCondition()
+    private var value: Value
+
+    init(_ value: Value) { self.value = value }
+
+    var now: Value {
+        condition.lock()
+        defer { condition.unlock() }
+        return value
+    }
+
+    func change(_ body: (inout Value) -> Void) {
+        condition.lock()
+        body(&value)
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    /// Waits until `holds`; answers the value. After half a minute the test fails with it.
+    @discardableResult
+    func wait(
+        _ what: Comment = "", _ location: SourceLocation = #_sourceLocation,
+        until holds: (Value) -> Bool
+    ) -> Value {
+        let limit = Date(timeIntervalSinceNow: 30)
+        condition.lock()
+        defer { condition.unlock() }
+        while !holds(value) {
+            guard condition.wait(until: limit) else {
+                Issue.record("never true: \(what); last value \(value)", sourceLocation: location)
+                return value
+            }
+        }
+        return value
+    }
+}
+
+/// One accepted connection, as a test sees it.
+final class Connection: @unchecked Sendable {
+    // Sound: `tls` is used on the channel's loop only, through `onLoop`.
+    let channel: any Channel
+    private let tls: TLSServerHandler
+    let seen = Record<[Seen]>([])
+    let received = Record<[UInt8]>([])
+
+    init(_ channel: any Channel, _ tls: TLSServerHandler) {
+        self.channel = channel
+        self.tls = tls
+    }
+
+    func onLoop<Result: Sendable>(
+        _ body: @escaping @Sendable (TLSServerHandler) throws -> Result
+    ) throws -> Result {
+        try channel.eventLoop.submit { try body(self.tls) }.wait()
+    }
+
+    /// `sealAndSend` on the loop.
+    func send(_ bytes: [UInt8]) throws -> DirectWrite {
+        try onLoop { tls in bytes.withUnsafeBytes { tls.sealAndSend($0) } }
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        try channel.writeAndFlush(ByteBuffer(bytes: bytes)).wait()
+    }
+}
+
+/// Notes what passes; echoes when asked to.
+final class Probe: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    private let connection: Connection
+    private let echoes: Bool
+
+    init(_ connection: Connection, echoes: Bool) {
+        self.connection = connection
+        self.echoes = echoes
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = Self.unwrapInboundIn(data)
+        if echoes {
+            context.write(Self.wrapOutboundOut(bytes), promise: nil)
+        } else {
+            connection.received.change { $0.append(contentsOf: bytes.readableBytesView) }
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if echoes { context.flush() }
+        context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(let name): note(.open(name))
+        case ChannelEvent.inputClosed: note(.inputClosed)
+        case ChannelEvent.outputClosed: note(.outputClosed)
+        default: break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? TLSError { note(.failed(error.code)) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        note(.inactive)
+        context.fireChannelInactive()
+    }
+
+    private func note(_ seen: Seen) {
+        connection.seen.change { $0.append(seen) }
+    }
+}
+
+/// A real listener on 127.0.0.1.
+final class TestServer: Sendable {
+    struct Options: Sendable {
+        var echoes = true
+        var halfClosure = true
+        var autoRead = true
+        var threads = 1
+        var sendBuffer: Int? = nil
+        /// The most that one event of the loop reads.
+        var readBytes: Int? = nil
+        var settings = TLSServerSettings()
+    }
+
+    let group: MultiThreadedEventLoopGroup
+    let channel: any Channel
+    let identity: TLSIdentity
+    let counters: TLSCounters
+    let connections: Record<[Connection]>
+
+    init(_ context: TLSContext? = nil, _ options: Options = Options()) throws {
+        let identity = TLSIdentity(try context ?? Self.context())
+        let connections = Record<[Connection]>([])
+        group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
+        var bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: options.halfClosure)
+            .childChannelOption(.autoRead, value: options.autoRead)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let tls = TLSServerHandler(identity: identity, settings: options.settings)
+                    let connection = Connection(channel, tls)
+                    let sync = channel.pipeline.syncOperations
+                    try sync.addHandler(tls)
+                    try sync.addHandler(Probe(connection, echoes: options.echoes))
+                    connections.change { $0.append(connection) }
+                }
+            }
+        if let size = options.sendBuffer {
+            bootstrap = bootstrap.childChannelOption(.socketOption(.so_sndbuf), value: size)
+        }
+        if let size = options.readBytes {
+            bootstrap =
+                bootstrap
+                .childChannelOption(.maxMessagesPerRead, value: 1)
+                .childChannelOption(
+                    .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: size))
+        }
+        channel = try bootstrap.bind(host: "127.0.0.1", port: 0).wait()
+        self.identity = identity
+        self.counters = options.settings.counters
+        self.connections = connections
+    }
+
+    static func context(_ change: (inout TLSContextSettings) -> Void = { _ in }) throws
+        -> TLSContext
+    {
+        var settings = TLSContextSettings()
+        change(&settings)
+        let made = Certificates.made
+        return try TLSContext(
+            certificateChain: .file(made.server), privateKey: .file(made.serverKey),
+            settings: settings)
+    }
+
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    /// The connection accepted as number `index`, once it is there.
+    func connection(_ index: Int = 0) throws -> Connection {
+        let all = connections.wait("connection \(index)") { $0.count > index }
+        return try #require(all.indices.contains(index) ? all[index] : nil)
+    }
+
+    func client(_ change: (inout RawClient.Options) -> Void = { _ in }) throws -> RawClient {
+        var options = RawClient.Options()
+        change(&options)
+        return try RawClient(port: port, options)
+    }
+
+    /// Ends everything at once: nobody waits for a client that the test has forgotten.
+    func stop() {
+        for connection in connections.now {
+            let channel = connection.channel
+            try? channel.eventLoop.submit {
+                let sync = channel.pipeline.syncOperations
+                _ = try sync.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+                    shutdown($0, Int32(SHUT_RDWR))
+                }
+            }.wait()
+        }
+        try? channel.close().wait()
+        try? group.syncShutdownGracefully()
+    }
+}
+
+/// Bytes that tell where they belong: a mix-up shows.
+func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8) ^ (seed &* 97)) }
+}

@@ -1,0 +1,203 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import Testing
+
+@Suite(.serialized) struct TransferTests {
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func aLotGoesBothWaysInOddPieces(version: Int32) throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.version = version }.handshake()
+        let all = pattern(3_000_000)
+        var start = 0
+        var size = 1
+        while start < all.count {
+            let end = min(all.count, start + size)
+            try client.write(Array(all[start..<end]))
+            start = end
+            size = size * 7 % 60_013 + 1
+        }
+        #expect(try client.read(all.count) == all)
+    }
+
+    @Test func twoLoopsShareAContextWhileItIsReplaced() throws {
+        var options = TestServer.Options()
+        options.threads = 2
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let failures = Record<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: 8) { worker in
+            do {
+                for round in 0..<12 {
+                    let client = try server.client {
+                        $0.version = round % 2 == 0 ? TLS1_2_VERSION : TLS1_3_VERSION
+                    }.handshake()
+                    let bytes = pattern(20_000 + worker, seed: worker * 100 + round)
+                    try client.write(bytes)
+                    guard try client.read(bytes.count) == bytes else {
+                        failures.change { $0.append("bytes differ") }
+                        return
+                    }
+                    if worker == 0 { server.identity.replace(with: try TestServer.context()) }
+                }
+            } catch {
+                failures.change { $0.append("\(error)") }
+            }
+        }
+        #expect(failures.now.isEmpty)
+        #expect(server.counters.snapshot().handshakesFull == 96)
+        #expect(server.counters.snapshot().handshakesFailed.values.allSatisfy { $0 == 0 })
+    }
+
+    @Test func recordsCutAnywhereArrive() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        let bytes = pattern(40_000)
+        try client.writeInPieces(bytes, sizes: [1, 4, 5, 6, 1000, 16_401, 2, 333])
+        #expect(try client.read(bytes.count) == bytes)
+        try client.writeInPieces(pattern(300), sizes: [1])
+        #expect(try client.read(300) == pattern(300))
+    }
+
+    @Test func whatOneFlushCoversIsJoinedIntoOneRecord() throws {
+        var options = TestServer.Options()
+        options.echoes = false
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        let channel = connection.channel
+        try channel.eventLoop.submit {
+            for index in 0..<100 {
+                channel.write(ByteBuffer(bytes: pattern(10, seed: index)), promise: nil)
+            }
+            channel.flush()
+        }.wait()
+        var piece = [UInt8](repeating: 0, count: 20_000)
+        // One call reads one record.
+        #expect(SSL_read(client.ssl, &piece, 20_000) == 1000)
+        #expect(Array(piece[..<1000]) == (0..<100).flatMap { pattern(10, seed: $0) })
+        // Small, large and small again: whole records as far as they go.
+        try channel.eventLoop.submit {
+            channel.write(ByteBuffer(bytes: pattern(100)), promise: nil)
+            channel.write(ByteBuffer(bytes: pattern(40_000)), promise: nil)
+            channel.write(ByteBuffer(bytes: pattern(50)), promise: nil)
+            channel.flush()
+        }.wait()
+        var sizes: [Int] = []
+        var all: [UInt8] = []
+        while all.count < 40_150 {
+            let count = Int(SSL_read(client.ssl, &piece, 20_000))
+            guard count > 0 else { break }
+            sizes.append(count)
+            all.append(contentsOf: piece[..<count])
+        }
+        #expect(sizes == [16_384, 16_384, 7382])
+        #expect(all == pattern(100) + pattern(40_000) + pattern(50))
+    }
+
+    @Test func emptyWritesSucceedAndSendNothing() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        let connection = try server.connection()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        try connection.write([])
+        try connection.write([5])
+        #expect(try client.read(1) == [5])
+    }
+
+    @Test func whatIsWrittenBeforeTheHandshakeFollowsIt() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client()
+        let connection = try server.connection()
+        let written = connection.channel.writeAndFlush(ByteBuffer(bytes: pattern(1000)))
+        try client.handshake()
+        #expect(try client.read(1000) == pattern(1000))
+        try written.wait()
+    }
+
+    @Test func whatIsWrittenBeforeTheHandshakeIsBounded() throws {
+        var options = TestServer.Options()
+        options.settings.bytesBeforeHandshakeMax = 1000
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let client = try server.client()
+        let connection = try server.connection()
+        // On the loop's turn after the connection became active.
+        let small = connection.channel.writeAndFlush(ByteBuffer(bytes: pattern(1000)))
+        let large = connection.channel.writeAndFlush(ByteBuffer(bytes: [1]))
+        #expect(throws: TLSError.self) { try small.wait() }
+        #expect(throws: TLSError.self) { try large.wait() }
+        try connection.channel.closeFuture.wait()
+        #expect(throws: RawClient.Failed.self) { try client.handshake() }
+    }
+
+    @Test func aKeyUpdateIsAnsweredAndGoesUnnoticed() throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        let client = try server.client { $0.version = TLS1_3_VERSION }.handshake()
+        for round in 0..<20 {
+            #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1)
+            try client.write(pattern(100, seed: round))
+            #expect(try client.read(100) == pattern(100, seed: round))
+            let sent = try server.connection().send(pattern(10, seed: round))
+            #expect(sent == .sent)
+            #expect(try client.read(10) == pattern(10, seed: round))
+        }
+    }
+
+    @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
+        var options = TestServer.Options()
+        options.sendBuffer = 4096
+        options.settings.closeTimeout = .milliseconds(100)
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let client = try server.client {
+            $0.version = TLS1_3_VERSION
+            $0.receiveBuffer = 2048
+        }.handshake()
+        let connection = try server.connection()
+        var sent = 0
+        while sent < 100_000, SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1,
+            SSL_do_handshake(client.ssl) == 1
+        {
+            sent += 1
+        }
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(connection.seen.now.contains(.failed(.protocolViolation)))
+    }
+}
+
+extension RawClient {
+    /// Encrypts `bytes` and sends the ciphertext in pieces of the given sizes, over and over.
+    func writeInPieces(_ bytes: [UInt8], sizes: [Int]) throws {
+        var on: Int32 = 1
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, UInt32(MemoryLayout<Int32>.size))
+        let memory = BIO_new(BIO_s_mem())
+        let ordinary = SSL_get_wbio(ssl)
+        BIO_up_ref(ordinary)
+        SSL_set0_wbio(ssl, memory)
+        try write(bytes)
+        var ciphertext = [UInt8](repeating: 0, count: bytes.count + 10_000)
+        let count = Int(BIO_read(memory, &ciphertext, Int32(ciphertext.count)))
+        SSL_set0_wbio(ssl, ordinary)
+        var start = 0
+        var round = 0
+        while start < count {
+            let size = min(sizes[round % sizes.count], count - start)
+            let piece = Array(ciphertext[start..<start + size])
+            guard Glibc.send(socket, piece, size, 0) == size else {
+                throw Failed(description: "errno \(errno)")
+            }
+            start += size
+            round += 1
+        }
+    }
+}
