@@ -79,7 +79,7 @@ package struct Staleness {
         for kind in heldSets.sorted() {
             result.add(StaleName(.recommendations, kind), at: head)
         }
-        return result
+        return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 }
 

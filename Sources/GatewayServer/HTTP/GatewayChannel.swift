@@ -75,9 +75,9 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
                     }
                 }
             }
-            let negotiated = negotiation.protocolNegotiationResult
             try pipeline.addHandler(negotiation)
-            return Value(channel: channel, negotiated: negotiated)
+            return Value(
+                channel: channel, negotiated: negotiation.protocolNegotiationResult)
         }
     }
 
