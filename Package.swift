@@ -138,7 +138,27 @@ let package = Package(
         // Tests.
         .target(
             name: "GatewayTestSupport",
-            dependencies: ["WidgetModel"],
+            dependencies: ["CCurl", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewaySigningTests",
+            dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayTLSTests",
+            dependencies: [
+                "COpenSSL", "GatewayTLS",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayStorageTests",
+            dependencies: ["GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings
         ),
     ]

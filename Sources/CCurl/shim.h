@@ -5,4 +5,36 @@
 
 #include <curl/curl.h>
 
+// TimelineClientHTTP: curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt, once per type of
+// their variadic argument, so that the compiler checks it.
+static inline CURLcode client_curl_set_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+static inline CURLcode client_curl_set_text(CURL *handle, CURLoption option, const char *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+static inline CURLcode client_curl_set_pointer(CURL *handle, CURLoption option, void *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+static inline CURLcode client_curl_set_list(
+    CURL *handle, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+static inline CURLcode client_curl_set_body(CURL *handle, const void *bytes, curl_off_t count) {
+    CURLcode code = curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, count);
+    return code != CURLE_OK ? code : curl_easy_setopt(handle, CURLOPT_COPYPOSTFIELDS, bytes);
+}
+static inline CURLcode client_curl_set_callback(
+    CURL *handle, CURLoption option,
+    size_t (*callback)(char *bytes, size_t size, size_t count, void *context)) {
+    return curl_easy_setopt(handle, option, callback);
+}
+static inline void *client_curl_get_context(CURL *handle) {
+    char *context = NULL;
+    return curl_easy_getinfo(handle, CURLINFO_PRIVATE, &context) == CURLE_OK ? context : NULL;
+}
+static inline CURLMcode client_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
 #endif

@@ -91,6 +91,10 @@ public enum ParameterValue: Sendable, Hashable {
             faults.add(place, "must be a string, number or boolean, not \(value.shape)")
             return nil
         }
+        guard !text.utf8.contains(0) else {
+            faults.add(place, "must not contain NUL characters")
+            return nil
+        }
         guard text.utf8.count <= limits.stringBytesMax else {
             faults.add(
                 place, "has \(text.utf8.count) bytes; at most \(limits.stringBytesMax) are allowed")

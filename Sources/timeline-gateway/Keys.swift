@@ -99,7 +99,8 @@ struct Epoch: ParsableCommand {
 
         func run() throws {
             let ordinal = try failing { try DataDirectory(data).openNewEpoch() }
-            answer(json ? #"{"epoch":\#(ordinal)}"# : "epoch \(ordinal): all older cursors are void")
+            answer(
+                json ? #"{"epoch":\#(ordinal)}"# : "epoch \(ordinal): all older cursors are void")
         }
     }
 }

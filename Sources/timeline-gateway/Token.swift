@@ -63,7 +63,8 @@ struct Token: ParsableCommand {
                     sub: subject, app: app, scopes: scopes, ttl: seconds, attributes: attributes,
                     now: now)
                 let object: JSONValue = [
-                    "token": .string(token), "sub": .string(subject), "exp": .integer(now + seconds),
+                    "token": .string(token), "sub": .string(subject),
+                    "exp": .integer(now + seconds),
                 ]
                 lines.append(json ? object.text : token)
             }

@@ -14,7 +14,8 @@ extension RuleSet {
             for slot in slots(ofKind: kind) where (rules[slot].target == .recommendations) == sets {
                 let combinations = rules[slot].combinations(
                     parameters: parameters, attributes: record.attributes)
-                keys = keys.addingReportingOverflow(combinations).overflow
+                keys =
+                    keys.addingReportingOverflow(combinations).overflow
                     ? Int.max : keys + combinations
             }
             if keys > limits.widgetKeysMax {

@@ -207,7 +207,8 @@ package struct Shard: Sendable {
 
     private mutating func deliver(
         _ key: CollapseWindow.Key, changedAt changed: UInt64, _ app: Int, _ name: StaleName,
-        _ sequence: UInt64, _ watermark: UInt64, _ causeTime: String?, _ acceptedAt: Int64, _ frame: inout Int32
+        _ sequence: UInt64, _ watermark: UInt64, _ causeTime: String?, _ acceptedAt: Int64,
+        _ frame: inout Int32
     ) {
         // The holders are visited while `streams` and `output` change, so both leave `self` for
         // the time of the visit: exclusive access without a copy.

@@ -220,7 +220,8 @@ package struct Address: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads `HOST:PORT`, `[::1]:PORT`.
     package init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+        guard let colon = text.lastIndex(of: ":"),
+            let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port)
         else { return nil }
         var host = text[..<colon]

@@ -88,7 +88,8 @@ package struct GatewayConfiguration: Sendable {
     package init(_ layers: ConfigurationLayers) throws(Faults) {
         var layers = layers
         data = layers.required("data")
-        listen = layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
+        listen =
+            layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
         admin = layers.text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
         publicURL = layers.text("publicURL")
         if let publicURL, !publicURL.hasPrefix("https://") {
@@ -117,10 +118,14 @@ package struct GatewayConfiguration: Sendable {
         clientDays = layers.number("retention.clientDays") ?? clientDays
         streamsPerClient = layers.number("streams.perClient") ?? streamsPerClient
         if let stall = layers.seconds("streams.stall") { streams.stallMilliseconds = stall * 1000 }
-        if let retry = layers.seconds("streams.retry") { streams.retryMilliseconds = Int(retry) * 1000 }
+        if let retry = layers.seconds("streams.retry") {
+            streams.retryMilliseconds = Int(retry) * 1000
+        }
         readLimits(&layers)
         logLevel = layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
-        if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty, layers.places(of: "issuers").isEmpty {
+        if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,
+            layers.places(of: "issuers").isEmpty
+        {
             layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
         }
         guard layers.faults.isEmpty else { throw layers.faults }

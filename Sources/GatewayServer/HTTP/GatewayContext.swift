@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayTLS
@@ -22,7 +23,10 @@ struct GatewayContext: RequestContext {
     ///
     /// - Throws: 400 when it is not percent-encoded UTF-8.
     func name(_ parameter: String) throws -> String {
-        guard let name = parameters.get(parameter) else { throw Problem.noSuchRoute }
+        guard let text = parameters.get(parameter) else { throw Problem.noSuchRoute }
+        guard let name = text.removingPercentEncoding else {
+            throw Problem.malformed("The path is not percent-encoded UTF-8.")
+        }
         return name
     }
 

@@ -167,7 +167,11 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
         // What closes behind the gate is Hummingbird's half, and that is over already.
-        if isTaken, !isEnding { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
+        if isTaken, !isEnding {
+            promise?.succeed()
+        } else {
+            context.close(mode: mode, promise: promise)
+        }
     }
 
     private var isTaken: Bool {
@@ -275,8 +279,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             remove(HTTPResponseEncoder.self)
             remove(ByteToMessageHandler<HTTPRequestDecoder>.self)
             // A reader sends next to nothing: a small buffer for each of very many streams.
-            context.channel.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 512))
-                .whenFailure { _ in }
+            context.channel.setOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 512)
+            )
+            .whenFailure { _ in }
         }
     }
 

@@ -112,7 +112,8 @@ extension GatewayRoutes {
         guard let text = request.uri.queryParameters["attribute"] else {
             throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
         }
-        let erased = try await sequencer.erase(app: app, attribute: try Self.attribute(String(text)))
+        let erased = try await sequencer.erase(
+            app: app, attribute: try Self.attribute(String(text)))
         return Response(.ok, json: ["erased": .integer(Int64(erased))])
     }
 

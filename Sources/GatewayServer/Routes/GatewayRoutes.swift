@@ -29,15 +29,19 @@ struct GatewayRoutes: Sendable {
         }
         let app = "/v1/apps/:app"
         let client = app + "/clients/:client"
-        let all: [(HTTPRequest.Method, String, @Sendable (Request, GatewayContext) async throws -> Response)] = [
-            (.put, app + "/catalog", putCatalog), (.get, app + "/catalog", getCatalog),
-            (.post, app + "/changes", postChanges), (.post, app + "/reloads", postReload),
-            (.put, client, putClient), (.patch, client, patchClient), (.get, client, getClient),
-            (.delete, client, deleteClient), (.get, app + "/clients", listClients),
-            (.delete, app + "/clients", eraseClients), (.get, client + "/reloads", getReloads),
-            (.post, client + "/acks", postAcknowledgement), (.post, app + "/tokens", postToken),
-            (.get, "/.well-known/jwks.json", getKeys),
-        ]
+        let all:
+            [(
+                HTTPRequest.Method, String,
+                @Sendable (Request, GatewayContext) async throws -> Response
+            )] = [
+                (.put, app + "/catalog", putCatalog), (.get, app + "/catalog", getCatalog),
+                (.post, app + "/changes", postChanges), (.post, app + "/reloads", postReload),
+                (.put, client, putClient), (.patch, client, patchClient), (.get, client, getClient),
+                (.delete, client, deleteClient), (.get, app + "/clients", listClients),
+                (.delete, app + "/clients", eraseClients), (.get, client + "/reloads", getReloads),
+                (.post, client + "/acks", postAcknowledgement), (.post, app + "/tokens", postToken),
+                (.get, "/.well-known/jwks.json", getKeys),
+            ]
         let middleware = ProblemMiddleware(
             routes: all.map { RouteDescription(method: $0.0, path: $0.1) })
         router.add(middleware: middleware)

@@ -64,7 +64,9 @@ final class NotificationPress: Sendable {
             }
             do throws(SigningError) {
                 let bytes = try sign(statement, now: now)
-                if stripe.kept.count >= Self.keptMax { stripe.kept.removeAll(keepingCapacity: true) }
+                if stripe.kept.count >= Self.keptMax {
+                    stripe.kept.removeAll(keepingCapacity: true)
+                }
                 stripe.kept[statement] = (now, bytes)
                 return .success(bytes)
             } catch {

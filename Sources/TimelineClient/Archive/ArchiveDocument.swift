@@ -1,0 +1,145 @@
+import WidgetModel
+
+/// What one client keeps across restarts: how far it is, and the timelines it built.
+package struct ArchiveDocument: Sendable, Equatable {
+    /// A timeline as it is kept.
+    package struct Kept: Sendable, Equatable {
+        /// The entries, encoded by their own type; `nil` when they cannot be, or are too large:
+        /// they are then built again after a restart.
+        package var entries: String?
+        /// When its policy asks for the next one, in seconds since 1970.
+        package var reloadAt: Double?
+
+        /// A timeline.
+        package init(entries: String?, reloadAt: Double?) {
+            self.entries = entries
+            self.reloadAt = reloadAt
+        }
+    }
+
+    /// The version of the document's form; another one is not read.
+    static let version: Int64 = 1
+
+    /// The app and client it belongs to; another's archive is not read.
+    package var owner: String
+    /// How far the client is.
+    package var state: EngineState
+    /// The timelines it built.
+    package var timelines: [WidgetInfo: Kept]
+
+    /// An archive.
+    package init(
+        owner: String, state: EngineState = EngineState(), timelines: [WidgetInfo: Kept] = [:]
+    ) {
+        self.owner = owner
+        self.state = state
+        self.timelines = timelines
+    }
+
+    /// The document; equal archives give equal bytes.
+    package var json: JSONValue {
+        var object: JSONObject = [
+            "version": .integer(Self.version), "owner": .string(owner),
+        ]
+        if let registered = state.registered {
+            object["registered"] = registered.json(maskingTokens: false)
+        }
+        if let position = state.position { object["cursor"] = .string(position.text) }
+        var timelines: [(String, JSONValue)] = []
+        var sets: [(String, JSONValue)] = []
+        for (item, position) in state.positions {
+            var entry: JSONObject = ["cursor": .string(position.cursor.text)]
+            if position.awaitsBuild { entry["awaitsBuild"] = true }
+            switch item {
+            case .recommendations(let kind):
+                entry["kind"] = .string(kind)
+                sets.append((kind, .object(entry)))
+            case .timeline(let info):
+                entry["kind"] = .string(info.kind)
+                entry["family"] = .string(info.family.rawValue)
+                entry["parameters"] = parametersObject(info.configuration)
+                let key = JSONValue.object(entry).text
+                if let kept = self.timelines[info] {
+                    if let entries = kept.entries { entry["entries"] = .string(entries) }
+                    if let reloadAt = kept.reloadAt { entry["reloadAt"] = .number(reloadAt) }
+                }
+                timelines.append((key, .object(entry)))
+            }
+        }
+        object["timelines"] = .array(timelines.sorted { $0.0 < $1.0 }.map(\.1))
+        object["recommendations"] = .array(sets.sorted { $0.0 < $1.0 }.map(\.1))
+        return .object(object)
+    }
+
+    /// Reads a document; `nil` when it is of another owner or version, or not of this form. What
+    /// is lost with it is only time: the client registers and rebuilds all.
+    package init?(_ value: JSONValue, owner: String) {
+        guard let object = value.objectValue, object["version"]?.integerValue == Self.version,
+            object["owner"]?.stringValue == owner
+        else { return nil }
+        self.init(owner: owner)
+        if let document = object["registered"] {
+            guard
+                let reading = try? ClientRegistration.read(document, limits: Self.archiveLimits)
+            else { return nil }
+            state.registered = reading.registration
+        }
+        state.position = object["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
+        for entry in object["timelines"]?.arrayValue ?? [] {
+            guard let entry = entry.objectValue, let position = Self.position(entry),
+                let kind = entry["kind"]?.stringValue, let family = entry["family"]?.stringValue
+            else { return nil }
+            let info = WidgetInfo(
+                kind: kind, family: WidgetFamily(rawValue: family),
+                configuration: Self.values(entry["parameters"]))
+            state.positions[.timeline(info)] = position
+            timelines[info] = Kept(
+                entries: entry["entries"]?.stringValue, reloadAt: Self.number(entry["reloadAt"]))
+        }
+        for entry in object["recommendations"]?.arrayValue ?? [] {
+            guard let entry = entry.objectValue, let position = Self.position(entry),
+                let kind = entry["kind"]?.stringValue
+            else { return nil }
+            state.positions[.recommendations(kind: kind)] = position
+        }
+    }
+
+    /// The app stated it itself, so nothing the gateway would refuse is a reason to forget it.
+    private static var archiveLimits: Limits {
+        var limits = Limits()
+        limits.registrationWidgetsMax = 10_000
+        limits.recommendationItemsMax = 10_000
+        limits.attributesMax = 10_000
+        limits.listValuesMax = 10_000
+        limits.stringBytesMax = 64 * 1024
+        return limits
+    }
+
+    private static func position(_ entry: JSONObject) -> EngineState.Position? {
+        guard let cursor = entry["cursor"]?.stringValue.flatMap({ Cursor(text: $0) }) else {
+            return nil
+        }
+        return .init(cursor: cursor, awaitsBuild: entry["awaitsBuild"]?.boolValue ?? false)
+    }
+
+    private static func values(_ value: JSONValue?) -> [String: ParameterValue] {
+        var values: [String: ParameterValue] = [:]
+        for member in value?.objectValue?.members ?? [] {
+            switch member.value {
+            case .string(let text): values[member.name] = .single(text)
+            case .array(let elements):
+                values[member.name] = .list(elements.compactMap(\.stringValue))
+            default: values[member.name] = .unset
+            }
+        }
+        return values
+    }
+
+    private static func number(_ value: JSONValue?) -> Double? {
+        switch value {
+        case .number(let number): number
+        case .integer(let number): Double(number)
+        default: nil
+        }
+    }
+}

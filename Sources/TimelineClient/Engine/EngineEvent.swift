@@ -1,0 +1,88 @@
+import WidgetModel
+
+/// What happened, as the shell tells the engine.
+package enum EngineEvent: Sendable, Equatable {
+    /// The run begins.
+    case started
+    /// People configured other widgets, or something else of the registration changed.
+    case configurationChanged(ClientRegistration)
+    /// The gateway took the registration last ordered.
+    case registered(Cursor)
+    /// It did not.
+    case registrationFailed(Refusal)
+    /// The stream or poll of this attempt is answered, resumed from this cursor.
+    case opened(attempt: Int, resumedFrom: Cursor?)
+    /// A notification verified.
+    case notification(attempt: Int, ReloadNotification)
+    /// A notification did not verify; nothing that came after it was read.
+    case verificationFailed(attempt: Int)
+    /// Everything up to this id that concerns this client has been handed in.
+    case idMoved(attempt: Int, Cursor)
+    /// The gateway asks for this reconnection time.
+    case retryHint(Duration)
+    /// The stream is over, or the poll is read to its end.
+    case ended(attempt: Int, Ending)
+    /// A timeline was built.
+    case rebuilt(WidgetInfo, milliseconds: Int)
+    /// A timeline could not be built.
+    case buildFailed(WidgetInfo, reason: String)
+    /// `recommendations()` of a kind returned this.
+    case recommended(kind: String, [RecommendationSet.Item])
+    /// The gateway took the acknowledgement last ordered.
+    case acknowledged
+    /// It did not.
+    case acknowledgementFailed(Refusal)
+    /// The app or a reload policy asks for a rebuild.
+    case reloadRequested(ReloadRequest)
+    /// The moment of `nextWake` has come.
+    case woke
+
+    /// Why a request had no success.
+    package enum Refusal: Sendable, Equatable {
+        /// 404: the gateway knows no such client.
+        case unknownClient
+        /// It will be refused again until something else changes.
+        case permanent
+        /// Another try may succeed, not before this long from now.
+        case temporary(retryAfter: Duration?)
+    }
+
+    /// How a stream or poll ended.
+    package enum Ending: Sendable, Equatable {
+        /// A poll was answered.
+        case polled
+        /// A stream was closed by either side, or broke.
+        case closed
+        /// It never opened.
+        case refused(Refusal)
+    }
+}
+
+/// What an app or a reload policy wants rebuilt.
+package enum ReloadRequest: Sendable, Equatable {
+    /// Every timeline.
+    case all
+    /// The timelines of a kind.
+    case kind(String)
+    /// One timeline.
+    case timeline(WidgetInfo)
+    /// Every recommendation set.
+    case recommendations
+}
+
+/// What the shell has to do. All but ``save`` and ``build(_:)`` happen at most one at a time.
+package enum EngineAction: Sendable, Equatable {
+    /// PUT this registration, then report `registered` or `registrationFailed`.
+    case register(ClientRegistration)
+    /// Open a stream, or poll, from this cursor; report everything under this attempt and, last,
+    /// `ended`.
+    case connect(attempt: Int, since: Cursor?)
+    /// Ask the provider for this timeline, then report `rebuilt` or `buildFailed`.
+    case build(WidgetInfo)
+    /// Call `recommendations()` of this kind, then report `recommended`.
+    case recommend(kind: String)
+    /// POST this, then report `acknowledged` or `acknowledgementFailed`.
+    case acknowledge(Acknowledgement)
+    /// Write the state to the archive before anything else of this batch is done.
+    case save
+}

@@ -1,0 +1,71 @@
+import WidgetModel
+
+/// What one client keeps current: the timeline of a configured widget, or the recommendation set
+/// of a kind.
+package enum Archived: Sendable, Hashable {
+    /// The timeline of all widgets configured like this.
+    case timeline(WidgetInfo)
+    /// The recommendation set of this kind.
+    case recommendations(kind: String)
+
+    /// The widget kind it belongs to.
+    var kind: String {
+        switch self {
+        case .timeline(let info): info.kind
+        case .recommendations(let kind): kind
+        }
+    }
+
+    /// Whether a notification concerns it.
+    func isConcerned(by notification: ReloadNotification) -> Bool {
+        if notification.all { return true }
+        switch self {
+        case .timeline(let info):
+            return notification.reload.contains {
+                $0.concerns(kind: info.kind, values: info.configuration)
+            }
+        case .recommendations(let kind):
+            return notification.recommendations.contains(kind)
+        }
+    }
+}
+
+/// What a restart needs to resume: written to the archive whenever the engine asks for it.
+package struct EngineState: Sendable, Equatable {
+    /// How far one archived thing is applied.
+    package struct Position: Sendable, Equatable {
+        /// Everything up to here that concerns it is in it, or it awaits a build.
+        package var cursor: Cursor
+        /// It was registered at ``cursor`` and has not been built since, so that a restart has to
+        /// build it whatever the gateway says.
+        package var awaitsBuild: Bool
+
+        /// A position.
+        package init(cursor: Cursor, awaitsBuild: Bool) {
+            self.cursor = cursor
+            self.awaitsBuild = awaitsBuild
+        }
+    }
+
+    /// The registration the gateway last took, its sets without `builtAt`; `nil` when it has none.
+    package var registered: ClientRegistration?
+    /// The cursor of a client that has nothing to keep current.
+    package var position: Cursor?
+    /// Positions of what is registered.
+    package var positions: [Archived: Position]
+
+    /// A client that never registered.
+    package init(
+        registered: ClientRegistration? = nil, position: Cursor? = nil,
+        positions: [Archived: Position] = [:]
+    ) {
+        self.registered = registered
+        self.position = position
+        self.positions = positions
+    }
+
+    /// The lowest of all positions: what the client as a whole has applied.
+    package var cursor: Cursor? {
+        positions.values.map(\.cursor).min() ?? position
+    }
+}

@@ -1,0 +1,49 @@
+import WidgetModel
+
+extension ReloadEngine {
+    mutating func orderAcknowledgement() {
+        guard registered != nil, acknowledging == nil, let cursor, isSettled else { return }
+        if let acknowledgeNotBefore, acknowledgeNotBefore > now { return }
+        acknowledgeNotBefore = nil
+        let covers = owedSequence.map { $0 <= cursor.sequence } ?? false
+        guard covers || !reports.isEmpty else { return }
+        if covers { owedSequence = nil }
+        var next = reports
+        next.cursor = cursor
+        reports = Acknowledgement()
+        acknowledging = next
+        actions.append(.acknowledge(next))
+    }
+
+    mutating func acknowledged() {
+        acknowledging = nil
+        acknowledgementBackoff.succeeded()
+    }
+
+    mutating func acknowledgementFailed(_ refusal: EngineEvent.Refusal) {
+        guard let failed = acknowledging else { return }
+        acknowledging = nil
+        switch refusal {
+        case .unknownClient:
+            registrationLost()
+            // Its stream is being ended by the gateway; the next one follows the registration.
+            if link == .active {
+                link = .waiting(until: now + linkBackoff.next(using: &generator))
+            }
+        case .permanent:
+            // It would be refused again; the cursor is confirmed by the next resumption.
+            break
+        case .temporary:
+            acknowledgeNotBefore = now + wait(after: refusal, \.acknowledgementBackoff)
+            let max = Acknowledgement.entriesMax
+            reports.rebuilt = Array((failed.rebuilt + reports.rebuilt).suffix(max))
+            reports.failed = Array((failed.failed + reports.failed).suffix(max))
+            reports.recommendations += failed.recommendations.filter {
+                !reports.recommendations.contains($0)
+            }
+            if reports.isEmpty, let cursor = failed.cursor {
+                owedSequence = Swift.max(owedSequence ?? 0, cursor.sequence)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import WidgetModel
+
+extension ReloadEngine {
+    mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
+        guard isCurrent(attempt: attempt), let asked = cursor else { return }
+        guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
+            heard = max(heard ?? asked, asked)
+            return
+        }
+        // The gateway does not believe our cursor (it lost its tail, or was restored): cursors
+        // beyond the one it resumed from would never be passed again.
+        heard = resumed
+        mustSave = true
+        for (item, record) in records {
+            var record = record
+            if let cursor = record.cursor, Self.isBeyond(cursor, resumed) {
+                record.cursor = resumed
+            }
+            if case .building(let start?, let again) = record.phase,
+                Self.isBeyond(start, resumed)
+            {
+                record.phase = .building(start: resumed, again: again)
+            }
+            records[item] = record
+        }
+    }
+
+    private static func isOtherLog(_ one: Cursor, than other: Cursor) -> Bool {
+        one.epoch.ordinal == other.epoch.ordinal && one.epoch != other.epoch
+    }
+
+    private static func isBeyond(_ cursor: Cursor, _ resumed: Cursor) -> Bool {
+        cursor > resumed || isOtherLog(cursor, than: resumed)
+    }
+
+    mutating func heardOf(_ notification: ReloadNotification, _ attempt: Int) {
+        guard isCurrent(attempt: attempt) else { return }
+        linkBackoff.succeeded()
+        verificationBackoff.succeeded()
+        owedSequence = max(owedSequence ?? 0, notification.sequence)
+        for item in order where item.isConcerned(by: notification) { mark(item) }
+    }
+
+    /// Notes that what is built, or being built, of `item` may be older than it has to be.
+    private mutating func mark(_ item: Archived) {
+        guard var record = records[item] else { return }
+        switch record.phase {
+        case .fresh: record.phase = .stale
+        case .building(let start, _): record.phase = .building(start: start, again: true)
+        case .stale, .failed: return
+        }
+        records[item] = record
+    }
+
+    mutating func requested(_ request: ReloadRequest) {
+        for item in order {
+            switch (request, item) {
+            case (.all, .timeline), (.recommendations, .recommendations): break
+            case (.kind(let kind), .timeline(let info)) where info.kind == kind: break
+            case (.timeline(let wanted), .timeline(let info)) where info == wanted: break
+            default: continue
+            }
+            mark(item)
+            if case .failed = records[item]?.phase { records[item]?.phase = .stale }
+        }
+    }
+
+    mutating func idMoved(_ attempt: Int, to cursor: Cursor) {
+        guard isCurrent(attempt: attempt) else { return }
+        linkBackoff.succeeded()
+        heard = cursor
+        for (item, record) in records where record.phase == .fresh {
+            if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
+        }
+        if now - lastSave >= settings.idleSaveInterval { mustSave = true }
+    }
+
+    /// Nothing past the notification is believed: the same cursor is asked again, later.
+    mutating func verificationFailed(_ attempt: Int) {
+        guard isCurrent(attempt: attempt) else { return }
+        link = .waiting(until: now + verificationBackoff.next(using: &generator))
+    }
+
+    mutating func ended(_ attempt: Int, _ ending: EngineEvent.Ending) {
+        guard isCurrent(attempt: attempt) else { return }
+        switch ending {
+        case .polled:
+            link = .waiting(until: now + settings.pollInterval)
+        case .closed:
+            link = .waiting(until: now + linkBackoff.next(using: &generator))
+        case .refused(let refusal):
+            link = .waiting(until: now + wait(after: refusal, \.linkBackoff))
+            if refusal == .unknownClient { registrationLost() }
+        }
+    }
+
+    mutating func orderConnection() {
+        guard registered != nil, let cursor else { return }
+        switch link {
+        case .active: return
+        case .waiting(let until) where until > now: return
+        case .idle, .waiting: break
+        }
+        attempt += 1
+        link = .active
+        actions.append(.connect(attempt: attempt, since: cursor))
+    }
+}

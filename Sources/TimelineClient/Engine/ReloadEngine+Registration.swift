@@ -1,0 +1,150 @@
+import WidgetModel
+
+extension ReloadEngine {
+    /// The registration as it is compared: where its sets were built is no difference.
+    static func withoutBuiltAt(_ registration: ClientRegistration) -> ClientRegistration {
+        var registration = registration
+        for index in registration.recommendations.indices {
+            registration.recommendations[index].builtAt = nil
+        }
+        return registration
+    }
+
+    /// What a registration asks to be kept current, each once.
+    static func items(of registration: ClientRegistration) -> [Archived] {
+        var seen: Set<Archived> = []
+        let timelines = registration.widgets.map {
+            Archived.timeline(
+                WidgetInfo(
+                    kind: $0.kind, family: WidgetFamily(rawValue: $0.family),
+                    configuration: $0.parameters))
+        }
+        let sets = registration.recommendations.map { Archived.recommendations(kind: $0.kind) }
+        return (timelines + sets).filter { seen.insert($0).inserted }
+    }
+
+    /// Makes the records those of the registration that is desired.
+    mutating func reconcile() {
+        let wanted = Self.items(of: desired)
+        let isWanted = Set(wanted)
+        for item in order where records[item] == nil { order.removeAll { $0 == item } }
+        for (item, record) in records where !isWanted.contains(item) {
+            if case .building = record.phase {
+                records[item]?.isRemoved = true
+            } else {
+                records[item] = nil
+            }
+            mustSave = true
+        }
+        for item in wanted {
+            guard var record = records[item] else {
+                records[item] = Record()
+                continue
+            }
+            guard record.isRemoved else { continue }
+            record = Record(phase: .building(start: nil, again: true))
+            records[item] = record
+        }
+        order = wanted + order.filter { records[$0]?.isRemoved == true && !isWanted.contains($0) }
+    }
+
+    mutating func configurationChanged(_ registration: ClientRegistration) {
+        let sets = desired.recommendations
+        desired = Self.withoutBuiltAt(registration)
+        // The sets are what the providers returned last; see `recommended`.
+        desired.recommendations = sets
+        if case .waiting = registering { registering = .idle }
+        reconcile()
+    }
+
+    mutating func didRegister(at cursor: Cursor) {
+        guard case .sending(let sent) = registering else { return }
+        registering = .idle
+        registrationBackoff.succeeded()
+        registered = sent
+        if heard == nil { heard = cursor }
+        for item in Self.items(of: sent) {
+            guard var record = records[item], !record.isRemoved, record.cursor == nil else {
+                continue
+            }
+            record.cursor = cursor
+            record.awaitsBuild = true
+            switch record.phase {
+            case .building: record.phase = .building(start: nil, again: true)
+            case .fresh, .stale, .failed: record.phase = .stale
+            }
+            records[item] = record
+        }
+        mustSave = true
+    }
+
+    mutating func registrationFailed(_ refusal: EngineEvent.Refusal) {
+        guard case .sending = registering else { return }
+        registering = .waiting(until: now + wait(after: refusal, \.registrationBackoff))
+    }
+
+    /// The gateway has forgotten this client: it registers and rebuilds all.
+    mutating func registrationLost() {
+        registered = nil
+        heard = nil
+        owedSequence = nil
+        for (item, record) in records {
+            var record = record
+            record.cursor = nil
+            record.awaitsBuild = true
+            if case .building = record.phase {
+                record.phase = .building(start: nil, again: true)
+            } else {
+                record.phase = .stale
+            }
+            records[item] = record
+        }
+        mustSave = true
+    }
+
+    /// How long to wait after a refusal: what the gateway asked for plus jitter, or back-off.
+    mutating func wait(
+        after refusal: EngineEvent.Refusal, _ backoff: WritableKeyPath<ReloadEngine, Backoff>
+    ) -> Duration {
+        switch refusal {
+        case .temporary(let retryAfter):
+            return (retryAfter ?? .zero) + draw(backoff)
+        case .unknownClient:
+            return draw(backoff)
+        case .permanent:
+            // Nothing here will change it, but an operator may: ask again, rarely.
+            return settings.retryCap
+                + settings.retryCap * Double.random(in: 0..<1, using: &generator)
+        }
+    }
+
+    private mutating func draw(_ backoff: WritableKeyPath<ReloadEngine, Backoff>) -> Duration {
+        // Through a copy: a key path and the generator cannot both be reached at once.
+        var drawn = self[keyPath: backoff]
+        let wait = drawn.next(using: &generator)
+        self[keyPath: backoff] = drawn
+        return wait
+    }
+
+    mutating func orderRegistration() {
+        switch registering {
+        case .sending: return
+        case .waiting(let until) where until > now: return
+        case .idle, .waiting: break
+        }
+        let isUnplaced = records.values.contains { $0.cursor == nil && !$0.isRemoved }
+        guard registered != desired || isUnplaced else {
+            registering = .idle
+            return
+        }
+        registering = .sending(desired)
+        var document = desired
+        for (index, set) in document.recommendations.enumerated() {
+            guard let record = records[.recommendations(kind: set.kind)], !record.awaitsBuild else {
+                continue
+            }
+            document.recommendations[index].builtAt = record.cursor?.text
+        }
+        actions.append(.register(document))
+    }
+}

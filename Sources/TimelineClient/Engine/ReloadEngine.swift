@@ -1,0 +1,212 @@
+import WidgetModel
+
+/// Decides what one client registers, asks, rebuilds and acknowledges. Owns no connection, task,
+/// file or clock: events and the time go in, orders come out, and equal inputs give equal orders.
+///
+/// The argument it rests on: a build that starts now fetches data at least as new as every id the
+/// gateway has sent, for changes are posted once they can be read. So what is built takes the
+/// cursor known when its build started, and while nothing sent since concerns it, the newest id.
+/// What is stale keeps its old cursor; the client resumes from the lowest, and hears of it again.
+package struct ReloadEngine: Sendable {
+    /// Waits and bounds.
+    package struct Settings: Sendable, Equatable {
+        /// First wait after a stream, request or registration failed, before jitter.
+        package var retryBase: Duration = .seconds(1)
+        /// Longest wait of those.
+        package var retryCap: Duration = .seconds(60)
+        /// First wait after a provider failed.
+        package var buildRetryBase: Duration = .seconds(5)
+        /// Longest wait after a provider failed.
+        package var buildRetryCap: Duration = .seconds(300)
+        /// Wait between two polls.
+        package var pollInterval: Duration = .seconds(900)
+        /// Providers asked at the same time.
+        package var buildsMax = 4
+        /// Ids alone are written to the archive no more often than this: losing some of them only
+        /// means to be told again.
+        package var idleSaveInterval: Duration = .seconds(300)
+
+        /// The defaults.
+        package init() {}
+    }
+
+    /// What is known of one archived thing.
+    struct Record: Sendable, Equatable {
+        /// Everything up to here that concerns it is in it; `nil` until it is registered.
+        var cursor: Cursor?
+        /// See ``EngineState/Position/awaitsBuild``.
+        var awaitsBuild = true
+        var phase = Phase.stale
+        /// No longer configured, but a build is under way whose end must not be taken for that of
+        /// a later one.
+        var isRemoved = false
+        var failures: Int { backoff?.failures ?? 0 }
+        var backoff: Backoff?
+    }
+
+    enum Phase: Sendable, Equatable {
+        /// Nothing sent concerns it but what is built in.
+        ///
+        /// Can transition to `stale` when a notification or the app says so.
+        case fresh
+        /// To be built as soon as it is registered and a place is free.
+        ///
+        /// Can transition to `building` when ordered.
+        case stale
+        /// A build is under way; it knew everything up to `start`, `nil` when that was for a
+        /// registration since lost.
+        ///
+        /// Can transition to:
+        ///   - `fresh` when it ends and nothing concerned it meanwhile,
+        ///   - `stale` when it ends and `again` is set,
+        ///   - `failed` when the provider fails.
+        case building(start: Cursor?, again: Bool)
+        /// The provider failed.
+        ///
+        /// Can transition to:
+        ///   - `building` at `retryAt`,
+        ///   - `stale` when the app asks for it.
+        case failed(retryAt: Duration)
+    }
+
+    enum Link: Sendable, Equatable {
+        /// Not asked, or not allowed before the registration is in force.
+        case idle
+        /// A stream or poll of the current attempt is open or being opened.
+        case active
+        /// Not before this moment.
+        case waiting(until: Duration)
+    }
+
+    enum Registering: Sendable, Equatable {
+        /// None is under way.
+        case idle
+        /// This one, sets without `builtAt`.
+        case sending(ClientRegistration)
+        /// Not before this moment, unless the configuration changes.
+        case waiting(until: Duration)
+    }
+
+    let settings: Settings
+    var desired: ClientRegistration
+    var registered: ClientRegistration?
+    var records: [Archived: Record] = [:]
+    /// Every key of `records`, so that equal inputs give equal orders.
+    var order: [Archived] = []
+
+    /// Everything up to here that concerns this client has been handed in.
+    var heard: Cursor?
+    var link = Link.idle
+    var attempt = 0
+    var registering = Registering.idle
+    var linkBackoff: Backoff
+    var verificationBackoff: Backoff
+    var registrationBackoff: Backoff
+
+    /// What is to be told with the next acknowledgement.
+    var reports = Acknowledgement()
+    var acknowledging: Acknowledgement?
+    var acknowledgeNotBefore: Duration?
+    var acknowledgementBackoff: Backoff
+    /// Newest sequence a notification spoke of that no acknowledgement has covered.
+    var owedSequence: UInt64?
+
+    var generator: JitterGenerator
+    var now: Duration = .zero
+    var lastSave: Duration = .zero
+    var mustSave = false
+    var actions: [EngineAction] = []
+
+    /// An engine that resumes from what an archive kept.
+    ///
+    /// - Parameters:
+    ///   - desired: What the app wants registered; `builtAt` of its sets is ignored.
+    ///   - seed: All jitter follows from it.
+    package init(
+        state: EngineState, desired: ClientRegistration, settings: Settings = Settings(),
+        seed: UInt64
+    ) {
+        self.settings = settings
+        self.desired = Self.withoutBuiltAt(desired)
+        registered = state.registered
+        heard = state.cursor
+        linkBackoff = Backoff(base: settings.retryBase, cap: settings.retryCap)
+        verificationBackoff = linkBackoff
+        registrationBackoff = linkBackoff
+        acknowledgementBackoff = linkBackoff
+        generator = JitterGenerator(seed: seed)
+        for (item, position) in state.positions {
+            records[item] = Record(
+                cursor: position.cursor, awaitsBuild: position.awaitsBuild,
+                phase: position.awaitsBuild ? .stale : .fresh)
+        }
+        reconcile()
+    }
+
+    /// What has to be in the archive for a restart to resume from here.
+    package var state: EngineState {
+        var positions: [Archived: EngineState.Position] = [:]
+        for (item, record) in records where !record.isRemoved {
+            guard let cursor = record.cursor else { continue }
+            positions[item] = .init(cursor: cursor, awaitsBuild: record.awaitsBuild)
+        }
+        return EngineState(registered: registered, position: heard, positions: positions)
+    }
+
+    /// The lowest position of all: what the client resumes from and acknowledges.
+    package var cursor: Cursor? {
+        records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min() ?? heard
+    }
+
+    /// Whether this attempt is the one under way; a stream of another is to be closed.
+    package func isCurrent(attempt: Int) -> Bool {
+        attempt == self.attempt && link == .active
+    }
+
+    /// Takes what happened and says what to do.
+    ///
+    /// - Parameter now: Time since any fixed moment, never less than before.
+    package mutating func handle(_ event: EngineEvent, now: Duration) -> [EngineAction] {
+        self.now = max(self.now, now)
+        switch event {
+        case .started, .woke: break
+        case .configurationChanged(let registration): configurationChanged(registration)
+        case .registered(let cursor): didRegister(at: cursor)
+        case .registrationFailed(let refusal): registrationFailed(refusal)
+        case .opened(let attempt, let resumed): opened(attempt, resumedFrom: resumed)
+        case .notification(let attempt, let notification): heardOf(notification, attempt)
+        case .verificationFailed(let attempt): verificationFailed(attempt)
+        case .idMoved(let attempt, let cursor): idMoved(attempt, to: cursor)
+        case .retryHint(let wait):
+            linkBackoff.base = min(max(wait, .milliseconds(100)), settings.retryCap)
+        case .ended(let attempt, let ending): ended(attempt, ending)
+        case .rebuilt(let info, let milliseconds): rebuilt(info, milliseconds)
+        case .buildFailed(let info, let reason): buildFailed(info, reason)
+        case .recommended(let kind, let items): recommended(kind, items)
+        case .acknowledged: acknowledged()
+        case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
+        case .reloadRequested(let request): requested(request)
+        }
+        orderRegistration()
+        orderBuilds()
+        orderConnection()
+        orderAcknowledgement()
+        defer { actions.removeAll(keepingCapacity: true) }
+        guard mustSave else { return actions }
+        mustSave = false
+        lastSave = self.now
+        return [.save] + actions
+    }
+
+    /// When `woke` has to be handed in, unless something else is before.
+    package var nextWake: Duration? {
+        var moments: [Duration] = []
+        if case .waiting(let until) = link { moments.append(until) }
+        if case .waiting(let until) = registering { moments.append(until) }
+        if let acknowledgeNotBefore, acknowledging == nil { moments.append(acknowledgeNotBefore) }
+        for record in records.values {
+            if case .failed(let retryAt) = record.phase { moments.append(retryAt) }
+        }
+        return moments.min()
+    }
+}

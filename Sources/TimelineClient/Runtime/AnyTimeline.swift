@@ -1,0 +1,25 @@
+import Foundation
+
+/// A timeline of any entry type, as the runtime keeps it.
+public struct AnyTimeline: Sendable {
+    /// The entries, in the provider's order; each is of the provider's entry type.
+    public let entries: [any TimelineEntry]
+    /// When the policy asks for the next one; `nil` for never.
+    public let reloadDate: Date?
+
+    init(entries: [any TimelineEntry], reloadDate: Date?) {
+        self.entries = entries
+        self.reloadDate = reloadDate
+    }
+
+    init(_ timeline: Timeline<some TimelineEntry>) {
+        entries = timeline.entries
+        reloadDate = timeline.policy.reloadDate(last: timeline.entries.map(\.date).max())
+    }
+
+    /// The entry to show at `date`: the latest that has begun, or the first of all.
+    public func entry(at date: Date) -> (any TimelineEntry)? {
+        entries.filter { $0.date <= date }.max { $0.date < $1.date }
+            ?? entries.min { $0.date < $1.date }
+    }
+}

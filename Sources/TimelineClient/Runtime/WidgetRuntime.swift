@@ -1,0 +1,78 @@
+import Foundation
+import WidgetModel
+
+/// The widgets an app declares, by kind, and the calls into their providers.
+public struct WidgetRuntime: Sendable {
+    /// Why a provider's answer is not to be had.
+    public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        /// What is wrong, for the gateway's operator; no values a person chose.
+        public let description: String
+    }
+
+    private let declarations: [String: AnyWidgetConfiguration]
+    /// The declared kinds, sorted.
+    public let kinds: [String]
+
+    /// The declared widgets; of several of one kind the last counts.
+    public init(_ widgets: [any WidgetConfiguration]) {
+        var declarations: [String: AnyWidgetConfiguration] = [:]
+        for widget in widgets { declarations[widget.kind] = widget.declaration }
+        self.declarations = declarations
+        kinds = declarations.keys.sorted()
+    }
+
+    /// The generic picture of a kind.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared.
+    public func placeholder(of info: WidgetInfo) throws -> any TimelineEntry {
+        try declaration(of: info).placeholder(TimelineProviderContext(family: info.family))
+    }
+
+    /// The current moment of a widget.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared, or what the intent throws when it
+    ///   cannot be made of the values.
+    public func snapshot(of info: WidgetInfo, isPreview: Bool) async throws -> any TimelineEntry {
+        let context = TimelineProviderContext(family: info.family, isPreview: isPreview)
+        return try await declaration(of: info).snapshot(info.configuration, context)
+    }
+
+    /// Asks the provider for the timeline of a widget.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared, or what the intent or the provider
+    ///   throws.
+    func timeline(of info: WidgetInfo) async throws -> AnyTimeline {
+        try await declaration(of: info).timeline(
+            info.configuration, TimelineProviderContext(family: info.family))
+    }
+
+    /// The recommended configurations of a kind; `nil` when it has no set.
+    func recommendations(ofKind kind: String) -> [RecommendationSet.Item]? {
+        declarations[kind]?.recommendations?()
+    }
+
+    /// The recommendation sets of every kind that has one, in the order of the kinds.
+    func recommendationSets() -> [RecommendationSet] {
+        kinds.compactMap { kind in
+            recommendations(ofKind: kind).map { RecommendationSet(kind: kind, items: $0) }
+        }
+    }
+
+    /// The entries as text for the archive; `nil` when their type is not `Codable` or they are
+    /// too large.
+    func encode(_ timeline: AnyTimeline, of info: WidgetInfo) -> String? {
+        declarations[info.kind]?.coding?.encode(timeline.entries)
+    }
+
+    /// The entries an archive kept; `nil` when this version of the app cannot read them.
+    func decode(_ text: String, of info: WidgetInfo) -> [any TimelineEntry]? {
+        declarations[info.kind]?.coding?.decode(text)
+    }
+
+    private func declaration(of info: WidgetInfo) throws -> AnyWidgetConfiguration {
+        guard let declaration = declarations[info.kind] else {
+            throw Failure(description: "the app declares no widget of this kind")
+        }
+        return declaration
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import WidgetModel
+
+extension TimelineClient {
+    /// Does what the engine ordered and reports what came of it.
+    func perform(_ action: EngineAction) async {
+        switch action {
+        case .register(let registration): await register(registration)
+        case .connect(let attempt, let since): await connect(attempt, since: since)
+        case .build(let info): await build(info)
+        case .recommend(let kind):
+            handle(.recommended(kind: kind, runtime.recommendations(ofKind: kind) ?? []))
+        case .acknowledge(let acknowledgement): await acknowledge(acknowledgement)
+        case .save: break
+        }
+    }
+
+    private func register(_ registration: ClientRegistration) async {
+        do throws(GatewayFailure) {
+            let answer = try await service.register(registration, client: configuration.client)
+            serverTime.note(answer.head["date"], now: now)
+            tell(.registered(warnings: Self.warnings(in: answer.value.document)))
+            handle(.registered(answer.value.cursor))
+        } catch {
+            tell(.failed(error))
+            handle(.registrationFailed(error.refusal))
+        }
+    }
+
+    private func acknowledge(_ acknowledgement: Acknowledgement) async {
+        do throws(GatewayFailure) {
+            let head = try await service.acknowledge(
+                acknowledgement, client: configuration.client)
+            serverTime.note(head["date"], now: now)
+            handle(.acknowledged)
+        } catch {
+            tell(.failed(error))
+            handle(.acknowledgementFailed(error.refusal))
+        }
+    }
+
+    private func connect(_ attempt: Int, since: Cursor?) async {
+        let feed = NotificationFeed(service: service, client: configuration.client)
+        var isOpen = false
+        var ending = EngineEvent.Ending.closed
+        do throws(GatewayFailure) {
+            switch configuration.mode {
+            case .stream:
+                let stream = try await feed.open(since: since?.text)
+                isOpen = true
+                opened(attempt, stream.opening)
+                try await stream.read { await self.take($0, attempt) }
+            case .poll:
+                let poll = try await feed.poll(since: since?.text)
+                isOpen = true
+                opened(attempt, poll.opening)
+                let told =
+                    poll.notifications.map { NotificationFeed.Element.notification($0) }
+                    + [poll.cursor].compactMap { $0 }.map { .moved($0) }
+                for element in told {
+                    guard await take(element, attempt) else { break }
+                }
+                ending = .polled
+            }
+        } catch {
+            tell(.failed(error))
+            if !isOpen { ending = .refused(error.refusal) }
+        }
+        handle(.ended(attempt: attempt, ending))
+    }
+
+    private func opened(_ attempt: Int, _ opening: NotificationFeed.Opening) {
+        serverTime.note(opening.date, now: now)
+        tell(.connected(resumedFrom: opening.resumedFrom))
+        handle(.opened(attempt: attempt, resumedFrom: opening.resumedFrom))
+    }
+
+    /// - Returns: Whether to go on reading.
+    private func take(_ element: NotificationFeed.Element, _ attempt: Int) async -> Bool {
+        guard engine?.isCurrent(attempt: attempt) == true else { return false }
+        switch element {
+        case .retry(let wait): handle(.retryHint(wait))
+        case .moved(let cursor): handle(.idMoved(attempt: attempt, cursor))
+        case .notification(let text):
+            let seconds = serverTime.seconds(
+                now: now, fallback: Int64(Date().timeIntervalSince1970))
+            do throws(VerificationFailure) {
+                let claims = try await verifier.verify(text, serverTime: seconds)
+                tell(.notified(claims))
+                handle(.notification(attempt: attempt, claims))
+            } catch {
+                tell(.unverified(error))
+                handle(.verificationFailed(attempt: attempt))
+            }
+        }
+        return engine?.isCurrent(attempt: attempt) == true
+    }
+
+    private func build(_ info: WidgetInfo) async {
+        let start = now
+        do {
+            let timeline = try await Deadline.run(configuration.buildDeadline) { [runtime] in
+                try await runtime.timeline(of: info)
+            }
+            guard widgets.contains(info) else {
+                handle(.rebuilt(info, milliseconds: 0))
+                return
+            }
+            timelines[info] = timeline
+            kept[info] = .init(
+                entries: runtime.encode(timeline, of: info),
+                reloadAt: timeline.reloadDate?.timeIntervalSince1970)
+            policyReloads[info] = nil
+            if let date = timeline.reloadDate {
+                schedulePolicy(of: info, at: date, least: configuration.policyReloadIntervalMin)
+            }
+            tell(.rebuilt(info, timeline))
+            handle(.rebuilt(info, milliseconds: Self.milliseconds(now - start)))
+        } catch {
+            let reason =
+                (error as? WidgetRuntime.Failure)?.description
+                ?? (error as? Deadline.Passed)?.description ?? "\(type(of: error))"
+            tell(.buildFailed(info, reason: reason))
+            handle(.buildFailed(info, reason: reason))
+        }
+    }
+
+    /// A policy names the earliest date; a little later spreads clients that named the same one.
+    func schedulePolicy(of info: WidgetInfo, at date: Date, least: Duration) {
+        // Beyond a year nothing is scheduled: the process, or a notification, comes first.
+        let seconds = min(max(0, date.timeIntervalSinceNow), 366 * 86_400)
+        let spread = Double.random(in: 0...min(60, seconds / 10))
+        policyReloads[info] = now + max(least, .seconds(seconds)) + .seconds(spread)
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int {
+        let (seconds, attoseconds) = duration.components
+        return Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+    }
+
+    private static func warnings(in document: JSONValue) -> [Fault] {
+        (document.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
+            if let text = element.stringValue { return Fault("", text) }
+            guard let object = element.objectValue, let message = object["message"]?.stringValue
+            else { return nil }
+            return Fault(object["place"]?.stringValue ?? "", message)
+        }
+    }
+}

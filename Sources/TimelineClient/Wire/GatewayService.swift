@@ -1,0 +1,146 @@
+import WidgetModel
+
+/// The gateway's requests for one app: builds them, and reads their answers.
+package struct GatewayService: Sendable {
+    /// Longest answer of a request that is not a poll, bytes.
+    static let answerBytesMax = 1024 * 1024
+    /// Longest poll answer, bytes: the merged catch-up of a client with every widget it may have.
+    static let pollBytesMax = 4 * 1024 * 1024
+    /// Longest body of an error that is read, bytes.
+    static let problemBytesMax = 64 * 1024
+    /// Longest `Retry-After` that is believed, seconds: one day.
+    static let retryAfterSecondsMax = 86_400
+
+    /// How to reach it.
+    package let connection: any GatewayConnection
+    /// The app spoken for.
+    package let app: String
+
+    /// A service.
+    package init(connection: any GatewayConnection, app: String) {
+        self.connection = connection
+        self.app = app
+    }
+
+    /// An answer that was read, and the `Date` it carried.
+    package struct Answer<Value: Sendable>: Sendable {
+        /// What was asked for.
+        package let value: Value
+        /// The head of the answer.
+        package let head: GatewayResponseHead
+    }
+
+    /// The base path of this app.
+    package var base: String { "/v1/apps/\(Self.encoded(app))" }
+
+    /// The base path of one of its clients.
+    package func base(ofClient client: String) -> String {
+        "\(base)/clients/\(Self.encoded(client))"
+    }
+
+    /// What a registration is answered with.
+    package struct Registered: Sendable {
+        /// Where the registration came into force.
+        package let cursor: Cursor
+        /// The whole answer.
+        package let document: JSONValue
+    }
+
+    /// Registers a client.
+    package func register(
+        _ registration: ClientRegistration, client: String
+    ) async throws(GatewayFailure) -> Answer<Registered> {
+        let answer = try await json(
+            "PUT", base(ofClient: client), body: registration.json(maskingTokens: false))
+        guard let text = answer.value.objectValue?["cursor"]?.stringValue,
+            let cursor = Cursor(text: text)
+        else { throw .unreadable("the registration's answer has no cursor") }
+        return Answer(
+            value: Registered(cursor: cursor, document: answer.value), head: answer.head)
+    }
+
+    /// Acknowledges what a client has done.
+    package func acknowledge(
+        _ acknowledgement: Acknowledgement, client: String
+    ) async throws(GatewayFailure) -> GatewayResponseHead {
+        try await json("POST", "\(base(ofClient: client))/acks", body: acknowledgement.json).head
+    }
+
+    /// Sends a document, and reads the document it is answered with; `null` for none.
+    package func json(
+        _ method: String, _ target: String, body: JSONValue? = nil,
+        contentType: String = "application/json"
+    ) async throws(GatewayFailure) -> Answer<JSONValue> {
+        try await document(method, target, body: body?.serialized, contentType: contentType)
+    }
+
+    /// Sends bytes, and reads the document they are answered with; `null` for none.
+    package func document(
+        _ method: String, _ target: String, body: [UInt8]?, contentType: String,
+        headers: [(name: String, value: String)] = []
+    ) async throws(GatewayFailure) -> Answer<JSONValue> {
+        var headers = headers
+        headers.append((name: "accept", value: "application/json"))
+        if body != nil { headers.append((name: "content-type", value: contentType)) }
+        let request = GatewayRequest(
+            method: method, target: target, headers: headers, body: body,
+            responseBytesMax: Self.answerBytesMax)
+        let response = try await answer(to: request)
+        return Answer(value: try Self.value(of: response), head: response.head)
+    }
+
+    /// Sends a request; anything but 2xx is a refusal.
+    func answer(to request: GatewayRequest) async throws(GatewayFailure) -> GatewayResponse {
+        let response: GatewayResponse
+        do throws(ConnectionError) {
+            response = try await connection.send(request)
+        } catch {
+            throw .connection(error)
+        }
+        guard (200..<300).contains(response.head.status) else {
+            throw .refused(Self.problem(response.head, response.body))
+        }
+        return response
+    }
+
+    static func value(of response: GatewayResponse) throws(GatewayFailure) -> JSONValue {
+        guard !response.body.isEmpty else { return .null }
+        do throws(JSONFault) {
+            return try JSONValue(parsing: response.body)
+        } catch {
+            throw .unreadable("it is not JSON: \(error)")
+        }
+    }
+
+    /// The problem an answer states, or one made of its status.
+    static func problem(_ head: GatewayResponseHead, _ body: [UInt8]) -> ProblemDetails {
+        let value = (try? JSONValue(parsing: body)) ?? .null
+        var problem =
+            ProblemDetails(value, status: head.status)
+            ?? ProblemDetails(
+                status: head.status, code: "about:blank",
+                title: "The answer has the status \(head.status) and does not say why")
+        if let field = head["retry-after"], let seconds = Int(field), seconds >= 0 {
+            problem.retryAfter = seconds
+        }
+        problem.retryAfter = problem.retryAfter.map { min(max(0, $0), retryAfterSecondsMax) }
+        return problem
+    }
+
+    /// Percent-encodes everything but the unreserved characters (RFC 3986 section 2.3).
+    package static func encoded(_ text: String) -> String {
+        var encoded: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"), UInt8(ascii: "~"):
+                encoded.append(byte)
+            default:
+                let hex = Array("0123456789ABCDEF".utf8)
+                encoded += [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+}

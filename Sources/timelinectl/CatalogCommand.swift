@@ -1,0 +1,104 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// What an app declares.
+struct CatalogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "catalog",
+        abstract: "Declare an app's entities, intents and widgets.",
+        subcommands: [Apply.self])
+
+    /// Replaces the catalog.
+    struct Apply: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "apply",
+            abstract: "Replace an app's catalog by a file, YAML or JSON.",
+            discussion: """
+                The gateway checks the whole file and lists every fault with its place; nothing of
+                a faulty one is taken. Needs a token with the scope catalog:write.
+
+                Examples:
+                  timelinectl catalog apply catalog.yaml
+                  timelinectl catalog apply --app com.mygame.staging catalog.yaml
+                  generate-catalog | timelinectl catalog apply -
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Option(
+            name: .customLong("if-match"),
+            help: ArgumentHelp("Only replace the catalog with this ETag.", valueName: "etag"))
+        var ifMatch: String?
+
+        @Argument(help: "The catalog, or - for standard input.")
+        var file: String
+
+        func run() async throws {
+            let document = try CatalogFile(bytes: try Terminal.read(file))
+            guard let app = try app.stated() ?? document.app else {
+                throw ValidationError("the catalog names no app; state it with --app")
+            }
+            let service = GatewayService(connection: try options.connection(), app: app)
+            do throws(GatewayFailure) {
+                let answer = try await service.document(
+                    "PUT", "\(service.base)/catalog", body: document.bytes,
+                    contentType: document.mediaType,
+                    headers: ifMatch.map { [(name: "if-match", value: $0)] } ?? [])
+                Terminal.print(answer.value, as: options.form) {
+                    Self.text(app: app, answer.value, etag: answer.head["etag"])
+                }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+
+        static func text(app: String, _ answer: JSONValue, etag: String?) -> String {
+            var lines = ["catalog of \(app) is in force"]
+            if let etag { lines[0] += ", ETag \(etag)" }
+            lines += warningLines(of: answer)
+            return lines.joined(separator: "\n")
+        }
+    }
+}
+
+/// A catalog as it is sent: unread but for its form and app.
+struct CatalogFile {
+    let bytes: [UInt8]
+    let mediaType: String
+    let app: String?
+
+    /// - Throws: `ValidationError` when it is neither JSON nor YAML.
+    init(bytes: [UInt8]) throws {
+        self.bytes = bytes
+        let value: JSONValue
+        if let json = try? JSONValue(parsing: bytes) {
+            value = json
+            mediaType = "application/json"
+        } else {
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw ValidationError("the catalog is not UTF-8")
+            }
+            do throws(Faults) {
+                value = try JSONValue(yaml: text)
+            } catch {
+                throw ValidationError("the catalog \(error)")
+            }
+            mediaType = "application/yaml"
+        }
+        app = value.objectValue?["app"]?.stringValue.flatMap { Identifier.isValid($0) ? $0 : nil }
+    }
+}
+
+/// The warnings of an answer, one a line.
+func warningLines(of answer: JSONValue) -> [String] {
+    (answer.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
+        if let text = element.stringValue { return "  warning: \(text)" }
+        guard let object = element.objectValue, let message = object["message"]?.stringValue else {
+            return nil
+        }
+        return "  warning: \(Fault(object["place"]?.stringValue ?? "", message))"
+    }
+}

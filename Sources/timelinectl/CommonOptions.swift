@@ -1,0 +1,92 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// Where the gateway is and who asks; what is not stated comes from the environment.
+struct CommonOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The gateway's origin (TIMELINE_GATEWAY_URL).", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("Certificates to trust (TIMELINE_GATEWAY_CA).", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("Bearer token (TIMELINE_GATEWAY_TOKEN).", valueName: "token"))
+    var token: String?
+
+    @Flag(help: "Print JSON, one document a line.")
+    var json = false
+
+    var form: OutputForm { json ? .json : .text }
+
+    /// A connection to the gateway.
+    ///
+    /// - Throws: `ValidationError` when it is not stated where that is.
+    func connection(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> CurlConnection {
+        guard let url = url ?? environment["TIMELINE_GATEWAY_URL"], !url.isEmpty else {
+            throw ValidationError("state the gateway with --url or TIMELINE_GATEWAY_URL")
+        }
+        let ca = ca ?? environment["TIMELINE_GATEWAY_CA"]
+        if let ca, !ca.isEmpty, !FileManager.default.isReadableFile(atPath: ca) {
+            throw ValidationError("the certificates in \(ca) cannot be read")
+        }
+        // A token read from a file usually ends its line.
+        let stated = token ?? environment["TIMELINE_GATEWAY_TOKEN"] ?? ""
+        let token = stated.trimmingCharacters(in: .whitespacesAndNewlines)
+        var configuration = CurlConnection.Configuration(gateway: url)
+        if let ca, !ca.isEmpty { configuration.caFile = ca }
+        if !token.isEmpty { configuration.bearerToken = { token } }
+        do throws(ConnectionError) {
+            return try CurlConnection(configuration)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+}
+
+/// The app that is spoken for.
+struct AppOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The app's bundle id (TIMELINE_GATEWAY_APP).", valueName: "bundle-id"))
+    var app: String?
+
+    /// The app, if it is stated.
+    ///
+    /// - Throws: `ValidationError` when what is stated is no app id.
+    func stated(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> String? {
+        guard let app = app ?? environment["TIMELINE_GATEWAY_APP"], !app.isEmpty else { return nil }
+        guard Identifier.isValid(app) else {
+            throw ValidationError("an app is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+        }
+        return app
+    }
+
+    /// The app.
+    ///
+    /// - Throws: `ValidationError` when it is not stated.
+    func required(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> String {
+        guard let app = try stated(environment: environment) else {
+            throw ValidationError("state the app with --app or TIMELINE_GATEWAY_APP")
+        }
+        return app
+    }
+}
+
+/// The client that is spoken for.
+struct ClientOption: ParsableArguments {
+    @Option(help: ArgumentHelp("The client's id.", valueName: "id"))
+    var client: String
+
+    func validate() throws {
+        guard Identifier.isValid(client) else {
+            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// One notification as it is printed.
+struct NotificationReport {
+    /// When it arrived.
+    let time: Date
+    /// Its claims, or why it is not believed.
+    let outcome: Result<ReloadNotification, VerificationFailure>
+
+    /// For people: time, whether it verified, and what is stale, one thing a line.
+    var text: String {
+        let time = time.ISO8601Format()
+        switch outcome {
+        case .failure(let failure): return "\(time)  NOT VERIFIED  \(failure)"
+        case .success(let claims):
+            let stale = Self.stale(claims)
+            let first = "\(time)  verified  \(stale.first ?? "nothing is stale")"
+            let indent = String(repeating: " ", count: time.count + 12)
+            return ([first] + stale.dropFirst().map { indent + $0 }).joined(separator: "\n")
+        }
+    }
+
+    /// For programs.
+    var json: JSONValue {
+        var object: JSONObject = ["time": .string(time.ISO8601Format())]
+        switch outcome {
+        case .success(let claims):
+            object["verified"] = true
+            object["claims"] = claims.json
+        case .failure(let failure):
+            object["verified"] = false
+            object["code"] = .string(failure.code.rawValue)
+            object["reason"] = .string(failure.message)
+        }
+        return .object(object)
+    }
+
+    /// What a notification says is stale.
+    static func stale(_ claims: ReloadNotification) -> [String] {
+        if claims.all { return ["everything"] }
+        var lines = claims.reload.map { reload in
+            let parameters = reload.parameters.map { "\($0.name)=\($0.value ?? "(unset)")" }
+            return (["timeline \(reload.kind)"] + parameters).joined(separator: " ")
+        }
+        lines += claims.recommendations.map { "recommendations \($0)" }
+        lines += claims.relevance.map { "relevance \($0)" }
+        lines += claims.controls.map { "control \($0)" }
+        return lines
+    }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import TimelineClient
+import WidgetModel
+
+/// Registers a client.
+struct RegisterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "register",
+        abstract: "Register a client: its widgets, recommendation sets and addresses.",
+        discussion: """
+            Prints the cursor at which the registration came into force. A client that then builds
+            every timeline may resume from it. Needs a token with the scope client (of this very
+            client) or clients:write.
+
+            Examples:
+              timelinectl register --client device-1 registration.json
+              echo '{"platform":"iOS","widgets":[{"kind":"com.mygame.character-detail",
+                "family":"systemSmall","parameters":{"character":"Unipony"}}]}' \\
+                | timelinectl register --client device-1 -
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var app: AppOption
+    @OptionGroup var client: ClientOption
+
+    @Argument(help: "The registration in JSON, or - for standard input.")
+    var file: String
+
+    func run() async throws {
+        let bytes = try Terminal.read(file)
+        let registration: JSONValue
+        do throws(JSONFault) {
+            registration = try JSONValue(parsing: bytes)
+        } catch {
+            throw ValidationError("the registration is not JSON: \(error)")
+        }
+        let service = GatewayService(connection: try options.connection(), app: try app.required())
+        do throws(GatewayFailure) {
+            let answer = try await service.json(
+                "PUT", service.base(ofClient: client.client), body: registration)
+            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    static func text(_ answer: JSONValue) -> String {
+        let object = answer.objectValue ?? [:]
+        var lines = ["registered \(object["client"]?.stringValue ?? "")"]
+        for name in ["cursor", "expires"] {
+            switch object[name] {
+            case .string(let text)?: lines.append("  \(name): \(text)")
+            case let value?: lines.append("  \(name): \(value.text)")
+            case nil: break
+            }
+        }
+        return (lines + warningLines(of: answer)).joined(separator: "\n")
+    }
+}
