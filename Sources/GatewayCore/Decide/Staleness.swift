@@ -26,20 +26,16 @@ package struct Staleness {
         var result = StaleSet()
         for kind in heldKinds.sorted() {
             guard let target = ruleSet.target(ofKind: kind) else { continue }
-            let slots = ruleSet.slots(ofKind: kind)
-                .filter { ruleSet.rules[$0].target != .recommendations }
             // A rule or kind newer than the cursor was not watched when the client built.
-            let declared = slots.map { ruleSet.rules[$0].since }
-            let newest = max(declared.max() ?? 0, ruleSet.since(kind: kind) ?? 0)
+            let newest = max(
+                newestRule(ofKind: kind, isSet: false), ruleSet.since(kind: kind) ?? 0)
             let reloaded = versions.version(of: ruleSet.operatorKey(kind: kind))
             if max(newest, reloaded) > cursor {
                 result.add(StaleName(target, kind), at: max(newest, reloaded))
             }
         }
         for kind in heldSets.sorted() {
-            let slots = ruleSet.slots(ofKind: kind)
-                .filter { ruleSet.rules[$0].target == .recommendations }
-            let newest = slots.map { ruleSet.rules[$0].since }.max() ?? 0
+            let newest = newestRule(ofKind: kind, isSet: true)
             let bound = includingOwed ? owedAbove(cursor, kind, record) : cursor
             if newest > bound {
                 result.add(StaleName(.recommendations, kind), at: newest)
@@ -58,6 +54,13 @@ package struct Staleness {
             if version > bound { result.add(rule.name(of: dependency.positions), at: version) }
         }
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
+    }
+
+    /// When the newest rule of a kind's timelines or of its set was declared; 0 without rules.
+    private func newestRule(ofKind kind: String, isSet: Bool) -> UInt64 {
+        (ruleSet.slots(ofKind: kind) + ruleSet.retiredSlots(ofKind: kind))
+            .lazy.map(ruleSet.rule).filter { ($0.target == .recommendations) == isSet }
+            .map(\.since).max() ?? 0
     }
 
     /// A recommendation set is owed until it was acknowledged or registered with the cursor it
