@@ -36,6 +36,8 @@ package struct Gateway: Sendable {
     /// - Throws: ``Faults``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
     ///   and where.
     package init(_ configuration: GatewayConfiguration, logger: Logger) throws {
+        var configuration = configuration
+        configuration.listen = try configuration.listen.withPort()
         self.configuration = configuration
         self.logger = logger
         let directory = DataDirectory(configuration.data)

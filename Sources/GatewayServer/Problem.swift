@@ -29,10 +29,14 @@ enum Problem {
         detail: "Register with PUT, then build every timeline.")
 
     static let noSuchRoute = ProblemDetails(
-        status: 404, code: "not-found", title: "There is nothing at this path")
+        status: 404, code: "not-found", title: "There is nothing at this path",
+        detail: "Paths begin with /v1/apps/APP; the README lists them.")
 
-    static let methodNotAllowed = ProblemDetails(
-        status: 405, code: "method-not-allowed", title: "The path does not take this method")
+    static func methodNotAllowed(_ allowed: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 405, code: "method-not-allowed", title: "The path does not take this method",
+            detail: "It takes \(allowed).")
+    }
 
     static func notAcceptable(_ detail: String) -> ProblemDetails {
         ProblemDetails(
@@ -85,7 +89,8 @@ enum Problem {
         detail: "Close one of them first.", retryAfter: 5)
 
     static let headersTooLarge = ProblemDetails(
-        status: 431, code: "headers-too-large", title: "The request's headers are too large")
+        status: 431, code: "headers-too-large", title: "The request's headers are too large",
+        detail: "All fields together may have 16 KiB, and there may be 100 of them.")
 
     static func unavailable(_ detail: String, retryAfter: Int = 1) -> ProblemDetails {
         ProblemDetails(

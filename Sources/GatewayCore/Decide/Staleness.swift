@@ -27,15 +27,14 @@ package struct Staleness {
         for kind in heldKinds.sorted() {
             guard let target = ruleSet.target(ofKind: kind) else { continue }
             // A rule or kind newer than the cursor was not watched when the client built.
-            let newest = max(
-                newestRule(ofKind: kind, isSet: false), ruleSet.since(kind: kind) ?? 0)
+            let newest = newest(ofKind: kind, isSet: false)
             let reloaded = versions.version(of: ruleSet.operatorKey(kind: kind))
             if max(newest, reloaded) > cursor {
                 result.add(StaleName(target, kind), at: max(newest, reloaded))
             }
         }
         for kind in heldSets.sorted() {
-            let newest = newestRule(ofKind: kind, isSet: true)
+            let newest = newest(ofKind: kind, isSet: true)
             let bound = includingOwed ? owedAbove(cursor, kind, record) : cursor
             if newest > bound {
                 result.add(StaleName(.recommendations, kind), at: newest)
@@ -56,11 +55,11 @@ package struct Staleness {
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 
-    /// When the newest rule of a kind's timelines or of its set was declared; 0 without rules.
-    private func newestRule(ofKind kind: String, isSet: Bool) -> UInt64 {
+    /// When the kind, or the newest rule of its timelines or of its set, was declared.
+    private func newest(ofKind kind: String, isSet: Bool) -> UInt64 {
         (ruleSet.slots(ofKind: kind) + ruleSet.retiredSlots(ofKind: kind))
             .lazy.map(ruleSet.rule).filter { ($0.target == .recommendations) == isSet }
-            .map(\.since).max() ?? 0
+            .reduce(ruleSet.since(kind: kind) ?? 0) { max($0, $1.since) }
     }
 
     /// A recommendation set is owed until it was acknowledged or registered with the cursor it

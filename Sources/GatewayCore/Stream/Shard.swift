@@ -404,8 +404,11 @@ package struct Shard: Sendable {
     package mutating func confirmed(_ record: ClientRecord, app name: String) {
         guard let app = appIndices[name] else { return }
         for slot in apps[app].clients[record.client] ?? [] {
-            guard let subscription = subscriptions[Int(slot)] else { continue }
-            subscriptions[Int(slot)]?.record = record.vouched(subscription.vouched)
+            guard let held = subscriptions[Int(slot)]?.record else { continue }
+            // Only what was confirmed is taken over: the stream may have been opened with a later
+            // registration than the one confirmed, and its keys are in the index.
+            subscriptions[Int(slot)]?.record = held.with(
+                confirmed: held.confirmed.merging(record.confirmed) { max($0, $1) })
         }
     }
 

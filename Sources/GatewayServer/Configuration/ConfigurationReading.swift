@@ -1,5 +1,7 @@
 import Configuration
 import Foundation
+import NIOCore
+import NIOPosix
 import WidgetModel
 
 /// The configuration's layers merged: flags over environment over file, read through
@@ -239,6 +241,18 @@ package struct Address: Sendable, Equatable, CustomStringConvertible {
     /// `HOST:PORT`.
     package var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// The same host with a port that is free now, where the port was left to the system: tokens
+    /// and notifications name the gateway by its URL before anybody can connect.
+    func withPort() throws -> Address {
+        guard port == 0 else { return self }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { group.shutdownGracefully { _ in } }
+        let probe = try ServerBootstrap(group: group).bind(host: host, port: 0).wait()
+        let port = probe.localAddress?.port ?? 0
+        try probe.close().wait()
+        return Address(host: host, port: port)
     }
 
     /// Whether it can be reached from this machine only.

@@ -117,7 +117,10 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
                 return try addGate(stream, bound.value, isHTTP2: true, logger)
             }
         }
-        try channel.pipeline.syncOperations.addHandler(HTTP2Farewell())
+        try channel.pipeline.syncOperations.addHandler(
+            HTTP2ConnectionEnd(
+                firstRequestTimeout: settings.firstRequestTimeout,
+                idleTimeout: TimeAmount(settings.idleTimeout)))
         return multiplexer
     }
 
@@ -149,26 +152,5 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         // The task of a stream ends here: from now on only its event loop knows it.
         guard case .http(let channel) = try? await exchange.taken.get() else { return }
         await handleHTTP(asyncChannel: channel, logger: logger)
-    }
-}
-
-/// Ends an HTTP/2 connection when the server stops: GOAWAY, a moment for what is under way, close.
-private final class HTTP2Farewell: ChannelInboundHandler {
-    typealias InboundIn = HTTP2Frame
-    typealias OutboundOut = HTTP2Frame
-
-    private static let grace = TimeAmount.seconds(2)
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is ChannelShouldQuiesceEvent else {
-            context.fireUserInboundEventTriggered(event)
-            return
-        }
-        let frame = HTTP2Frame(
-            streamID: .rootStream,
-            payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
-        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: Self.grace) { bound.value.close(promise: nil) }
     }
 }

@@ -6,6 +6,8 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import NIOHTTP1
+import NIOHTTP2
 import WidgetModel
 
 /// What a request's handler knows of its connection.
@@ -67,6 +69,11 @@ struct ProblemMiddleware: RouterMiddleware {
             return Problem.tooLarge("The body is larger than this route takes.").response
         } catch is CancellationError {
             throw CancellationError()
+        } catch is HTTPParserError {
+            return Problem.malformed("The request's body is not HTTP.").response
+        } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
+            // The peer left; there is nobody to answer.
+            return Problem.malformed("The request broke off.").response
         } catch {
             context.logger.error(
                 "a request failed",
@@ -80,8 +87,9 @@ struct ProblemMiddleware: RouterMiddleware {
     private func unmatched(_ request: Request) -> Response {
         let allowed = routes.filter { $0.matches(request.uri.path) }.map(\.method)
         guard !allowed.isEmpty else { return Problem.noSuchRoute.response }
-        var response = Problem.methodNotAllowed.response
-        response.headers[.allow] = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+        let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+        var response = Problem.methodNotAllowed(methods).response
+        response.headers[.allow] = methods
         return response
     }
 }
@@ -132,6 +140,40 @@ extension Response {
 }
 
 extension Request {
+    /// The query's parameters, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    func query() throws -> [(name: String, value: String)] {
+        let text = head.path ?? ""
+        guard let mark = text.firstIndex(of: "?") else { return [] }
+        return try QueryText.parameters(text[text.index(after: mark)...])
+    }
+
+    /// The one value of a query parameter.
+    ///
+    /// - Throws: 400 as ``query()`` does, and when it is given twice.
+    func queryValue(_ name: String) throws -> String? {
+        let values = try query().filter { $0.name == name }.map(\.value)
+        guard values.count <= 1 else {
+            throw Problem.malformed("The query has `\(name)` more than once.")
+        }
+        return values.first
+    }
+
+    /// Requires that the client takes `mediaType` (RFC 9110 section 12.5.1).
+    ///
+    /// - Throws: 406.
+    func requireAcceptable(_ mediaType: String) throws {
+        let ranges = headers[values: .accept].flatMap { $0.split(separator: ",") }
+            .map { MediaType(String($0)).essence }
+        let essence = MediaType(mediaType).essence
+        let family = essence.prefix { $0 != "/" } + "/*"
+        guard
+            ranges.isEmpty
+                || ranges.contains(where: { $0 == "*/*" || $0 == essence || $0 == family })
+        else { throw Problem.notAcceptable("This resource is \(essence) only.") }
+    }
+
     /// The whole body, refused as too large before more than `limit` bytes are kept.
     ///
     /// - Throws: 413.
@@ -163,5 +205,36 @@ extension Request {
         } catch let fault as JSONFault {
             throw Problem.malformed("The body is not JSON: \(fault)")
         }
+    }
+}
+
+/// Reads query texts.
+enum QueryText {
+    /// More parameters than this are refused.
+    private static let parametersMax = 64
+
+    /// The parameters of a query, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    static func parameters(
+        _ query: Substring
+    ) throws(ProblemDetails) -> [(name: String, value: String)] {
+        let parts = query.split(separator: "&")
+        guard parts.count <= parametersMax else {
+            throw Problem.malformed("The query has more than \(parametersMax) parameters.")
+        }
+        var parameters: [(name: String, value: String)] = []
+        for part in parts {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = String(pair[0]).removingPercentEncoding,
+                let value = (pair.count > 1 ? String(pair[1]) : "").removingPercentEncoding,
+                !(name + value).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+            else {
+                throw Problem.malformed(
+                    "The query must be percent-encoded UTF-8 without control characters.")
+            }
+            parameters.append((name, value))
+        }
+        return parameters
     }
 }

@@ -66,7 +66,7 @@ struct StreamAdmission: Sendable {
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         try authorizer.requireNoContradiction(token, record)
-        let parameters = Self.parameters(query)
+        let parameters = try QueryText.parameters(query)
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
         let cursor =
             request.headerFields[.lastEventID]
@@ -80,17 +80,6 @@ struct StreamAdmission: Sendable {
     /// The cursor an answer names as the one really resumed from.
     func resumedCursor(_ point: ResumePoint) -> String {
         if case .after(let sequence) = point { desk.text(sequence) } else { "" }
-    }
-
-    private static func parameters(_ query: Substring) -> [(name: String, value: String)] {
-        query.split(separator: "&").prefix(64).compactMap { pair in
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = parts.count > 1 ? String(parts[1]) : ""
-            guard let name = String(parts[0]).removingPercentEncoding,
-                let decoded = value.removingPercentEncoding
-            else { return nil }
-            return (name, decoded)
-        }
     }
 }
 

@@ -47,6 +47,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var hasAsyncChannel = false
     private var requestTimer: Scheduled<Void>?
     private var isEnding = false
+    /// The body of the request under way is not HTTP: its answer is the connection's last.
+    private var isBroken = false
 
     init(
         tls: TLSServerHandler, isHTTP2: Bool, settings: ConnectionSettings,
@@ -106,6 +108,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         requestTimer?.cancel()
+        if let problem = problem(with: head), responsesUnderWay == 0 {
+            refuse(problem, context)
+            return
+        }
         if responsesUnderWay == 0, StreamAdmission.wantsStream(head),
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
@@ -124,6 +130,31 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         } else {
             passOn([part])
         }
+    }
+
+    /// What is wrong with a request before anybody looks at what it asks for.
+    private func problem(with head: HTTPRequest) -> ProblemDetails? {
+        if head.headerFields.count > settings.headerFieldsMax { return Problem.headersTooLarge }
+        if head.authority?.isEmpty ?? true {
+            return Problem.malformed("The request has no Host (RFC 9112 section 3.2).")
+        }
+        return nil
+    }
+
+    /// Answers for everybody behind, and closes.
+    private func refuse(_ problem: ProblemDetails, _ context: ChannelHandlerContext) {
+        let body = ByteBuffer(bytes: problem.json.serialized)
+        var response = HTTPResponse(status: .init(code: problem.status))
+        response.headerFields[.contentType] = ProblemDetails.mediaType
+        response.headerFields[.contentLength] = String(body.readableBytes)
+        if !isHTTP2 { response.headerFields[.connection] = "close" }
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        state = .closed
+        taken.fail(ChannelError.ioOnClosedChannel)
+        isEnding = true
+        context.close(promise: nil)
     }
 
     /// Lets Hummingbird have the request.
@@ -148,7 +179,14 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
         }
         for part in parts {
-            if case .head = part { responsesUnderWay += 1 }
+            if case .head(let head) = part {
+                responsesUnderWay += 1
+                if head.headerFields[.expect]?.lowercased() == "100-continue" {
+                    // Whatever the handler thinks of the body, it reads or refuses it by itself.
+                    let interim = HTTPResponse(status: .continue)
+                    context.writeAndFlush(wrapOutboundOut(.head(interim)), promise: nil)
+                }
+            }
             context.fireChannelRead(wrapInboundOut(part))
         }
     }
@@ -159,8 +197,15 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             promise?.fail(ChannelError.outputClosed)
             return
         }
-        if case .end = unwrapOutboundIn(data) { responsesUnderWay -= 1 }
         context.write(data, promise: promise)
+        guard case .end = unwrapOutboundIn(data) else { return }
+        responsesUnderWay -= 1
+        if isBroken {
+            // What follows on this connection cannot be told from the broken request.
+            context.flush()
+            isEnding = true
+            context.close(promise: nil)
+        }
     }
 
     func close(
@@ -179,22 +224,19 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let parserError = error as? HTTPParserError, !isTaken, responsesUnderWay == 0 else {
+        guard let parserError = error as? HTTPParserError, !isTaken else {
             context.fireErrorCaught(error)
             return
         }
-        let problem =
-            parserError == .headerOverflow
-            ? Problem.headersTooLarge : Problem.malformed("The request is not HTTP.")
-        let body = ByteBuffer(bytes: problem.json.serialized)
-        var response = HTTPResponse(status: .init(code: problem.status))
-        response.headerFields[.contentType] = ProblemDetails.mediaType
-        response.headerFields[.contentLength] = String(body.readableBytes)
-        response.headerFields[.connection] = "close"
-        context.write(wrapOutboundOut(.head(response)), promise: nil)
-        context.write(wrapOutboundOut(.body(body)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        context.close(promise: nil)
+        if responsesUnderWay > 0 {
+            isBroken = true
+            context.fireErrorCaught(error)
+        } else {
+            refuse(
+                parserError == .headerOverflow
+                    ? Problem.headersTooLarge : Problem.malformed("The request is not HTTP."),
+                context)
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

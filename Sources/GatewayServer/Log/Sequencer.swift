@@ -57,10 +57,21 @@ final class Sequencer: Sendable {
     /// How many loops take each message.
     var loopCount: Int { loops.count }
 
+    /// Entries an event loop may be behind the log before writes are refused: what waits for a
+    /// loop is kept in memory.
+    static let backlogMax: UInt64 = 200_000
+
     /// Runs a job on the writer's thread and waits until what it wrote is on disk.
+    ///
+    /// - Throws: What the job throws; 503 when the disk or the event loops cannot follow.
     func write<T: Sendable>(
         cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> T {
+        let head = store.head
+        let lowest = loops.reduce(head) { min($0, $1.position) }
+        guard head - lowest <= Self.backlogMax else {
+            throw Problem.unavailable("Too much waits to be sent; try again.")
+        }
         do {
             return try await store.write(cost: cost, job).value
         } catch let error as StoreError {

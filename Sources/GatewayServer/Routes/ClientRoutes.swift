@@ -69,6 +69,7 @@ extension GatewayRoutes {
 
     func deleteClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
         let (key, _) = try await client(request, context)
+        guard sequencer.catalogDocument(key.app) != nil else { throw Problem.unknownApp }
         try await sequencer.remove(key)
         return Response(status: .noContent)
     }
@@ -76,21 +77,20 @@ extension GatewayRoutes {
     func listClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
         let app = try await app(request, context, .clientsWrite)
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
-        let query = request.uri.queryParameters
-        let attribute = try query["attribute"].map { try Self.attribute(String($0)) }
+        let attribute = try request.queryValue("attribute").map(Self.attribute)
         let limitMax = 1000
         var limit = 100
-        if let text = query["limit"] {
+        if let text = try request.queryValue("limit") {
             guard let number = Int(text), (1...limitMax).contains(number) else {
                 throw Problem.wrong(Faults("limit", "must be a number from 1 to \(limitMax)"))
             }
             limit = number
         }
+        let after = try request.queryValue("after")
         let page: RegistrationPage
         do {
             page = try await sequencer.store.registrations(
-                app: app, attribute: attribute, after: query["after"].map(String.init),
-                limit: limit)
+                app: app, attribute: attribute, after: after, limit: limit)
         } catch let error as StoreError {
             throw Problem.store(error)
         }
@@ -173,20 +173,61 @@ struct Acknowledgement: Sendable {
         if cursor == nil { faults.add("cursor", "is required, as a string") }
         let rebuilt = entries("rebuilt")
         let failed = entries("failed")
-        for (name, list) in [("rebuilt", rebuilt), ("failed", failed)] {
-            for (index, entry) in list.enumerated()
-            where entry.objectValue?["kind"]?.stringValue == nil {
-                faults.add("\(name)[\(index)]", "must be an object with at least `kind`")
+        for (index, entry) in rebuilt.enumerated() {
+            Self.check(entry, at: "rebuilt[\(index)]", limits, &faults) { object, place, faults in
+                guard let time = object["ms"], time != .null else { return }
+                let milliseconds: Double? =
+                    switch time {
+                    case .integer(let number): Double(number)
+                    case .number(let number): number
+                    default: nil
+                    }
+                if !((milliseconds ?? -1) >= 0) {
+                    faults.add("\(place).ms", "must be a number of milliseconds, not negative")
+                }
+            }
+        }
+        for (index, entry) in failed.enumerated() {
+            Self.check(entry, at: "failed[\(index)]", limits, &faults) { object, place, faults in
+                guard let reason = object["reason"], reason != .null else { return }
+                if reason.stringValue == nil { faults.add("\(place).reason", "must be a string") }
             }
         }
         let recommendations = entries("recommendations")
-        for (index, kind) in recommendations.enumerated() where kind.stringValue == nil {
-            faults.add("recommendations[\(index)]", "must be a kind")
+        for (index, kind) in recommendations.enumerated() {
+            Self.checkKind(kind, at: "recommendations[\(index)]", limits, &faults)
         }
         guard faults.isEmpty, let cursor else { throw Problem.wrong(faults) }
         self.cursor = cursor
         self.rebuilt = rebuilt.count
         self.failed = failed.count
         self.recommendations = recommendations.compactMap(\.stringValue)
+    }
+
+    private static func check(
+        _ entry: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ rest: (JSONObject, String, inout Faults) -> Void
+    ) {
+        guard let object = entry.objectValue else {
+            faults.add(place, "must be an object with at least `kind`, not \(entry.shape)")
+            return
+        }
+        checkKind(object["kind"] ?? .null, at: "\(place).kind", limits, &faults)
+        if let parameters = object["parameters"], parameters != .null,
+            parameters.objectValue == nil
+        {
+            faults.add("\(place).parameters", "must be an object, not \(parameters.shape)")
+        }
+        rest(object, place, &faults)
+    }
+
+    private static func checkKind(
+        _ kind: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults
+    ) {
+        guard let text = kind.stringValue else {
+            faults.add(place, "must be a kind, as a string")
+            return
+        }
+        if let reason = text.isUnfit(limit: limits.stringBytesMax) { faults.add(place, reason) }
     }
 }

@@ -130,6 +130,7 @@ extension GatewayRoutes {
     ) async throws -> Response {
         let app = try await app(request, context, .catalogWrite)
         guard let document = sequencer.catalogDocument(app) else { throw Problem.unknownApp }
+        try request.requireAcceptable(document.contentType)
         return Response(
             status: .ok,
             headers: [.contentType: document.contentType, .eTag: document.etag],
@@ -189,6 +190,7 @@ extension GatewayRoutes {
         _ request: Request, _ context: GatewayContext
     ) async throws -> Response {
         let app = try await app(request, context, .tokensIssue)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let document = try await request.json(upTo: limits.eventBytesMax)
         let order = try TokenOrder(document, limits: limits)
         guard let token = try keys.issueClientToken(order, app: app, now: desk.wallSeconds())

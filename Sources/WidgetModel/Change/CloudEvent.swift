@@ -37,9 +37,9 @@ public struct CloudEvent: Sendable, Hashable {
     init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
         guard var reader = MemberReader(value, at: place, &faults) else { throw faults }
-        let version = reader.required("specversion", &faults)
         let attributes = Attributes(
-            specversion: version?.stringValue,
+            specversion: reader.string(
+                "specversion", required: true, limit: limits.stringBytesMax, &faults),
             type: reader.string("type", required: true, limit: limits.stringBytesMax, &faults),
             source: reader.string("source", required: true, limit: limits.stringBytesMax, &faults),
             id: reader.string("id", required: true, limit: limits.stringBytesMax, &faults),
@@ -118,17 +118,25 @@ public struct CloudEvent: Sendable, Hashable {
         return value
     }
 
-    /// Whether `text` has the shape of RFC 3339's `date-time`.
+    /// Whether `text` is RFC 3339's `date-time`; a leap second passes, the length of months is
+    /// not looked up.
     static func isTimestamp(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40 else { return false }
-        func digits(_ range: Range<Int>) -> Bool {
-            range.upperBound <= bytes.count
-                && bytes[range].allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+        func number(_ range: Range<Int>) -> Int? {
+            guard range.upperBound <= bytes.count,
+                bytes[range].allSatisfy({ $0 >= 0x30 && $0 <= 0x39 })
+            else { return nil }
+            return bytes[range].reduce(0) { $0 * 10 + Int($1 - 0x30) }
         }
-        guard digits(0..<4), bytes[4] == 0x2D, digits(5..<7), bytes[7] == 0x2D, digits(8..<10),
-            bytes[10] | 0x20 == UInt8(ascii: "t"), digits(11..<13), bytes[13] == 0x3A,
-            digits(14..<16), bytes[16] == 0x3A, digits(17..<19)
+        func isNumber(_ range: Range<Int>, within bounds: ClosedRange<Int>) -> Bool {
+            number(range).map(bounds.contains) ?? false
+        }
+        guard number(0..<4) != nil, bytes[4] == 0x2D, isNumber(5..<7, within: 1...12),
+            bytes[7] == 0x2D, isNumber(8..<10, within: 1...31),
+            bytes[10] | 0x20 == UInt8(ascii: "t"), isNumber(11..<13, within: 0...23),
+            bytes[13] == 0x3A, isNumber(14..<16, within: 0...59), bytes[16] == 0x3A,
+            isNumber(17..<19, within: 0...60)
         else { return false }
         var rest = bytes[19...]
         if rest.first == UInt8(ascii: ".") {
@@ -140,7 +148,8 @@ public struct CloudEvent: Sendable, Hashable {
         guard let zone = rest.first else { return false }
         if zone | 0x20 == UInt8(ascii: "z") { return rest.count == 1 }
         let start = rest.startIndex
-        return (zone == 0x2B || zone == 0x2D) && rest.count == 6 && digits(start + 1..<start + 3)
-            && rest[start + 3] == 0x3A && digits(start + 4..<start + 6)
+        return (zone == 0x2B || zone == 0x2D) && rest.count == 6
+            && isNumber(start + 1..<start + 3, within: 0...23) && rest[start + 3] == 0x3A
+            && isNumber(start + 4..<start + 6, within: 0...59)
     }
 }

@@ -48,7 +48,8 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
     /// Takes over another document's faults, with `prefix` before their places.
     public mutating func add(_ other: Faults, under prefix: String) {
         for fault in other.list {
-            let separator = fault.place.isEmpty || fault.place.hasPrefix("[") ? "" : "."
+            let isJoined = prefix.isEmpty || fault.place.isEmpty || fault.place.hasPrefix("[")
+            let separator = isJoined ? "" : "."
             add(prefix + separator + fault.place, fault.message)
         }
         count += other.count - other.list.count

@@ -119,7 +119,7 @@ struct MemberReader {
 
 extension String {
     /// Why this text is not fit to be a name or value, or `nil` when it is.
-    func isUnfit(limit: Int) -> String? {
+    public func isUnfit(limit: Int) -> String? {
         if isEmpty { return "must not be empty" }
         if utf8.count > limit { return "has \(utf8.count) bytes; at most \(limit) are allowed" }
         if utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {

@@ -15,7 +15,8 @@ final class GameServer: Sendable {
 
     private struct State {
         var characters: [Character] = [
-            Character(id: "Power Panda", avatar: "🐼", healthLevel: 0.14, heroType: "Forest Dweller"),
+            Character(
+                id: "Power Panda", avatar: "🐼", healthLevel: 0.14, heroType: "Forest Dweller"),
             Character(id: "Unipony", avatar: "🦄", healthLevel: 0.67, heroType: "Free Rangers"),
             Character(id: "Spouty", avatar: "🐳", healthLevel: 0.83, heroType: "Deep Sea Goer"),
         ]
@@ -35,7 +36,8 @@ final class GameServer: Sendable {
 
     func set(health: Double, of id: String?) {
         state.withLock { state in
-            for index in state.characters.indices where id == nil || state.characters[index].id == id {
+            for index in state.characters.indices
+            where id == nil || state.characters[index].id == id {
                 state.characters[index].healthLevel = health
             }
         }
@@ -90,7 +92,8 @@ struct CharacterDetailProvider: AppIntentTimelineProvider {
         LineEntry(date: .now, line: "…")
     }
 
-    func snapshot(for configuration: SelectCharacterIntent, in context: Context) async -> LineEntry {
+    func snapshot(for configuration: SelectCharacterIntent, in context: Context) async -> LineEntry
+    {
         entry(configuration)
     }
 
@@ -104,7 +107,8 @@ struct CharacterDetailProvider: AppIntentTimelineProvider {
         guard recommends else { return [] }
         return server.characters.map {
             AppIntentRecommendation(
-                intent: SelectCharacterIntent(character: $0.id), description: "\($0.avatar) \($0.id)")
+                intent: SelectCharacterIntent(character: $0.id),
+                description: "\($0.avatar) \($0.id)")
         }
     }
 

@@ -152,7 +152,8 @@ struct DemoCommand: AsyncParsableCommand {
         var declared: [any WidgetConfiguration] = []
         if device.name == "iPad" {
             declared.append(
-                StaticConfiguration(kind: Self.status, provider: GameStatusProvider(server: server)))
+                StaticConfiguration(kind: Self.status, provider: GameStatusProvider(server: server))
+            )
         } else {
             declared.append(
                 AppIntentConfiguration(

@@ -1,0 +1,77 @@
+import NIOCore
+import NIOExtras
+import NIOHTTP2
+
+/// Ends an HTTP/2 connection: when the peer broke the protocol, when nobody used it for too long,
+/// and when the server stops.
+final class HTTP2ConnectionEnd: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    /// For requests that are under way when the server stops.
+    private static let grace = TimeAmount.seconds(2)
+
+    private let firstRequestTimeout: TimeAmount
+    private let idleTimeout: TimeAmount
+    private var openStreams = 0
+    private var idleTimer: Scheduled<Void>?
+
+    init(firstRequestTimeout: TimeAmount, idleTimeout: TimeAmount) {
+        self.firstRequestTimeout = firstRequestTimeout
+        self.idleTimeout = idleTimeout
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        startIdleTimer(firstRequestTimeout, context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is NIOHTTP2StreamCreatedEvent:
+            openStreams += 1
+            idleTimer?.cancel()
+            idleTimer = nil
+        case is StreamClosedEvent:
+            openStreams -= 1
+            if openStreams == 0 { startIdleTimer(idleTimeout, context) }
+        case is ChannelShouldQuiesceEvent:
+            end(after: Self.grace, context)
+            return
+        default:
+            break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.fireErrorCaught(error)
+        // An error of one stream resets that stream. Any other has been answered with GOAWAY, and
+        // whoever caused it must not keep the connection.
+        if error is NIOHTTP2Errors.StreamError { return }
+        context.close(promise: nil)
+    }
+
+    private func startIdleTimer(_ time: TimeAmount, _ context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+        idleTimer = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.end(after: .zero, context)
+        }
+    }
+
+    private func end(after time: TimeAmount, _ context: ChannelHandlerContext) {
+        let frame = HTTP2Frame(
+            streamID: .rootStream,
+            payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
+        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) { context.close(promise: nil) }
+    }
+}

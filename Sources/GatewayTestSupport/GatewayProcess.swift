@@ -1,0 +1,208 @@
+import Foundation
+import WidgetModel
+
+/// The real daemon, as a process of its own.
+///
+/// Killed when this value goes, so that a failed test leaves nothing running.
+package final class GatewayProcess: @unchecked Sendable {
+    // Sound: `child` and `address` are touched only while `lock` is held; the rest never changes.
+    private let lock = NSLock()
+    private var child: GatewayProcessChild?
+    private var address = ""
+
+    /// The data directory; kept across restarts, removed at the end when it was made here.
+    package let data: String
+    private let ownsData: Bool
+    private let configuration: String?
+    private let environment: [String: String]
+
+    /// Starts the daemon and waits until it accepts connections.
+    ///
+    /// - Parameters:
+    ///   - data: A data directory; a new temporary one when `nil`.
+    ///   - configuration: A configuration file; `nil` for the development mode.
+    ///   - environment: Variables set beside this process's own.
+    /// - Throws: ``GatewayProcessError`` with the end of its standard error when it does not start.
+    package init(
+        data: String? = nil, configuration: String? = nil, environment: [String: String] = [:],
+        startsNow: Bool = true
+    ) throws {
+        ownsData = data == nil
+        self.data = try data ?? Self.temporaryDirectory()
+        self.configuration = configuration
+        self.environment = environment
+        if startsNow { try start() }
+    }
+
+    deinit {
+        child?.signal(SIGKILL)
+        _ = child?.waitForExit(seconds: 10)
+        if ownsData { try? FileManager.default.removeItem(atPath: data) }
+    }
+
+    // MARK: Where it is
+
+    /// `https://HOST:PORT` of the running daemon.
+    package var url: String { lock.withLock { address } }
+
+    /// The CA that the development mode's certificate chains to.
+    package var ca: String { data + "/certs/ca.pem" }
+
+    /// The process id of the running daemon; 0 when none runs.
+    package var pid: Int32 { lock.withLock { child?.pid ?? 0 } }
+
+    /// The end of what it wrote to standard error, for a failure's text.
+    package var standardErrorTail: String {
+        lock.withLock { child?.standardErrorTail ?? "" }
+    }
+
+    /// Resident memory of the running daemon, in bytes; 0 when none runs.
+    package var residentBytes: Int {
+        let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+        return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+    }
+
+    // MARK: Life
+
+    /// Starts it; it must not be running. Returns when it accepts connections.
+    package func start() throws {
+        try lock.withLock {
+            var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
+            arguments += ["--admin", "127.0.0.1:0"]
+            if let configuration { arguments += ["--config", configuration] }
+            let child = try GatewayProcessChild(arguments, environment: environment)
+            self.child = child
+            guard let line = child.waitForLine(prefix: "ready ", seconds: 60) else {
+                child.signal(SIGKILL)
+                throw GatewayProcessError(
+                    "the daemon did not get ready:\n\(child.standardErrorTail)")
+            }
+            address = String(line.dropFirst("ready ".count))
+        }
+    }
+
+    /// SIGTERM. Returns its exit status; `nil` when it did not end within `seconds`, and then it
+    /// is killed.
+    @discardableResult
+    package func terminate(seconds: Double = 20) -> GatewayProcessExit? {
+        end(SIGTERM, seconds: seconds)
+    }
+
+    /// SIGKILL; returns when it is gone.
+    package func kill() {
+        _ = end(SIGKILL, seconds: 20)
+    }
+
+    /// Sends SIGTERM and does not wait; ``terminate(seconds:)`` then waits.
+    package func requestTermination() {
+        lock.withLock { child }?.signal(SIGTERM)
+    }
+
+    /// Starts it again on the same data directory, on another port; kills it first if it runs.
+    package func restart() throws {
+        kill()
+        try start()
+    }
+
+    private func end(_ signal: Int32, seconds: Double) -> GatewayProcessExit? {
+        guard let child = lock.withLock({ self.child }) else { return nil }
+        child.signal(signal)
+        let exit = child.waitForExit(seconds: seconds)
+        if exit == nil {
+            child.signal(SIGKILL)
+            _ = child.waitForExit(seconds: 20)
+        }
+        return exit
+    }
+
+    // MARK: Commands
+
+    /// Runs another subcommand, for instance `epoch new --data DIR`.
+    package static func run(
+        _ arguments: [String], seconds: Double = 60
+    ) throws -> (exit: GatewayProcessExit, output: String) {
+        let child = try GatewayProcessChild(arguments, environment: [:])
+        guard let exit = child.waitForExit(seconds: seconds) else {
+            child.signal(SIGKILL)
+            throw GatewayProcessError("`\(arguments.joined(separator: " "))` did not end")
+        }
+        guard let output = child.waitForOutput(seconds: 10) else {
+            throw GatewayProcessError("its standard output stayed open")
+        }
+        return (exit, exit == .status(0) ? output : output + child.standardErrorTail)
+    }
+
+    /// Mints a token with the `token` subcommand.
+    package func token(
+        app: String, scope: String, sub: String? = nil, attributes: [String] = [],
+        ttl: String = "1h"
+    ) throws -> String {
+        var arguments = ["--app", app, "--scope", scope, "--ttl", ttl]
+        if let sub { arguments += ["--sub", sub] }
+        for attribute in attributes { arguments += ["--attribute", attribute] }
+        return try tokens(arguments).first ?? ""
+    }
+
+    /// Mints a `client` token for each of `clients`, in their order, in one run.
+    package func clientTokens(
+        app: String, clients: [String], ttl: String = "1h"
+    ) throws -> [String] {
+        let file = data + ".subs"
+        try clients.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        return try tokens(
+            ["--app", app, "--scope", "client", "--subs-from", file, "--ttl", ttl])
+    }
+
+    private func tokens(_ arguments: [String]) throws -> [String] {
+        let (exit, output) = try Self.run(["token", "--data", data] + arguments)
+        guard exit == .status(0) else { throw GatewayProcessError("no token: \(output)") }
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    // MARK: Clients
+
+    /// A client of the daemon as it runs now; after a restart another one is needed.
+    package func http(
+        _ version: TestHTTPVersion = .one, timeoutSeconds: Int = 60
+    ) -> TestHTTP {
+        TestHTTP(url: url, ca: ca, version: version, timeoutSeconds: timeoutSeconds)
+    }
+
+    /// Opens the stream of a client.
+    package func stream(
+        app: String, client: String, token: String, from cursor: String? = nil,
+        version: TestHTTPVersion = .one, receiveBufferBytes: Int? = nil
+    ) -> TestHTTPStream {
+        TestHTTPStream(
+            url: url, ca: ca, path: "/v1/apps/\(app)/clients/\(client)/reloads", token: token,
+            lastEventID: cursor, version: version, receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// A new directory that nobody else uses.
+    package static func temporaryDirectory() throws -> String {
+        let path = NSTemporaryDirectory() + "timeline-gateway-test-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        return path
+    }
+}
+
+/// The daemon or one of its commands could not be run.
+package struct GatewayProcessError: Error, CustomStringConvertible {
+    /// What went wrong, with the end of standard error where there is one.
+    package let description: String
+
+    /// An error with these words.
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// How a process ended.
+package enum GatewayProcessExit: Sendable, Equatable {
+    /// It exited with a status.
+    case status(Int32)
+    /// A signal ended it.
+    case signal(Int32)
+}
