@@ -162,5 +162,10 @@ let package = Package(
             dependencies: ["GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "GatewayServerTests",
+            dependencies: ["GatewayCore", "GatewayServer", "GatewaySigning", "WidgetModel"],
+            swiftSettings: settings
+        ),
     ]
 )

@@ -140,7 +140,9 @@ package struct Gateway: Sendable {
             router: routes.router(), server: server,
             configuration: .init(
                 address: .hostname(listen.host, port: listen.port), serverName: nil,
-                backlog: 4096),
+                backlog: 4096,
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    configuration.connectionsMax)),
             onServerRunning: { channel in
                 readiness.set(serving: true)
                 onReady(url(channel.localAddress?.port ?? listen.port))

@@ -67,12 +67,9 @@ package final class GatewayProcess: @unchecked Sendable {
 
     /// Starts it; it must not be running. Returns when it accepts connections.
     package func start() throws {
+        try launch()
         try lock.withLock {
-            var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
-            arguments += ["--admin", "127.0.0.1:0"]
-            if let configuration { arguments += ["--config", configuration] }
-            let child = try GatewayProcessChild(arguments, environment: environment)
-            self.child = child
+            guard let child else { return }
             guard let line = child.waitForLine(prefix: "ready ", seconds: 60) else {
                 child.signal(SIGKILL)
                 throw GatewayProcessError(
@@ -80,6 +77,15 @@ package final class GatewayProcess: @unchecked Sendable {
             }
             address = String(line.dropFirst("ready ".count))
         }
+    }
+
+    /// Starts it and does not wait: for tests that end it while it starts.
+    package func launch() throws {
+        var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
+        arguments += ["--admin", "127.0.0.1:0"]
+        if let configuration { arguments += ["--config", configuration] }
+        let launched = try GatewayProcessChild(arguments, environment: environment)
+        lock.withLock { child = launched }
     }
 
     /// SIGTERM. Returns its exit status; `nil` when it did not end within `seconds`, and then it

@@ -72,8 +72,8 @@ final class GatewayProcessChild: Sendable {
         }
         let (pid, state, source) = (spawned, state, pipe[0])
         self.pid = pid
-        startThread { Self.read(source, into: state) }
-        startThread { Self.waitForExit(of: pid, into: state) }
+        onThread { Self.read(source, into: state) }
+        onThread { Self.waitForExit(of: pid, into: state) }
     }
 
     deinit {

@@ -45,7 +45,7 @@ package func onThreads(
 ) throws {
     let running = TestHTTPMonitor<(left: Int, error: (any Error)?)>((count, nil))
     for number in 0..<count {
-        startThread {
+        onThread {
             var failure: (any Error)?
             do { try body(number) } catch { failure = error }
             running.update { state in
@@ -61,7 +61,7 @@ package func onThreads(
 }
 
 /// Starts a thread with a stack large enough for TLS and small enough for thousands of them.
-func startThread(_ body: @escaping @Sendable () -> Void) {
+package func onThread(_ body: @escaping @Sendable () -> Void) {
     let thread = Thread(block: body)
     thread.stackSize = 512 * 1024
     thread.start()

@@ -46,7 +46,7 @@ package final class TestHTTPStream: Sendable {
         fields.append(("Accept", EventStreamEncoder.mediaType))
         if let lastEventID { fields.append(("Last-Event-ID", lastEventID)) }
         let request = (url: url + path, ca: ca, version: version, fields: fields)
-        startThread { [self] in
+        onThread { [self] in
             let handle = TestHTTPHandle()
             handle.prepare(
                 url: request.url, ca: request.ca, version: request.version, method: "GET",

@@ -89,6 +89,9 @@ package enum ConfigurationSchema {
             "streams.stall", .duration, "30s",
             "A stream that takes no bytes for so long is closed; it resumes at no loss."),
         option("streams.retry", .duration, "2s", "Reconnection time told to readers."),
+        option(
+            "limits.connections", limit, "100000",
+            "Open connections; beyond it new ones wait to be accepted."),
         option("limits.eventBytes", limit, "65536", "One event."),
         option("limits.postEvents", limit, "1000", "Events of one post."),
         option("limits.postBytes", limit, "8388608", "Body of one post."),

@@ -52,6 +52,8 @@ package struct GatewayConfiguration: Sendable {
     package var clientDays = 90
     /// Streams one client may hold.
     package var streamsPerClient = 4
+    /// Open connections.
+    package var connectionsMax = 100_000
     /// Bounds of streams.
     package var streams = StreamSettings()
     /// Bounds of what peers send.
@@ -158,6 +160,7 @@ package struct GatewayConfiguration: Sendable {
         set(\.widgetKeysMax, "widgetKeys")
         set(\.clientKeysMax, "clientKeys")
         set(\.stringBytesMax, "stringBytes")
+        connectionsMax = layers.number("limits.connections") ?? connectionsMax
         if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
     }
 

@@ -18,6 +18,8 @@ struct ConnectionSettings: Sendable {
     var headerFieldsMax = 100
     /// From the end of the handshake to the first complete request head.
     var firstRequestTimeout = TimeAmount.seconds(15)
+    /// From a request's head to the end of its body.
+    var requestTimeout = TimeAmount.seconds(30)
     /// Between two requests of a connection.
     var idleTimeout = Duration.seconds(75)
     /// Requests of one HTTP/2 connection under way at a time.

@@ -45,8 +45,11 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var held: [HTTPRequestPart] = []
     private var responsesUnderWay = 0
     private var hasAsyncChannel = false
+    /// For the first request's head, later for the body of the one under way.
     private var requestTimer: Scheduled<Void>?
     private var isEnding = false
+    /// The request that Hummingbird has was received to its end.
+    private var isRequestComplete = true
     /// The body of the request under way is not HTTP: its answer is the connection's last.
     private var isBroken = false
 
@@ -104,10 +107,12 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let part = unwrapInboundIn(data)
         guard case .head(let head) = part else {
+            if case .end = part { requestCompleted() }
             context.fireChannelRead(data)
             return
         }
         requestTimer?.cancel()
+        requestTimer = nil
         if let problem = problem(with: head), responsesUnderWay == 0 {
             refuse(problem, context)
             return
@@ -179,8 +184,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
         }
         for part in parts {
+            if case .end = part { requestCompleted() }
             if case .head(let head) = part {
                 responsesUnderWay += 1
+                isRequestComplete = false
                 if head.headerFields[.expect]?.lowercased() == "100-continue" {
                     // Whatever the handler thinks of the body, it reads or refuses it by itself.
                     let interim = HTTPResponse(status: .continue)
@@ -189,6 +196,23 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
             context.fireChannelRead(wrapInboundOut(part))
         }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if case .http = state, !isRequestComplete, requestTimer == nil {
+            requestTimer = context.eventLoop.assumeIsolated().scheduleTask(
+                in: settings.requestTimeout
+            ) {
+                if !self.isRequestComplete { context.close(promise: nil) }
+            }
+        }
+        context.fireChannelReadComplete()
+    }
+
+    private func requestCompleted() {
+        isRequestComplete = true
+        requestTimer?.cancel()
+        requestTimer = nil
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -200,8 +224,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(data, promise: promise)
         guard case .end = unwrapOutboundIn(data) else { return }
         responsesUnderWay -= 1
-        if isBroken {
-            // What follows on this connection cannot be told from the broken request.
+        if isBroken || !isRequestComplete, !isHTTP2 {
+            // What follows is the rest of a request that is answered, or cannot be told from it;
+            // reading it to its end would be the peer's to prolong.
             context.flush()
             isEnding = true
             context.close(promise: nil)
@@ -296,6 +321,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         response.headerFields[.cacheControl] = "no-store, no-transform"
         response.headerFields[.accelBuffering] = "no"
         response.headerFields[.timelineCursor] = admission.resumedCursor(admitted.point)
+        response.headerFields[.date] = httpDate(admission.desk.wallSeconds())
         let retry = EventStreamEncoder.retry(
             milliseconds: admission.streamSettings.retryMilliseconds)
         // Before the state says stream: this is HTTP's last word.

@@ -221,22 +221,3 @@ private struct EventIdentity: Hashable {
     let source: String
     let id: String
 }
-
-/// RFC 3339 in UTC with milliseconds.
-func timestamp(_ milliseconds: Int64) -> String {
-    var seconds = time_t(milliseconds / 1000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    func padded(_ number: Int, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-    let date = [
-        padded(Int(parts.tm_year) + 1900, 4), padded(Int(parts.tm_mon) + 1, 2),
-        padded(Int(parts.tm_mday), 2),
-    ].joined(separator: "-")
-    let time = [
-        padded(Int(parts.tm_hour), 2), padded(Int(parts.tm_min), 2), padded(Int(parts.tm_sec), 2),
-    ].joined(separator: ":")
-    return "\(date)T\(time).\(padded(Int(milliseconds % 1000), 3))Z"
-}

@@ -1,0 +1,125 @@
+import Foundation
+import GatewayServer
+import Testing
+import WidgetModel
+
+@Suite struct ConfigurationTests {
+    /// A file with this text, removed with the value.
+    final class File {
+        let path: String
+
+        init(_ text: String) throws {
+            path =
+                FileManager.default.temporaryDirectory
+                .appending(path: "configuration-\(UUID().uuidString).yaml").path
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    func faults(
+        _ text: String, flags: [String: String] = [:], environment: [String: String] = [:]
+    ) throws -> [String: String] {
+        let file = try File(text)
+        do throws(Faults) {
+            _ = try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: flags, environment: environment))
+            return [:]
+        } catch {
+            return Dictionary(
+                error.list.map { ($0.place, $0.message) }, uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    @Test func everyFaultIsListedAtOnce() throws {
+        let faults = try faults(
+            """
+            listen: nowhere
+            tls: { certificate: a.pem, clientCertificates: perhaps }
+            retention: { age: soon, changes: 0 }
+            localIssuer: maybe
+            """)
+        #expect(
+            Set(faults.keys) == [
+                "data", "listen", "tls.key", "tls.clientCertificates", "retention.age",
+                "retention.changes", "localIssuer", "issuers",
+            ])
+    }
+
+    @Test func anUnknownKeyIsNamedWithItsNearestNeighbour() throws {
+        let faults = try faults("lisen: 127.0.0.1:1\nretention: { chnges: 5 }")
+        #expect(faults["lisen"]?.contains("did you mean `listen`?") == true)
+        #expect(faults["retention.chnges"]?.contains("did you mean `retention.changes`?") == true)
+    }
+
+    @Test func anUnknownVariableOfTheGatewayIsAFaultAndTimelinectlsAreNot() throws {
+        let faults = try faults(
+            "data: d",
+            environment: [
+                "TIMELINE_GATEWAY_LISTN": "127.0.0.1:1", "TIMELINE_GATEWAY_URL": "https://x",
+                "PATH": "/bin",
+            ])
+        #expect(faults["TIMELINE_GATEWAY_LISTN"]?.contains("TIMELINE_GATEWAY_LISTEN") == true)
+        #expect(faults["TIMELINE_GATEWAY_URL"] == nil)
+    }
+
+    @Test func flagsOverrideTheEnvironmentAndThatTheFile() throws {
+        let file = try File(
+            """
+            data: from-file
+            listen: 127.0.0.1:1
+            admin: 127.0.0.1:2
+            tls: { certificate: c, key: k }
+            localIssuer: true
+            streams: { stall: 9s }
+            """)
+        let configuration = try GatewayConfiguration(
+            ConfigurationLayers(
+                file: file.path, flags: ["listen": "127.0.0.1:3"],
+                environment: [
+                    "TIMELINE_GATEWAY_LISTEN": "127.0.0.1:4",
+                    "TIMELINE_GATEWAY_ADMIN": "127.0.0.1:5",
+                    "TIMELINE_GATEWAY_RETENTION_CLIENT_DAYS": "7",
+                ]))
+        #expect(configuration.data == "from-file")
+        #expect(configuration.listen.port == 3)
+        #expect(configuration.admin.port == 5)
+        #expect(configuration.clientDays == 7)
+        #expect(configuration.streams.stallMilliseconds == 9_000)
+    }
+
+    @Test func anIssuerNeedsEverythingAndKnownScopes() throws {
+        let faults = try faults(
+            """
+            data: d
+            tls: { certificate: c, key: k }
+            issuers:
+              - { iss: ci, apps: [com.mygame], scopes: [catalog:wite] }
+              - { scopes: [client] }
+            """)
+        #expect(faults["issuers.0.scopes"]?.contains("did you mean catalog:write?") == true)
+        #expect(faults["issuers.0.keys"] == "is required")
+        #expect(faults["issuers.1.iss"] == "is required")
+        #expect(faults["issuers.1.apps"] == "is required")
+    }
+
+    @Test func theDevelopmentModeStaysOnLoopback() throws {
+        let layers = ConfigurationLayers(
+            file: nil, flags: ["listen": "0.0.0.0:8443"], environment: [:])
+        #expect(throws: Faults.self) {
+            var layers = layers
+            _ = try layers.development()
+        }
+        var right = ConfigurationLayers(
+            file: nil, flags: ["listen": "[::1]:8443", "data": "d"], environment: [:])
+        let configuration = try right.development()
+        #expect(configuration.isDevelopment)
+        #expect(configuration.listen == Address(host: "::1", port: 8443))
+    }
+
+    @Test(arguments: ["", "localhost", ":80", "h:", "h:65536", "h:-1", "h:x"])
+    func whatIsNoAddressIsRefused(text: String) {
+        #expect(Address(text) == nil)
+    }
+}

@@ -1,0 +1,188 @@
+import GatewayCore
+import GatewaySigning
+import Synchronization
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+@Suite struct MetricsTextTests {
+    @Test func aHistogramIsCumulativeAndEndsInItsCount() {
+        let histogram = Histogram(bounds: [0.1, 1])
+        histogram.observe(0.05)
+        histogram.observe(0.1)
+        histogram.observe(0.5, count: 2)
+        histogram.observe(7)
+        var page = MetricsText()
+        page.histogram("x_seconds", "Help.", histogram)
+        #expect(
+            page.text == """
+                # HELP x_seconds Help.
+                # TYPE x_seconds histogram
+                x_seconds_bucket{le="0.1"} 2
+                x_seconds_bucket{le="1"} 4
+                x_seconds_bucket{le="+Inf"} 5
+                x_seconds_sum 8.15
+                x_seconds_count 5
+
+                """)
+    }
+
+    @Test func aCounterByLabelHasOneHead() {
+        var page = MetricsText()
+        page.counter("x_total", "Help.", by: "kind", [("a", 1), ("b", 2)])
+        #expect(
+            page.text == """
+                # HELP x_total Help.
+                # TYPE x_total counter
+                x_total{kind="a"} 1
+                x_total{kind="b"} 2
+
+                """)
+    }
+}
+
+@Suite struct TokenOrderTests {
+    @Test(arguments: [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("30d", 2_592_000)])
+    func durationsAreSeconds(text: String, seconds: Int64) {
+        #expect(TokenOrder.seconds(text) == seconds)
+    }
+
+    @Test(arguments: ["", "h", "-1h", "1w", "9223372036854775807d"])
+    func whatIsNoDurationIsRefused(text: String) {
+        #expect(TokenOrder.seconds(text) == nil)
+    }
+
+    @Test func everyFaultOfAnOrderIsListed() {
+        let order: JSONValue = ["sub": "a b", "ttl": "31d", "attributes": ["account": []]]
+        #expect {
+            _ = try TokenOrder(order, limits: Limits())
+        } throws: { error in
+            (error as? ProblemDetails)?.faults.map(\.place) == ["sub", "ttl", "attributes.account"]
+        }
+    }
+}
+
+@Suite struct NotificationPressTests {
+    private func press() throws -> NotificationPress {
+        NotificationPress(
+            issuer: "https://gateway.example", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+    }
+
+    private let content = StaleSet(
+        [StaleName(.timeline, "kind", [.init(name: "character", value: "Unipony")])], sequence: 5)
+
+    @Test func oneStatementIsSignedOnceWhoeverAsks() async throws {
+        let press = try press()
+        let content = content
+        let answers = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    try press.notification(app: "a", content: content, causeTime: "t", now: 100)
+                }
+            }
+            return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
+        }
+        #expect(answers.count == 1)
+        #expect(press.signatures.value == 1)
+    }
+
+    @Test func anotherAppSequenceOrCauseIsAnotherStatement() throws {
+        let press = try press()
+        let later = StaleSet(content.names, sequence: 6)
+        let answers = Set([
+            try press.notification(app: "a", content: content, causeTime: nil, now: 100),
+            try press.notification(app: "b", content: content, causeTime: nil, now: 100),
+            try press.notification(app: "a", content: later, causeTime: nil, now: 100),
+            try press.notification(app: "a", content: content, causeTime: "t", now: 100),
+        ])
+        #expect(answers.count == 4)
+    }
+
+    @Test func aStatementIsSignedAnewBeforeItsTimeRunsShort() throws {
+        let press = try press()
+        let first = try press.notification(app: "a", content: content, causeTime: nil, now: 100)
+        let soon = try press.notification(app: "a", content: content, causeTime: nil, now: 110)
+        let later = try press.notification(app: "a", content: content, causeTime: nil, now: 200)
+        let earlier = try press.notification(app: "a", content: content, causeTime: nil, now: 50)
+        #expect(first == soon)
+        #expect(later != first)
+        #expect(earlier != later)
+    }
+}
+
+@Suite struct PreconditionTests {
+    @Test func ifMatchNeedsTheTagThatIsThere() {
+        #expect(Precondition.match(["\"a\"", "\"b\""]).holds("\"b\""))
+        #expect(!Precondition.match(["\"a\""]).holds("\"b\""))
+        #expect(Precondition.match(["*"]).holds("\"b\""))
+        #expect(!Precondition.match(["*"]).holds(nil))
+        #expect(Precondition.absent.holds(nil))
+        #expect(!Precondition.absent.holds("\"a\""))
+    }
+}
+
+@Suite struct RegistryTests {
+    @Test func aClientHoldsAsManyStreamsAsItMay() {
+        let registry = Registry(streamsMax: 2)
+        let key = ClientKey(app: "a", client: "c")
+        #expect(registry.admitStream(key))
+        #expect(registry.admitStream(key))
+        #expect(!registry.admitStream(key))
+        #expect(registry.admitStream(ClientKey(app: "b", client: "c")))
+        registry.releaseStream(key)
+        #expect(registry.admitStream(key))
+    }
+
+    @Test func whoHoldsAStreamWasSeen() {
+        let registry = Registry(streamsMax: 2)
+        let key = ClientKey(app: "a", client: "c")
+        #expect(registry.takeSeen().isEmpty)
+        #expect(registry.admitStream(key))
+        #expect(registry.takeSeen() == [key])
+        #expect(registry.takeSeen() == [key])
+        registry.releaseStream(key)
+        #expect(registry.takeSeen().isEmpty)
+    }
+}
+
+@Suite struct StreamAdmissionPathTests {
+    @Test func onlyTheReloadsOfAClientAreStreams() {
+        let reloads = StreamAdmission.reloads("/v1/apps/com.mygame/clients/phone/reloads?since=x")
+        #expect(reloads?.app == "com.mygame")
+        #expect(reloads?.client == "phone")
+        #expect(reloads?.query == "since=x")
+        for path in [
+            "/v1/apps/a/clients/c", "/v1/apps/a/clients/c/reloads/", "v1/apps/a/clients/c/reloads",
+            "/v2/apps/a/clients/c/reloads", "",
+        ] {
+            #expect(StreamAdmission.reloads(path) == nil)
+        }
+    }
+}
+
+@Suite struct TimestampTests {
+    @Test func timeIsRFC3339InUTC() {
+        #expect(timestamp(0) == "1970-01-01T00:00:00.000Z")
+        #expect(timestamp(1_795_244_397_042) == "2026-11-21T06:59:57.042Z")
+    }
+}
+
+@Suite struct HTTPDateTests {
+    @Test func theDateIsIMFFixdate() {
+        #expect(httpDate(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+    }
+}
+
+@Suite struct ShardReceiptsTests {
+    @Test func theLowestPositionOfAllShardsCounts() async {
+        let receipts = ShardReceipts(count: 3)
+        async let lowest = receipts.lowestPosition()
+        receipts.took(at: 9)
+        receipts.took(at: 4)
+        receipts.took(at: 7)
+        #expect(await lowest == 4)
+        #expect(await receipts.lowestPosition() == 4)
+    }
+}
