@@ -163,6 +163,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "TimelineClientTests",
+            dependencies: [
+                "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                "timelinectl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "GatewayServerTests",
             dependencies: ["GatewayCore", "GatewayServer", "GatewaySigning", "WidgetModel"],
             swiftSettings: settings

@@ -163,10 +163,12 @@ package struct Gateway: Sendable {
                     limits: configuration.limits))
         }
         let drain = StreamDrain(loops: loops, readiness: readiness)
-        let services = ServiceGroup(
-            configuration: .init(
-                services: [adminApplication, upkeep, application, drain],
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
+        var group = ServiceGroupConfiguration(
+            services: [adminApplication, upkeep, application, drain],
+            gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
+        // A peer must not be able to keep the gateway from stopping.
+        group.maximumGracefulShutdownDuration = .seconds(20)
+        let services = ServiceGroup(configuration: group)
         do {
             try await services.run()
         } catch {

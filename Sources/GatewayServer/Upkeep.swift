@@ -49,6 +49,8 @@ struct Upkeep: Service {
             logger.error("the key rings cannot be read", metadata: ["error": "\(error)"])
         }
         do {
+            let (head, floor) = (sequencer.store.head, sequencer.store.floor)
+            try await sequencer.confirmUnowed(below: floor + (head - floor) / 2)
             try await prune()
             await noteSeen()
             let day: Int64 = 86_400_000

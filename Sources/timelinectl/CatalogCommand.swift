@@ -16,7 +16,7 @@ struct CatalogCommand: AsyncParsableCommand {
             commandName: "apply",
             abstract: "Replace an app's catalog by a file, YAML or JSON.",
             discussion: """
-                The gateway checks the whole file and lists every fault with its place; nothing of
+                The gateway checks the whole file and lists every fault with its place; nothing of \
                 a faulty one is taken. Needs a token with the scope catalog:write.
 
                 Examples:

@@ -10,8 +10,8 @@ struct PollCommand: AsyncParsableCommand {
         commandName: "poll",
         abstract: "Show what is stale for a client now.",
         discussion: """
-            Verifies every notification against the gateway's published keys and prints the cursor
-            the client would be at with all of them applied. Confirms nothing: asking again gives
+            Verifies every notification against the gateway's published keys and prints the cursor \
+            the client would be at with all of them applied. Confirms nothing: asking again gives \
             the same answer. Needs a token with the scope client of this very client.
 
             Examples:

@@ -12,11 +12,11 @@ struct PostCommand: AsyncParsableCommand {
         commandName: "post",
         abstract: "Announce a data change.",
         discussion: """
-            Post a change once clients can read the new data. Either state one with options, or
-            send a file of CloudEvents in JSON: an object is one event, an array a batch that is
+            Post a change once clients can read the new data. Either state one with options, or \
+            send a file of CloudEvents in JSON: an object is one event, an array a batch that is \
             taken whole or not at all. Needs a token with the scope changes:write.
 
-            Without --event-id each post is a new event. With it, posting again what was posted
+            Without --event-id each post is a new event. With it, posting again what was posted \
             before changes nothing, so a script can repeat it after a failure.
 
             Examples:

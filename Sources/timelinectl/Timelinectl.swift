@@ -11,22 +11,22 @@ struct Timelinectl: AsyncParsableCommand {
             Announces data changes, registers clients and shows what the gateway tells them.
 
             Where and who, for every command:
-              TIMELINE_GATEWAY_URL    --url    the gateway's origin, such as https://host:8443
-              TIMELINE_GATEWAY_CA     --ca     certificates to trust instead of the system's (PEM)
-              TIMELINE_GATEWAY_TOKEN  --token  a bearer token; the variable keeps it out of `ps`
-              TIMELINE_GATEWAY_APP    --app    the app's bundle id
+              --url    TIMELINE_GATEWAY_URL    the gateway, as https://host:8443
+              --ca     TIMELINE_GATEWAY_CA     certificates to trust, in PEM
+              --token  TIMELINE_GATEWAY_TOKEN  a bearer token; not shown by `ps`
+              --app    TIMELINE_GATEWAY_APP    the app's bundle id
 
             Exit status:
               0  done
               1  the gateway refused; its reasons are printed
               2  the command line is wrong
-              3  the gateway could not be reached, or what answered is none
+              3  the gateway was not reached, or what answered is none
               4  a signature, or what it vouches for, did not hold
             """,
         version: "1.0.0",
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, TokenCommand.self, DemoCommand.self,
+            PollCommand.self, TokenCommand.self,
         ])
 
     static func main() async {

@@ -17,9 +17,9 @@ struct TokenCommand: AsyncParsableCommand {
             commandName: "check",
             abstract: "Print what a token or notification claims, and why it does not hold.",
             discussion: """
-                Without keys it says what the token claims and whether its time is right, and
-                nothing about who signed it. With --jwks (a file) or --url (the gateway's published
-                keys) it verifies the signature. The signature itself is never printed.
+                Without keys it says what the token claims and whether its time is right, and \
+                nothing about who signed it. With --jwks (a file) or --url (the published keys of \
+                the gateway) it verifies the signature. The signature itself is never printed.
 
                 Examples:
                   timelinectl token check "$TIMELINE_GATEWAY_TOKEN"

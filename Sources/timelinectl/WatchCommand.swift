@@ -10,11 +10,11 @@ struct WatchCommand: AsyncParsableCommand {
         commandName: "watch",
         abstract: "Print what the gateway tells a client, as it happens.",
         discussion: """
-            Verifies every notification, prints when it came and what is stale, and reconnects
-            until it is interrupted. It acknowledges nothing. A notification that does not verify
+            Verifies every notification, prints when it came and what is stale, and reconnects \
+            until it is interrupted. It acknowledges nothing. A notification that does not verify \
             is printed with the reason, and the same cursor is asked again after a while.
 
-            A command given with --exec runs in a shell for each notification that verified, one
+            A command given with --exec runs in a shell for each notification that verified, one \
             at a time, with its claims as JSON in TIMELINE_NOTIFICATION.
 
             Examples:

@@ -40,7 +40,9 @@ extension RuleSet {
         }
         if total > limits.clientKeysMax {
             faults.add(
-                "widgets", "depend, with controls and recommendations, on more than \(limits.clientKeysMax) keys in all; register fewer")
+                "widgets",
+                "depend, with controls and recommendations, on more than "
+                    + "\(limits.clientKeysMax) keys in all; register fewer")
         }
         return faults
     }

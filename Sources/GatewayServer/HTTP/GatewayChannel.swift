@@ -111,18 +111,18 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         ]
         configuration.stream.targetWindowSize = settings.windowBytes
         let bound = NIOLoopBound(tls, eventLoop: channel.eventLoop)
+        let end = HTTP2ConnectionEnd(
+            firstRequestTimeout: settings.firstRequestTimeout,
+            idleTimeout: TimeAmount(settings.idleTimeout))
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
-            mode: .server, configuration: configuration
+            mode: .server, streamDelegate: end, configuration: configuration
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
                 try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
                 return try addGate(stream, bound.value, isHTTP2: true, logger)
             }
         }
-        try channel.pipeline.syncOperations.addHandler(
-            HTTP2ConnectionEnd(
-                firstRequestTimeout: settings.firstRequestTimeout,
-                idleTimeout: TimeAmount(settings.idleTimeout)))
+        try channel.pipeline.syncOperations.addHandler(end)
         return multiplexer
     }
 

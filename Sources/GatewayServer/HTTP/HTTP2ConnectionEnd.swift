@@ -4,7 +4,8 @@ import NIOHTTP2
 
 /// Ends an HTTP/2 connection: when the peer broke the protocol, when nobody used it for too long,
 /// and when the server stops.
-final class HTTP2ConnectionEnd: ChannelInboundHandler {
+// Sound: NIO calls handler and stream delegate on the connection's event loop only.
+final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
@@ -13,6 +14,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler {
 
     private let firstRequestTimeout: TimeAmount
     private let idleTimeout: TimeAmount
+    private var context: ChannelHandlerContext?
     private var openStreams = 0
     private var idleTimer: Scheduled<Void>?
 
@@ -22,11 +24,24 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
         startIdleTimer(firstRequestTimeout, context)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         idleTimer?.cancel()
+        self.context = nil
+    }
+
+    func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
+        openStreams += 1
+        idleTimer?.cancel()
+        idleTimer = nil
+    }
+
+    func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
+        openStreams -= 1
+        if openStreams == 0, let context { startIdleTimer(idleTimeout, context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -35,21 +50,11 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        switch event {
-        case is NIOHTTP2StreamCreatedEvent:
-            openStreams += 1
-            idleTimer?.cancel()
-            idleTimer = nil
-        case is StreamClosedEvent:
-            openStreams -= 1
-            if openStreams == 0 { startIdleTimer(idleTimeout, context) }
-        case is ChannelShouldQuiesceEvent:
+        if event is ChannelShouldQuiesceEvent {
             end(after: Self.grace, context)
-            return
-        default:
-            break
+        } else {
+            context.fireUserInboundEventTriggered(event)
         }
-        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

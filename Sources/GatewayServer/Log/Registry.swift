@@ -41,6 +41,19 @@ final class Registry: Sendable {
         state.withLock { $0.records[key] }
     }
 
+    /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.
+    func confirmed(below sequence: UInt64, limit: Int) -> [(key: ClientKey, record: ClientRecord)] {
+        state.withLock { state in
+            var found: [(key: ClientKey, record: ClientRecord)] = []
+            for (key, record) in state.records
+            where record.confirmed.values.contains(where: { $0 < sequence }) {
+                found.append((key, record))
+                if found.count == limit { break }
+            }
+            return found
+        }
+    }
+
     func put(_ record: ClientRecord, app: String) {
         state.withLock { $0.records[ClientKey(app: app, client: record.client)] = record }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayStorage
+import NIOCore
 import Synchronization
 import WidgetModel
 
@@ -189,6 +190,26 @@ extension Sequencer {
             metrics.freshnessConfirmed.observe(seconds, count: UInt64(rebuilt))
         }
         guard !recommendations.isEmpty else { return }
+        try await confirm(key, recommendations, upTo: sequence)
+    }
+
+    /// Moves what is known of recommendation sets on where nothing is owed, before the log forgets
+    /// what it was known by: a quiet set must not be told anew only because time passed.
+    func confirmUnowed(below sequence: UInt64) async throws {
+        let batch = 500
+        for (key, record) in registry.confirmed(below: sequence, limit: batch) {
+            let answer = try await loops[0].loop.submit { [loops] in
+                loops[0].owedSets(of: record, app: key.app)
+            }.get()
+            guard let (owed, position) = answer else { continue }
+            let quiet = record.confirmed.filter { $0.value < sequence && !owed.contains($0.key) }
+            if !quiet.isEmpty { try await confirm(key, quiet.keys.sorted(), upTo: position) }
+        }
+    }
+
+    private func confirm(
+        _ key: ClientKey, _ recommendations: [String], upTo sequence: UInt64
+    ) async throws {
         let taken = ShardReceipts(count: loopCount)
         let changed = try await write(cost: 2048) { transaction in
             guard var stored = try self.storedRegistration(key, &transaction) else {

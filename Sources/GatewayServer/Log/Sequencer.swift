@@ -33,7 +33,7 @@ final class Sequencer: Sendable {
     let hash: SipHash
     let acceptTimes = AcceptTimes()
     let state: Mutex<State>
-    private let loops: [ShardLoop]
+    let loops: [ShardLoop]
 
     init(
         store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,

@@ -174,6 +174,23 @@ final class ShardLoop: @unchecked Sendable {
             .map { ($0, shard.position) }
     }
 
+    /// The kinds whose recommendation set a client is owed, and the position that holds for; `nil`
+    /// for an app without a catalog.
+    func owedSets(
+        of record: ClientRecord, app: String
+    ) -> (kinds: Set<String>, position: UInt64)? {
+        loop.assertInEventLoop()
+        guard
+            let stale = shard.poll(
+                record, app: app, since: .after(shard.position), kinds: nil)
+        else { return nil }
+        let kinds =
+            stale.all
+            ? record.confirmed.keys.map { $0 }
+            : stale.names.filter { $0.target == .recommendations }.map(\.kind)
+        return (Set(kinds), shard.position)
+    }
+
     /// Opens a stream that was admitted by the registry. The sink gets the catch-up, or else the
     /// cursor the stream stands at.
     func open(

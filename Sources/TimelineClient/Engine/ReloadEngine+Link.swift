@@ -2,26 +2,43 @@ import WidgetModel
 
 extension ReloadEngine {
     mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
-        guard isCurrent(attempt: attempt), let asked = cursor else { return }
+        guard isCurrent(attempt: attempt), let asked else { return }
         guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
             heard = max(heard ?? asked, asked)
             return
         }
-        // The gateway does not believe our cursor (it lost its tail, or was restored): cursors
-        // beyond the one it resumed from would never be passed again.
         heard = resumed
         mustSave = true
-        for (item, record) in records {
-            var record = record
-            if let cursor = record.cursor, Self.isBeyond(cursor, resumed) {
-                record.cursor = resumed
+        if resumed.epoch == asked.epoch {
+            // The gateway merely repeats itself; a lower cursor claims less.
+            for (item, record) in records {
+                guard let cursor = record.cursor, cursor > resumed else { continue }
+                records[item]?.cursor = resumed
+                if case .building(let start?, let again) = record.phase {
+                    records[item]?.phase = .building(start: min(start, resumed), again: again)
+                }
             }
-            if case .building(let start?, let again) = record.phase,
-                Self.isBeyond(start, resumed)
-            {
-                record.phase = .building(start: resumed, again: again)
+        } else {
+            forgetOtherLogs(than: resumed)
+        }
+    }
+
+    /// Gives up every cursor that the log of `cursor` will never pass again: it lost its tail, was
+    /// restored or wiped, and says nothing of what such a cursor covers. What had one is built.
+    mutating func forgetOtherLogs(than cursor: Cursor) {
+        if let heard, Self.isVoid(heard, beside: cursor) { self.heard = cursor }
+        for (item, record) in records {
+            guard let old = record.cursor, Self.isVoid(old, beside: cursor) else { continue }
+            var record = record
+            record.cursor = cursor
+            record.awaitsBuild = true
+            switch record.phase {
+            case .building: record.phase = .building(start: nil, again: true)
+            case .fresh, .stale: record.phase = .stale
+            case .failed: break
             }
             records[item] = record
+            mustSave = true
         }
     }
 
@@ -29,8 +46,9 @@ extension ReloadEngine {
         one.epoch.ordinal == other.epoch.ordinal && one.epoch != other.epoch
     }
 
-    private static func isBeyond(_ cursor: Cursor, _ resumed: Cursor) -> Bool {
-        cursor > resumed || isOtherLog(cursor, than: resumed)
+    /// Of two logs with as many epochs neither is the other's past, and epochs only grow.
+    private static func isVoid(_ cursor: Cursor, beside other: Cursor) -> Bool {
+        cursor.epoch.ordinal > other.epoch.ordinal || isOtherLog(cursor, than: other)
     }
 
     mutating func heardOf(_ notification: ReloadNotification, _ attempt: Int) {
@@ -103,6 +121,7 @@ extension ReloadEngine {
         }
         attempt += 1
         link = .active
+        asked = cursor
         actions.append(.connect(attempt: attempt, since: cursor))
     }
 }

@@ -62,6 +62,8 @@ extension ReloadEngine {
         registering = .idle
         registrationBackoff.succeeded()
         registered = sent
+        // Beside a position of another log the lowest cursor would say nothing of the others.
+        forgetOtherLogs(than: cursor)
         if heard == nil { heard = cursor }
         for item in Self.items(of: sent) {
             guard var record = records[item], !record.isRemoved, record.cursor == nil else {

@@ -97,6 +97,8 @@ package struct ReloadEngine: Sendable {
     /// Everything up to here that concerns this client has been handed in.
     var heard: Cursor?
     var link = Link.idle
+    /// What the current attempt was told to resume from.
+    var asked: Cursor?
     var attempt = 0
     var registering = Registering.idle
     var linkBackoff: Backoff
@@ -207,6 +209,7 @@ package struct ReloadEngine: Sendable {
         for record in records.values {
             if case .failed(let retryAt) = record.phase { moments.append(retryAt) }
         }
-        return moments.min()
+        // What is due already waits for something else than time: waking would only spin.
+        return moments.filter { $0 > now }.min()
     }
 }

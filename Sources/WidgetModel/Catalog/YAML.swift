@@ -10,9 +10,11 @@ extension JSONValue {
     public init(yaml text: String) throws(Faults) {
         let node: Node?
         do {
-            node = try Yams.compose(yaml: text)
+            // A byte order mark may stand before the document (YAML 1.2 section 5.2).
+            let start = text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]
+            node = try Yams.compose(yaml: String(start))
         } catch let error as YamlError {
-            throw Faults("", "is not YAML: \(error)")
+            throw Faults("", "is not YAML\(Self.reason(of: error))")
         } catch {
             throw Faults("", "is not YAML")
         }
@@ -38,17 +40,20 @@ extension JSONValue {
             }
             return .array(elements)
         case .mapping(let mapping):
-            var object = JSONObject()
+            var members: [JSONObject.Member] = []
+            var names: Set<String> = []
             for (key, element) in mapping {
                 guard case .scalar(let name) = key else {
                     throw Faults("", "has a member name that is not text\(place(of: key))")
                 }
-                guard object[name.string] == nil else {
-                    throw Faults("", "has the member `\(name.string)` twice\(place(of: key))")
+                guard names.insert(name.string).inserted else {
+                    throw Faults(
+                        "", "has the member `\(name.string.forError)` twice\(place(of: key))")
                 }
-                object[name.string] = try value(of: element, depth: depth + 1, budget: &budget)
+                let value = try value(of: element, depth: depth + 1, budget: &budget)
+                members.append(.init(name: name.string, value: value))
             }
-            return .object(object)
+            return .object(JSONObject(uniqueMembers: members))
         case .alias:
             throw Faults("", "has an alias to an anchor that is not there\(place(of: node))")
         }
@@ -65,6 +70,22 @@ extension JSONValue {
         case Tag.Name.float.rawValue:
             return Double(text).flatMap { $0.isFinite ? .number($0) : nil } ?? .string(text)
         default: return .string(text)
+        }
+    }
+
+    /// What the parser found and where, without the text it found it in: that is the sender's and
+    /// may be long.
+    private static func reason(of error: YamlError) -> String {
+        switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            ": \(problem.forError) (line \(mark.line), column \(mark.column))"
+        case .reader(let problem, let offset, _, _):
+            ": \(problem.forError)\(offset.map { " (byte \($0))" } ?? "")"
+        case .duplicatedKeysInMapping(_, let context):
+            ": a member name occurs twice (line \(context.mark.line))"
+        default:
+            ""
         }
     }
 

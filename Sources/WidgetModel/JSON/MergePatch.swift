@@ -4,9 +4,13 @@ extension JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var object = objectValue ?? JSONObject()
         for member in changes.members {
-            object[member.name] =
-                member.value == .null
-                ? nil : (object[member.name] ?? .null).merging(patch: member.value)
+            // Not one conditional expression: there a bare `nil` would be taken for JSON's null.
+            if member.value == .null {
+                object[member.name] = nil
+            } else {
+                let old = object[member.name] ?? .null
+                object[member.name] = old.merging(patch: member.value)
+            }
         }
         return .object(object)
     }

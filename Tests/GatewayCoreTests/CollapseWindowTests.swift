@@ -1,0 +1,146 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+@Suite struct CollapseWindowTests {
+    static func key(_ name: String) -> CollapseWindow.Key {
+        let rules = try? ruleSet([["entity": "E", "match": ["id": "$a"]]])
+        guard let rule = rules?.rules.first else { fatalError("the catalog of this test is good") }
+        return .init(rule: 0, values: BoundValues(rule: rule, positions: [.value(name)]))
+    }
+    static let a = key("a")
+    static let b = key("b")
+
+    @Test func `the first goes at once and the rest go merged when the window ends`() {
+        var window = CollapseWindow(keysMax: 10)
+        #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
+        #expect(window.nextEnd == 100)
+        #expect(window.oldestWaiting == nil)
+        #expect(window.change(Self.a, at: 2, duration: 100, now: 10) == .wait)
+        #expect(window.change(Self.a, at: 3, duration: 100, now: 20) == .wait)
+        #expect(window.oldestWaiting == 2)
+        #expect(window.end(now: 99).isEmpty)
+        let due = window.end(now: 100)
+        #expect(due.map(\.key) == [Self.a] && due.map(\.sequence) == [3])
+        #expect(window.oldestWaiting == nil)
+        // Its end opened a new window; one in which nothing waits just closes.
+        #expect(window.nextEnd == 200)
+        #expect(window.end(now: 200).isEmpty)
+        #expect(window.count == 0 && window.nextEnd == nil)
+    }
+
+    @Test func `without a duration nothing waits and no window opens`() {
+        var window = CollapseWindow(keysMax: 10)
+        for sequence in 1...5 {
+            #expect(window.change(Self.a, at: UInt64(sequence), duration: 0, now: 0) == .fire)
+        }
+        #expect(window.count == 0)
+    }
+
+    @Test func `keys beyond the bound are not collapsed`() {
+        var window = CollapseWindow(keysMax: 1)
+        #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
+        #expect(window.change(Self.b, at: 2, duration: 100, now: 0) == .fire)
+        #expect(window.change(Self.b, at: 3, duration: 100, now: 1) == .fire)
+        #expect(window.change(Self.a, at: 4, duration: 100, now: 1) == .wait)
+        #expect(window.count == 1)
+    }
+
+    @Test func `a long window at the front does not let others pile up behind it`() {
+        var window = CollapseWindow(keysMax: 10)
+        _ = window.change(Self.a, at: 1, duration: 1_000_000, now: 0)
+        _ = window.change(Self.a, at: 2, duration: 1_000_000, now: 0)
+        var sequence: UInt64 = 2
+        for turn in 0..<2_000 {
+            for _ in 0..<2 {
+                sequence += 1
+                _ = window.change(Self.b, at: sequence, duration: 10, now: Int64(turn) * 10)
+            }
+            _ = window.end(now: Int64(turn) * 10 + 10)
+            #expect(window.oldestWaiting == 2)
+        }
+        let waiting = Mirror(reflecting: window).children.first { $0.label == "waitingSince" }
+        let count = (waiting?.value as? any Collection)?.count ?? .max
+        #expect(count <= 2 * window.count + 64 + 1)
+    }
+
+    @Test func `ending all hands over what waits, oldest first, and forgets every window`() {
+        var window = CollapseWindow(keysMax: 10)
+        for (key, sequences) in [(Self.b, [1, 4]), (Self.a, [2, 3])] {
+            for sequence in sequences {
+                _ = window.change(key, at: UInt64(sequence), duration: 100, now: 0)
+            }
+        }
+        let due = window.endAll()
+        #expect(due.map(\.sequence) == [3, 4] && due.map(\.key) == [Self.a, Self.b])
+        #expect(window.count == 0 && window.oldestWaiting == nil)
+    }
+
+    @Test func `a window near the end of time does not overflow`() {
+        var window = CollapseWindow(keysMax: 10)
+        #expect(window.change(Self.a, at: 1, duration: 100, now: .max - 5) == .fire)
+        #expect(window.nextEnd == .max)
+    }
+
+    /// Every interleaving of up to four events of two keys with the passing of time: each change
+    /// is told once within its window, in at most one notification per key and window, and the
+    /// oldest waiting change is what the definition says.
+    @Test func `all interleavings of up to four events keep their promises`() {
+        enum Event: CaseIterable { case a, b, short, long }
+        let duration: Int64 = 100
+        var count = 0
+        func play(_ events: [Event]) {
+            count += 1
+            var window = CollapseWindow(keysMax: 10)
+            var now: Int64 = 0
+            var sequence: UInt64 = 0
+            // Naive: per key, what waits since when, and when it was last told.
+            var waiting: [[(sequence: UInt64, since: Int64)]] = [[], []]
+            var told: [Int64?] = [nil, nil]
+            func tell(_ key: Int, _ sequence: UInt64) {
+                if let last = told[key] { #expect(now - last >= duration, "\(events)") }
+                told[key] = now
+                #expect(sequence == waiting[key].last?.sequence, "\(events)")
+                for change in waiting[key] { #expect(now - change.since <= duration) }
+                waiting[key] = []
+            }
+            for event in events + [.long, .long, .long] {
+                switch event {
+                case .a, .b:
+                    let key = event == .a ? 0 : 1
+                    sequence += 1
+                    waiting[key].append((sequence, now))
+                    let verdict = window.change(
+                        key == 0 ? Self.a : Self.b, at: sequence, duration: duration, now: now)
+                    if verdict == .fire { tell(key, sequence) }
+                case .short, .long:
+                    let until = now + (event == .short ? 60 : 100)
+                    // The caller comes when it is due, as its timer does.
+                    while let end = window.nextEnd, end <= until {
+                        now = end
+                        for due in window.end(now: now) {
+                            tell(due.key == Self.a ? 0 : 1, due.sequence)
+                        }
+                    }
+                    now = until
+                }
+                let oldest = (waiting[0] + waiting[1]).map(\.sequence).min()
+                #expect(window.oldestWaiting == oldest, "\(events)")
+            }
+            #expect(waiting[0].isEmpty && waiting[1].isEmpty, "\(events)")
+            #expect(window.count == 0)
+        }
+        func extend(_ events: [Event], by left: Int) {
+            play(events)
+            guard left > 0 else { return }
+            for event in Event.allCases { extend(events + [event], by: left - 1) }
+        }
+        extend([], by: 6)
+        #expect(
+            count
+                == (0...6).reduce(0) { total, length in
+                    total + (0..<length).reduce(1) { p, _ in p * 4 }
+                })
+    }
+}

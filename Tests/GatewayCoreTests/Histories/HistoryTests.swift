@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+/// Random histories of the whole core against a model that remembers everything and hashes
+/// nothing. A failure prints its seed; `TIMELINE_HISTORY_SEED` runs that one alone, and
+/// `TIMELINE_HISTORIES` says how many are run.
+@Suite struct HistoryTests {
+    static var environment: [String: String] { ProcessInfo.processInfo.environment }
+
+    @Test(arguments: 0..<4)
+    func `every client that follows the rules is told everything and nothing else`(
+        part: Int
+    ) throws {
+        if let seed = Self.environment["TIMELINE_HISTORY_SEED"].flatMap(UInt64.init) {
+            let world = try HistoryWorld(seed: seed)
+            try world.play(steps: 60)
+            return
+        }
+        let count = Self.environment["TIMELINE_HISTORIES"].flatMap(Int.init) ?? 3_000
+        var checks: [String: Int] = [:]
+        for seed in stride(from: part, to: count, by: 4) {
+            let world = try HistoryWorld(seed: UInt64(seed))
+            try world.play(steps: 60)
+            checks.merge(world.checks, uniquingKeysWith: +)
+        }
+        for what in [
+            "opening", "recovery", "registration", "gap", "catalog or reload", "live",
+            "at once", "id covers", "received id", "poll", "settled",
+        ] {
+            #expect(checks[what, default: 0] > 0, "\(what) was never checked")
+        }
+    }
+
+    @Test func `the same seed gives the same history`() throws {
+        for seed in 0..<50 {
+            let first = try HistoryWorld(seed: UInt64(seed))
+            let second = try HistoryWorld(seed: UInt64(seed))
+            try first.play(steps: 60)
+            try second.play(steps: 60)
+            #expect(first.transcript == second.transcript, "seed \(seed)")
+        }
+    }
+
+    @Test(arguments: HistoryWorld.Sabotage.allCases)
+    func `the checker finds a gateway that is broken on purpose`(
+        sabotage: HistoryWorld.Sabotage
+    ) throws {
+        var found = 0
+        for seed in 0..<60 {
+            do {
+                let world = try HistoryWorld(seed: UInt64(seed), sabotage: sabotage)
+                try world.play(steps: 60)
+            } catch is Violation {
+                found += 1
+            }
+        }
+        #expect(found >= 8, "\(sabotage) was found in \(found) of 60 histories only")
+    }
+}

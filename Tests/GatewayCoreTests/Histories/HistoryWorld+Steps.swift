@@ -1,0 +1,320 @@
+import GatewayTestSupport
+import WidgetModel
+
+@testable import GatewayCore
+
+extension HistoryWorld {
+    /// Plays one history: random steps, and now and then everything comes to rest.
+    func play(steps: Int) throws {
+        for _ in 0..<steps {
+            try step()
+            if random.happens(5) { try settle() }
+        }
+        try settle()
+    }
+
+    private func step() throws {
+        let shard = random.below(shards.count)
+        let receiver = random.below(receivers.count)
+        switch random.below(100) {
+        case 0..<24: try append(random.pick(apps), .change(RandomInputs.change(&random)))
+        case 24..<27:
+            let app = random.pick(apps)
+            try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
+        case 27..<30:
+            try append(
+                random.pick(apps), .reload(kind: random.pick([nil, "k0", "k1", "k2", "k3"])))
+        case 30..<36:
+            let receiver = receivers[receiver]
+            try register(receiver.app, receiver.client)
+        case 36..<58: try takeMessages(shard, 1 + random.below(4))
+        case 58..<64:
+            now += Int64(random.below(250))
+            for shard in shards.indices where random.happens(80) { try endWindows(shard) }
+        case 64..<74: if receivers[receiver].stream == nil { try open(receiver, on: shard) }
+        case 74..<84: if let key = receivers[receiver].stream { try read(key, random.below(5)) }
+        case 84..<87: if let key = receivers[receiver].stream { try disconnect(key) }
+        case 87..<90: for key in streams.keys.sorted() { try heartbeat(key) }
+        case 90..<93: if receivers[receiver].stream == nil { try poll(receiver, on: shard) }
+        case 93..<96: try acknowledge(receiver)
+        case 96: try gap(shard)
+        case 97: try restart(restoring: false)
+        case 98: try restart(restoring: true)
+        default:
+            retained = min(head, retained + UInt64(random.below(8)))
+            note("the log is retained above \(retained)")
+        }
+        for shard in shards.indices where random.happens(70) { try endTurn(shard) }
+    }
+
+    // MARK: Shards
+
+    func takeMessages(_ shard: Int, _ count: Int) throws {
+        for _ in 0..<count where taken[shard] < messages.count {
+            let message = messages[taken[shard]]
+            taken[shard] += 1
+            try take(message, shard, gapTo: nil)
+        }
+    }
+
+    private func take(_ message: ShardMessage, _ shard: Int, gapTo gap: UInt64?) throws {
+        let seen = shards[shard].output.deliveries.count
+        switch message {
+        case .entry(let entry):
+            note(" shard \(shard) applies \(entry.sequence)")
+            var given = entry
+            if sabotage == .skipsAnEntry, random.happens(50), case .change = entry.body {
+                given = LogEntry(
+                    sequence: entry.sequence, app: entry.app, acceptedAt: 0,
+                    body: .change(RuleSet.Decision(), causeTime: nil))
+            }
+            shards[shard].apply(given, now: now)
+            try observe(shard, .entry(entry, gapTo: gap), seen)
+        case .registered(let record, let app):
+            note(" shard \(shard) takes the registration of \(record.client)")
+            if sabotage != .forgetsARegistration || random.happens(40) {
+                shards[shard].registered(record, app: app)
+            }
+            try observe(shard, .registration(record), seen)
+        case .confirmed(let record, let app):
+            shards[shard].confirmed(record, app: app)
+            for key in streams.keys where streams[key]?.shard == shard {
+                guard let held = streams[key]?.record, held.client == record.client else {
+                    continue
+                }
+                streams[key]?.record = held.with(
+                    confirmed: held.confirmed.merging(record.confirmed) { max($0, $1) })
+            }
+            try observe(shard, .quiet, seen)
+        }
+    }
+
+    /// The shard misses changes: the next entry it sees tells it so.
+    private func gap(_ shard: Int) throws {
+        guard taken[shard] + 1 < messages.count,
+            case .entry(let missed) = messages[taken[shard]], case .change = missed.body,
+            case .entry(let next) = messages[taken[shard] + 1]
+        else { return }
+        if case .catalog = next.body { return }
+        taken[shard] += 2
+        note(" shard \(shard) misses \(missed.sequence)")
+        floors[shard] = missed.sequence
+        try take(.entry(next), shard, gapTo: missed.sequence)
+    }
+
+    private func endWindows(_ shard: Int) throws {
+        let seen = shards[shard].output.deliveries.count
+        shards[shard].endWindows(now: now)
+        try observe(shard, .windows, seen)
+    }
+
+    /// What a turn wrote either fits or does not; slow readers lag.
+    private func endTurn(_ shard: Int) throws {
+        shards[shard].clearOutput()
+        for key in streams.keys.sorted() where streams[key]?.shard == shard {
+            guard var stream = streams[key] else { continue }
+            let before = stream.beforeTurn
+            stream.beforeTurn = nil
+            if let before, stream.pipe.count > 4, !stream.isLagging {
+                stream.isLagging = true
+                if random.happens(50) {
+                    // This turn's frames do not go out at all.
+                    stream.pipe.removeLast(stream.pipe.count - before.pipe)
+                    stream.lastID = before.lastID
+                    stream.checkedUpTo = min(stream.checkedUpTo, before.lastID)
+                }
+                note("  stream \(key) lags since \(stream.lastID)")
+                shards[shard].lagging(stream.id, since: stream.lastID)
+            }
+            streams[key] = stream
+        }
+    }
+
+    // MARK: Streams and polls
+
+    private func open(_ index: Int, on shard: Int) throws {
+        let receiver = receivers[index]
+        guard let record = records[receiver.client] else { return }
+        let presented = random.happens(95) ? receiver.cursor : nil
+        let point = try resume(presented)
+        let seen = shards[shard].output.deliveries.count
+        guard
+            let id = shards[shard].open(
+                record, app: receiver.app, since: point, kinds: receiver.kinds)
+        else { return }
+        let start: UInt64 = if case .after(let sequence) = point { sequence } else { 0 }
+        let key = nextStream
+        nextStream += 1
+        note(" \(receiver.client) opens stream \(key) on shard \(shard) since \(point)")
+        streams[key] = OpenStream(
+            id: id, shard: shard, receiver: index, record: record, lastID: start,
+            checkedUpTo: start, covered: start)
+        receivers[index].stream = key
+        try observe(shard, .opening(key, point), seen)
+    }
+
+    private func read(_ key: Int, _ count: Int) throws {
+        for _ in 0..<count {
+            guard var stream = streams[key], !stream.pipe.isEmpty else { break }
+            let (content, id) = stream.pipe.removeFirst()
+            if let before = stream.beforeTurn {
+                stream.beforeTurn = (max(0, before.pipe - 1), before.lastID)
+            }
+            streams[key] = stream
+            let index = stream.receiver
+            if let content { rebuild(index, content) }
+            if let id {
+                receivers[index].cursor = cursor(id)
+                checked("received id")
+                if let missed = awake(index).first(where: { $0.value <= id }) {
+                    throw violation("\(receivers[index].client) has \(id) but not \(missed)")
+                }
+            }
+        }
+        guard var stream = streams[key], stream.isLagging, stream.pipe.isEmpty else { return }
+        stream.isLagging = false
+        streams[key] = stream
+        note("  stream \(key) recovers")
+        let seen = shards[stream.shard].output.deliveries.count
+        shards[stream.shard].recovered(stream.id)
+        try observe(stream.shard, .recovery(key, stream.lastID), seen)
+    }
+
+    /// What the receiver was told of is built anew, with all data there is by now.
+    private func rebuild(_ index: Int, _ content: StaleSet) {
+        receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
+            !content.all
+                && !content.names.contains { name in
+                    (name.target == .recommendations) == (holding.form == .set)
+                        && ReloadNotification.Reload(kind: name.kind, parameters: name.parameters)
+                            .concerns(kind: holding.kind, values: holding.parameters)
+                }
+        }
+    }
+
+    /// What is stale on the screen and was not told, sleeping kinds left out.
+    func awake(_ index: Int) -> [Holding: UInt64] {
+        let receiver = receivers[index]
+        guard let catalog = catalog(of: receiver.app) else { return [:] }
+        return receiver.dirty.filter { holding, _ in
+            holding.target(in: catalog) != nil && receiver.kinds?.contains(holding.kind) ?? true
+        }
+    }
+
+    private func disconnect(_ key: Int) throws {
+        // Some of what is on its way still arrives.
+        try read(key, random.below(4))
+        guard let stream = streams.removeValue(forKey: key) else { return }
+        note("  stream \(key) ends")
+        shards[stream.shard].close(stream.id)
+        receivers[stream.receiver].stream = nil
+    }
+
+    private func heartbeat(_ key: Int) throws {
+        guard var stream = streams[key] else { return }
+        guard var id = shards[stream.shard].heartbeat(stream.id) else {
+            if !stream.isLagging { throw violation("no heartbeat on an open stream") }
+            return
+        }
+        if stream.isLagging { throw violation("a heartbeat on a lagging stream") }
+        if sabotage == .heartbeatsAhead { id = max(id, head) }
+        if id > max(shards[stream.shard].position, stream.lastID) {
+            throw violation("heartbeat \(id) is ahead of the shard")
+        }
+        // With nothing waiting an idle stream's id is the head's.
+        if shards[stream.shard].nextWindowEnd == nil, id < shards[stream.shard].position {
+            throw violation("heartbeat \(id) lags behind")
+        }
+        note("  stream \(key) heartbeat \(id)")
+        try send((nil, id), &stream)
+        streams[key] = stream
+    }
+
+    private func poll(_ index: Int, on shard: Int) throws {
+        let receiver = receivers[index]
+        guard let record = records[receiver.client] else { return }
+        try takeMessages(shard, messages.count)
+        let point = try resume(receiver.cursor)
+        guard
+            let stale = shards[shard].poll(
+                record, app: receiver.app, since: point, kinds: receiver.kinds)
+        else { return }
+        note(" \(receiver.client) polls shard \(shard) since \(point): \(stale)")
+        let position = shards[shard].position
+        try check(
+            stale.isEmpty ? nil : stale,
+            expectation(
+                record, receiver.app, receiver.kinds, since: point, upTo: position,
+                floor: floors[shard], owed: true),
+            held(record, receiver.app, receiver.kinds, upTo: position),
+            isNarrowed: receiver.kinds != nil, "poll")
+        rebuild(index, stale)
+        if let missed = awake(index).first { throw violation("the poll left out \(missed)") }
+        if random.happens(70) { receivers[index].cursor = cursor(position) }
+    }
+
+    // MARK: Restarts
+
+    private func restart(restoring: Bool) throws {
+        for key in streams.keys.sorted() { try disconnect(key) }
+        if restoring {
+            let cut = retained + UInt64(random.below(Int(head - retained) + 1))
+            let isAnnounced = random.happens(70)
+            note("a backup of \(cut) is restored; announced \(isAnnounced)")
+            log.removeLast(Int(head - cut))
+            for (client, record) in records {
+                records[client] = record.with(
+                    confirmed: record.confirmed.mapValues { min($0, cut) })
+            }
+            // The backup knows no epoch that began after it.
+            naiveEpochs.removeAll { $0.openedAt > cut }
+            if isAnnounced { for index in naiveEpochs.indices { naiveEpochs[index].isVoid = true } }
+            for index in receivers.indices {
+                receivers[index].dirty = receivers[index].dirty.filter { isAnnounced || $1 <= cut }
+                    .mapValues { $0 <= cut ? $0 : 0 }
+                // What the restored catalog puts to sleep is built anew when it wakes.
+                let catalog = catalog(of: receivers[index].app)
+                receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
+                    catalog.flatMap(holding.target) != nil
+                }
+            }
+        }
+        note("restart at \(head)")
+        start()
+    }
+
+    /// Everything comes to rest; then every client that follows the rules knows everything.
+    func settle() throws {
+        note("settling")
+        for shard in shards.indices {
+            try takeMessages(shard, messages.count)
+            try endTurn(shard)
+        }
+        for _ in 0..<100 {
+            now += 1_000
+            for shard in shards.indices {
+                try endWindows(shard)
+                try endTurn(shard)
+            }
+            for key in streams.keys.sorted() { try read(key, 1_000) }
+            for shard in shards.indices { try endTurn(shard) }
+            let isQuiet = streams.values.allSatisfy { $0.pipe.isEmpty && !$0.isLagging }
+            if isQuiet, shards.allSatisfy({ $0.nextWindowEnd == nil }) { break }
+        }
+        for key in streams.keys.sorted() {
+            guard var stream = streams[key] else { continue }
+            try checkSaid(&stream, upTo: head)
+            streams[key] = stream
+            try heartbeat(key)
+        }
+        for index in receivers.indices {
+            checked("settled")
+            if receivers[index].stream == nil {
+                try poll(index, on: random.below(shards.count))
+            } else if let missed = awake(index).first {
+                throw violation("\(receivers[index].client) was never told of \(missed)")
+            }
+        }
+        for shard in shards.indices { try endTurn(shard) }
+    }
+}

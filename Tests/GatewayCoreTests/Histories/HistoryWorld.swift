@@ -1,0 +1,363 @@
+import GatewayTestSupport
+import WidgetModel
+
+@testable import GatewayCore
+
+/// A violated promise, with what is needed to see it again.
+struct Violation: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// One entry of the log as the model remembers it: everything, for ever.
+struct Remembered {
+    enum Body {
+        case change(Change)
+        case catalog(Catalog)
+        case reload(kind: String?)
+    }
+
+    let app: String
+    let body: Body
+    /// The catalog in force before it.
+    let catalog: Catalog?
+    /// How many keys it raised.
+    let keyCount: Int
+    /// What the shards are given.
+    let entry: LogEntry
+}
+
+/// What a shard is told, in commit order.
+enum ShardMessage {
+    case entry(LogEntry)
+    case registered(ClientRecord, app: String)
+    case confirmed(ClientRecord, app: String)
+}
+
+/// One program that follows the rules: it keeps a cursor and rebuilds what it is told.
+struct Receiver {
+    let app: String
+    let client: String
+    let kinds: Set<String>?
+    var cursor: Cursor?
+    /// What is stale on its screen, since which sequence, and that it was not told of yet.
+    var dirty: [Holding: UInt64] = [:]
+    var stream: Int?
+}
+
+/// An open stream, its pipe, and what was said on it.
+struct OpenStream {
+    let id: StreamID
+    let shard: Int
+    let receiver: Int
+    var record: ClientRecord
+    /// What was sent and not read yet.
+    var pipe: [(content: StaleSet?, id: UInt64?)] = []
+    /// The id last sent; what was resumed from before the first.
+    var lastID: UInt64
+    /// Every id up to here was checked.
+    var checkedUpTo: UInt64
+    /// Everything up to here was said by a catch-up.
+    var covered: UInt64 = 0
+    /// How often each name was said for each change.
+    var said: [String: Int] = [:]
+    /// Per holding, up to where it was named.
+    var named: [Holding: UInt64] = [:]
+    var isLagging = false
+    /// Pipe length and id before this turn, for a turn that does not fit.
+    var beforeTurn: (pipe: Int, lastID: UInt64)?
+}
+
+/// A gateway made of the real core, clients that follow the rules, and a model that remembers
+/// everything; every step draws what happens next from the generator.
+final class HistoryWorld {
+    /// Deliberate faults, for the checker to find.
+    enum Sabotage: CaseIterable {
+        case dropsADelivery
+        case coversTooFar
+        case sendsToAnother
+        case forgetsARegistration
+        case skipsAnEntry
+        case heartbeatsAhead
+    }
+
+    var random: SeededGenerator
+    let sabotage: Sabotage?
+    var sabotageDone = false
+    let apps = ["one", "two"]
+    let limits: CoreLimits
+    let isOverflowing: Bool
+    let hash = SipHash(1, 2)
+    let seal = CursorSeal(SipHash(3, 4))
+
+    var log: [Remembered] = []
+    /// Entries up to here were forgotten on disk.
+    var retained: UInt64 = 0
+    /// What the running shards know nothing of.
+    var floors: [UInt64] = []
+    var decider: Decider
+    var ledger: EpochLedger
+    /// The model's own list of epochs: sequence at which each was opened, whether it is void.
+    var naiveEpochs: [(id: EpochID, openedAt: UInt64, isVoid: Bool)] = []
+    var records: [String: ClientRecord] = [:]
+    var shards: [Shard] = []
+    var messages: [ShardMessage] = []
+    var taken: [Int] = []
+    var receivers: [Receiver] = []
+    var streams: [Int: OpenStream] = [:]
+    var nextStream = 0
+    var now: Int64 = 1_000
+    var transcript: UInt64 = 0
+    var notes: [String] = []
+    /// How often each thing was checked, so that a test can tell that it was.
+    var checks: [String: Int] = [:]
+
+    var head: UInt64 { UInt64(log.count) }
+
+    init(seed: UInt64, sabotage: Sabotage? = nil) throws {
+        random = SeededGenerator(seed: seed)
+        self.sabotage = sabotage
+        var limits = CoreLimits()
+        isOverflowing = random.happens(15)
+        if isOverflowing { limits.versionKeysMax = 16 }
+        limits.entriesMax = random.pick([2, 4, 64])
+        limits.kindsMax = random.pick([2, 8, 48])
+        limits.collapseKeysMax = random.pick([1, 2, 1_000])
+        self.limits = limits
+        decider = Decider(hash: hash, limits: Limits())
+        ledger = EpochLedger([])
+        start()
+        for app in apps {
+            try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
+            for index in 0..<(app == "one" ? 2 : 1) {
+                try register(app, "\(app)-\(index)")
+            }
+        }
+        for app in apps {
+            for (index, client) in [0, 0, 1].enumerated() where app == "one" || index == 0 {
+                receivers.append(
+                    Receiver(
+                        app: app, client: "\(app)-\(client)",
+                        kinds: random.happens(20) ? ["k0", "k3"] : nil))
+            }
+        }
+    }
+
+    func note(_ text: @autoclosure () -> String) {
+        let line = text()
+        notes.append(line)
+        for byte in line.utf8 { transcript = (transcript ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    }
+
+    func violation(_ what: String) -> Violation {
+        Violation(
+            description: "seed \(random.seed): \(what)\n" + notes.suffix(60).joined(separator: "\n")
+        )
+    }
+
+    func checked(_ what: String) {
+        checks[what, default: 0] += 1
+    }
+
+    // MARK: The gateway
+
+    /// Starts the gateway: base catalogs, then the retained tail, in a new epoch.
+    func start() {
+        let epoch = EpochID(
+            ordinal: UInt32(naiveEpochs.count + 1), nonce: UInt32(truncatingIfNeeded: random.next())
+        )
+        naiveEpochs.append((epoch, head, false))
+        ledger = EpochLedger(
+            naiveEpochs.map { .init(id: $0.id, openedAt: $0.openedAt, isVoid: $0.isVoid) })
+        decider = Decider(hash: hash, limits: Limits())
+        streams = [:]
+        for index in receivers.indices { receivers[index].stream = nil }
+        let count = 1 + random.below(3)
+        shards = (0..<count).map { _ in Shard(floor: retained, limits: limits) }
+        floors = Array(repeating: retained, count: count)
+        for app in apps {
+            let base = log.prefix(Int(retained)).enumerated().reversed().first {
+                if case .catalog = $1.body { $1.app == app } else { false }
+            }
+            guard let base, case .catalog(let catalog) = base.element.body else { continue }
+            let ruleSet = decider.install(catalog, at: UInt64(base.offset + 1))
+            for index in shards.indices { shards[index].install(ruleSet) }
+        }
+        for index in Int(retained)..<log.count {
+            let entry = decided(log[index].app, log[index].body, at: UInt64(index + 1)).entry
+            for shard in shards.indices { shards[shard].apply(entry, now: now) }
+        }
+        messages = []
+        taken = Array(repeating: 0, count: count)
+    }
+
+    private func decided(
+        _ app: String, _ body: Remembered.Body, at sequence: UInt64
+    ) -> (entry: LogEntry, keyCount: Int) {
+        let logged: LogEntry.Body
+        var keyCount = 1
+        switch body {
+        case .change(let change):
+            let decision = (try? decider.decide(change, app: app)) ?? RuleSet.Decision()
+            keyCount = decision.keys.count
+            logged = .change(decision, causeTime: nil)
+        case .catalog(let catalog): logged = .catalog(decider.install(catalog, at: sequence))
+        case .reload(let kind): logged = .reload(kind: kind)
+        }
+        return (LogEntry(sequence: sequence, app: app, acceptedAt: 0, body: logged), keyCount)
+    }
+
+    func catalog(of app: String) -> Catalog? {
+        catalog(of: app, upTo: head)
+    }
+
+    func catalog(of app: String, upTo sequence: UInt64) -> Catalog? {
+        for entry in log.prefix(Int(sequence)).reversed() where entry.app == app {
+            if case .catalog(let catalog) = entry.body { return catalog }
+            return entry.catalog
+        }
+        return nil
+    }
+
+    // MARK: What backends, operators and apps do
+
+    func append(_ app: String, _ body: Remembered.Body) throws {
+        let before = catalog(of: app)
+        let sequence = head + 1
+        let (entry, keyCount) = decided(app, body, at: sequence)
+        log.append(
+            Remembered(app: app, body: body, catalog: before, keyCount: keyCount, entry: entry))
+        messages.append(.entry(entry))
+        switch body {
+        case .change(let change): note("\(sequence) \(app) change \(change.json.text)")
+        case .catalog(let catalog):
+            note("\(sequence) \(app) catalog \(catalog.widgets.map(\.summary))")
+        case .reload(let kind): note("\(sequence) \(app) reload \(kind ?? "all")")
+        }
+        for index in receivers.indices where receivers[index].app == app {
+            guard let record = records[receivers[index].client] else { continue }
+            if case .catalog(let catalog) = body {
+                // What falls asleep is built anew when it wakes.
+                receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
+                    holding.target(in: catalog) != nil
+                }
+            }
+            for holding in Holding.all(of: record.registration)
+            where receivers[index].dirty[holding] == nil
+                && hits(log[Int(sequence) - 1], holding, record)
+            {
+                receivers[index].dirty[holding] = sequence
+            }
+        }
+    }
+
+    /// Whether an entry makes a holding stale, by the definitions.
+    func hits(_ entry: Remembered, _ holding: Holding, _ record: ClientRecord) -> Bool {
+        switch entry.body {
+        case .change(let change):
+            guard let catalog = entry.catalog else { return false }
+            return !NaiveModel.hits(change, holding, attributes: record.attributes, catalog).isEmpty
+        case .catalog(let catalog):
+            return NaiveModel.isRenewed(holding, from: entry.catalog, to: catalog)
+        case .reload(let kind):
+            guard let catalog = entry.catalog, holding.target(in: catalog) != nil else {
+                return false
+            }
+            return kind == nil || (kind == holding.kind && holding.form != .set)
+        }
+    }
+
+    func register(_ app: String, _ client: String) throws {
+        let old = records[client]
+        let attributes =
+            old != nil && random.happens(80)
+            ? old?.attributes ?? [:] : RandomInputs.attributes(&random)
+        var registration = RandomInputs.registration(attributes: attributes, &random)
+        if let old, random.happens(40) {
+            // Some widgets stay.
+            registration.widgets += old.registration.widgets.prefix(2)
+        }
+        // A set that stays as it is stays as confirmed; another was built just now.
+        let set = registration.recommendations
+        var confirmed = old?.confirmed ?? [:]
+        if old == nil || set != old?.registration.recommendations { confirmed["k0"] = head }
+        let record = ClientRecord(
+            client: client, registration: registration, attributes: attributes,
+            confirmed: confirmed)
+        records[client] = record
+        messages.append(.registered(record, app: app))
+        note(
+            "\(head) \(client) registers \(Holding.all(of: registration)) \(attributes["h"] ?? []) set \(confirmed["k0"] ?? 0)"
+        )
+        for index in receivers.indices where receivers[index].client == client {
+            // What was configured anew was built anew; with another account, everything was.
+            let kept = Set(old.map { Holding.all(of: $0.registration) } ?? [])
+            let held = Set(Holding.all(of: registration))
+            let isSameSet = set == old?.registration.recommendations
+            receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
+                attributes == old?.attributes && held.contains(holding) && kept.contains(holding)
+                    && (holding.form != .set || isSameSet)
+            }
+        }
+    }
+
+    func acknowledge(_ index: Int) throws {
+        let receiver = receivers[index]
+        guard let record = records[receiver.client], let cursor = receiver.cursor,
+            case .after(let sequence) = try resume(cursor)
+        else { return }
+        var confirmed = record.confirmed
+        confirmed["k0"] = max(confirmed["k0"] ?? 0, sequence)
+        let acknowledged = record.with(confirmed: confirmed)
+        records[receiver.client] = acknowledged
+        messages.append(.confirmed(acknowledged, app: receiver.app))
+        note("\(receiver.client) acknowledges its set at \(sequence)")
+    }
+
+    // MARK: Cursors
+
+    /// Where the gateway lets a cursor resume; checked against the model's own list of epochs.
+    func resume(_ cursor: Cursor?) throws -> ResumePoint {
+        guard let cursor else { return .everything }
+        guard seal.isGenuine(cursor) else { throw violation("an own cursor is not genuine") }
+        let expected = naiveVerdict(on: cursor)
+        let verdict = ledger.verdict(on: cursor, head: head)
+        checked("cursor")
+        if verdict != expected { throw violation("\(cursor) is \(verdict), not \(expected)") }
+        switch verdict {
+        case .holds(let sequence): return .after(sequence)
+        case .isVoid: return .everything
+        case .provesLostTail:
+            note("\(cursor.sequence) proves a lost tail")
+            _ = ledger.voidOlder()
+            for index in naiveEpochs.indices.dropLast() { naiveEpochs[index].isVoid = true }
+            return .everything
+        }
+    }
+
+    private func naiveVerdict(on cursor: Cursor) -> EpochLedger.Verdict {
+        guard let index = naiveEpochs.firstIndex(where: { $0.id == cursor.epoch }) else {
+            return .provesLostTail
+        }
+        if naiveEpochs[index].isVoid { return .isVoid }
+        let end = index + 1 < naiveEpochs.count ? naiveEpochs[index + 1].openedAt : head
+        return cursor.sequence <= end ? .holds(cursor.sequence) : .provesLostTail
+    }
+
+    func cursor(_ sequence: UInt64) -> Cursor {
+        // The ledger is never empty here: a start opens an epoch.
+        let epoch = ledger.current?.id ?? EpochID(ordinal: 0, nonce: 0)
+        return seal.cursor(epoch, sequence)
+    }
+}
+
+extension WidgetDeclaration {
+    /// The declaration in few words, for the notes of a failing history.
+    var summary: String {
+        let rules = dependsOn.map { rule in
+            "\(rule.entity)\(rule.match.map { "\($0.attribute):\($0.binding)" })\(rule.properties)"
+                + "\(rule.operations.map(\.rawValue).sorted())"
+        }
+        return "\(kind) \(configuration) \(collapseMilliseconds)ms \(rules) recs "
+            + "\(recommendations.map { "\($0.count)" } ?? "-")"
+    }
+}

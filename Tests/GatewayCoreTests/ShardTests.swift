@@ -1,0 +1,301 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+@Suite struct ShardTests {
+    static let rule: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+
+    static func gateway(collapse: Int64 = 0, limits: CoreLimits = CoreLimits()) throws
+        -> SmallGateway
+    {
+        SmallGateway(
+            try catalog([
+                kind([rule], collapse: collapse), kind([["entity": "F"]], named: "l"),
+            ]), limits: limits)
+    }
+
+    static func own(_ ids: String..., name: String = "client") -> ClientRecord {
+        client(ids.map { widget(["a": .single($0)]) } + [widget(kind: "l")], name: name)
+    }
+
+    @Test func `a change reaches its holders with its id and nobody else`() throws {
+        var gateway = try Self.gateway()
+        let one = try gateway.open(Self.own("1"), since: .after(1))
+        let two = try gateway.open(Self.own("2", name: "other"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.sent(two) == [])
+        let frame = try #require(gateway.shard.output.frames.first)
+        #expect(frame.app == "app" && frame.causeTime == "t" && frame.acceptedAt == 7)
+        #expect(gateway.taken(one) == ["k(a=1) id 2"])
+        gateway.shard.close(one)
+        gateway.shard.close(one)
+        try gateway.change(Change(entity: "E"))
+        #expect(gateway.taken(two) == ["k id 3"])
+        #expect(gateway.shard.openStreams == 1)
+        #expect(!gateway.shard.isOpen(one) && gateway.shard.isOpen(two))
+    }
+
+    @Test func `all holders of a key share one notification, signed once`() throws {
+        var gateway = try Self.gateway()
+        for index in 0..<5 {
+            _ = try gateway.open(Self.own("1", name: "c\(index)"), since: .after(1))
+        }
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.shard.output.frames.count == 1)
+        #expect(gateway.shard.output.deliveries.count == 5)
+    }
+
+    @Test func `of several frames for one sequence only the last carries the id`() throws {
+        var gateway = SmallGateway(
+            try catalog([kind([["entity": "E", "match": ["x": "$list"]]])]))
+        let own = client([widget(["list": .list(["1", "2", "3"])])])
+        let id = try gateway.open(own, since: .after(1))
+        try gateway.change(Change(entity: "E", attributes: ["x": ["1", "2"]]))
+        #expect(gateway.sent(id) == ["k(list=1)", "k(list=2) id 2"])
+        // The next change of the same turn carries its own.
+        try gateway.change(Change(entity: "E", attributes: ["x": ["3"]]))
+        #expect(gateway.taken(id) == ["k(list=1)", "k(list=2) id 2", "k(list=3) id 3"])
+    }
+
+    @Test func `while a change waits the id stays below it`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.taken(id) == ["k(a=1) id 2", "l"])
+        #expect(gateway.shard.heartbeat(id) == 2)
+        #expect(gateway.shard.nextWindowEnd == 200)
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.taken(id) == ["k(a=1) id 4"])
+        #expect(gateway.shard.heartbeat(id) == 4)
+    }
+
+    @Test func `a heartbeat moves an idle stream with the head`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        for other in 5..<9 { try gateway.change(Change(entity: "E", id: "\(other)")) }
+        #expect(gateway.taken(id) == [])
+        #expect(gateway.shard.heartbeat(id) == 5)
+        gateway.shard.close(id)
+        #expect(gateway.shard.heartbeat(id) == nil)
+    }
+
+    @Test func `a stream opens with one catch-up that carries the position`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let first = try gateway.open(Self.own("1", name: "first"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        #expect(gateway.taken(id) == ["k(a=1) id 3"])
+        let everything = try gateway.open(Self.own("1"), since: .everything)
+        #expect(gateway.taken(everything) == ["all id 3"])
+        // What waited was said to them, but not to the first.
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(first) == ["k(a=1) id 3"])
+        #expect(gateway.taken(id) == [])
+    }
+
+    @Test func `a slow reader gets one catch-up from what it last got`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1", "2"), since: .after(1))
+        gateway.shard.lagging(id, since: 1)
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "2"))
+        gateway.reload("l")
+        #expect(gateway.taken(id) == [])
+        #expect(gateway.shard.heartbeat(id) == nil)
+        gateway.shard.recovered(id)
+        gateway.shard.recovered(id)
+        #expect(gateway.taken(id) == ["l, k(a=1), k(a=2) id 4"])
+    }
+
+    @Test func `open streams follow a new registration at once`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "2"))
+        gateway.shard.registered(Self.own("2"), app: "app")
+        #expect(gateway.taken(id) == ["k(a=2) id 2"])
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "2"))
+        #expect(gateway.taken(id) == ["k(a=2) id 4"])
+        gateway.shard.removed(client: "client", app: "app")
+        #expect(gateway.shard.output.ended == [id])
+    }
+
+    @Test func `attributes a token vouches for stay with the stream`() throws {
+        var gateway = SmallGateway(
+            try catalog([kind([["entity": "E", "match": ["h": "$client.h"]]])]))
+        func change(_ household: String) -> Change {
+            Change(entity: "E", attributes: ["h": [household]])
+        }
+        let opened = gateway.shard.open(
+            client([widget()], attributes: ["h": ["7"]]), app: "app", since: .after(1), kinds: nil,
+            vouched: ["h": ["8"]])
+        let id = try #require(opened)
+        try gateway.change(change("7"))
+        #expect(gateway.taken(id) == [])
+        gateway.shard.registered(client([widget()], attributes: ["h": ["7"]]), app: "app")
+        try gateway.change(change("7"))
+        try gateway.change(change("8"))
+        #expect(gateway.taken(id) == ["k id 4"])
+    }
+
+    /// The frames of what had waited carried the catalog's id, and the frame after them said what
+    /// the catalog made stale: a client cut off in between had an id that covered what it was not
+    /// told.
+    @Test func `the id of a catalog comes after everything it makes stale`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        gateway.put(
+            try catalog([kind([Self.rule]), kind([["entity": "F"], ["entity": "E"]], named: "l")]))
+        #expect(gateway.taken(id) == ["k(a=1) id 3", "l id 4"])
+        #expect(gateway.shard.nextWindowEnd == nil)
+    }
+
+    @Test func `an operator's reload says along what waits, and says it once`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        gateway.reload("l")
+        #expect(gateway.taken(id) == ["l, k(a=1) id 4"])
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.taken(id) == [])
+        gateway.reload(nil)
+        #expect(gateway.taken(id) == ["all id 5"])
+    }
+
+    @Test func `entries seen before change nothing`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        let decision = try gateway.decider.decide(Change(entity: "E", id: "1"), app: "app")
+        gateway.apply(.change(decision, causeTime: nil))
+        #expect(gateway.taken(id) == [])
+        #expect(gateway.shard.position == 2)
+    }
+
+    @Test func `a gap makes everything stale, for it may concern anybody`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        gateway.head += 2
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.taken(id) == ["all id 5", "l id 6"])
+        #expect(StalenessTests.poll(gateway, Self.own("1"), .after(4)) == "all")
+        #expect(StalenessTests.poll(gateway, Self.own("1"), .after(5)) == "l")
+    }
+
+    /// The id of a stream on a slower shard went back to where that shard was.
+    @Test func `a client ahead of its shard keeps its id and is told nothing twice`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1"), since: .after(3))
+        #expect(gateway.shard.heartbeat(id) == 3)
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(id) == [])
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(id) == ["k(a=1) id 4"])
+    }
+
+    @Test func `a key nobody holds opens no window`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.shard.nextWindowEnd == nil)
+        _ = try gateway.open(Self.own("2"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.shard.nextWindowEnd == nil)
+        try gateway.change(Change(entity: "E"))
+        #expect(gateway.shard.nextWindowEnd == 200)
+    }
+
+    @Test func `keys beyond the bound on windows go out at once`() throws {
+        var limits = CoreLimits()
+        limits.collapseKeysMax = 1
+        var gateway = try Self.gateway(collapse: 200, limits: limits)
+        let id = try gateway.open(Self.own("1", "2"), since: .after(1))
+        for id in ["1", "2", "2"] { try gateway.change(Change(entity: "E", id: id)) }
+        #expect(gateway.taken(id) == ["k(a=1) id 2", "k(a=2) id 3", "k(a=2) id 4"])
+    }
+
+    @Test func `a slot used again belongs to the new stream only`() throws {
+        var gateway = try Self.gateway()
+        let old = try gateway.open(Self.own("1"), since: .after(1))
+        gateway.shard.close(old)
+        let new = try gateway.open(Self.own("2"), since: .after(1))
+        #expect(old.slot == new.slot && old != new)
+        gateway.shard.lagging(old, since: 0)
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "2"))
+        #expect(gateway.taken(new) == ["k(a=2) id 3"])
+    }
+
+    @Test func `an app without a catalog opens no stream`() throws {
+        var gateway = try Self.gateway()
+        let opened = gateway.shard.open(Self.own(), app: "other", since: .everything, kinds: nil)
+        #expect(opened == nil)
+    }
+}
+
+@Suite struct SubscriptionIndexTests {
+    static func key(_ name: String) throws -> BoundValues {
+        let rules = try ruleSet([["entity": "E", "match": ["id": "$a"]]])
+        return BoundValues(rule: rules.rules[0], positions: [.value(name)])
+    }
+
+    @Test func `dead holders are swept when they are the majority and the last takes the list`()
+        throws
+    {
+        var index = SubscriptionIndex(ruleCount: 1)
+        let key = try Self.key("1")
+        for stream in 0..<100 {
+            index.insert(.init(stream: UInt32(stream), generation: 1), rule: 0, values: key)
+        }
+        func count() -> Int {
+            var count = 0
+            index.visitHolders(rule: 0, values: key) { _ in count += 1 }
+            return count
+        }
+        for ended in 1...60 {
+            index.end(rule: 0, values: key) { $0.stream >= UInt32(ended) }
+            // Never more than as many dead as alive, and never a living one lost.
+            #expect(count() >= 100 - ended && count() <= 2 * (100 - ended) + 1)
+        }
+        for ended in 61...100 { index.end(rule: 0, values: key) { $0.stream >= UInt32(ended) } }
+        #expect(count() == 0)
+        #expect(!index.isHeld(rule: 0, values: key))
+        index.end(rule: 0, values: key) { _ in true }
+    }
+
+    @Test func `a broad key reaches every agreeing key and an exact one its own`() throws {
+        let rule = try ruleSet([["entity": "E", "match": ["id": "$a", "x": "$b"]]]).rules[0]
+        var index = SubscriptionIndex(ruleCount: 1)
+        for (stream, values) in [["1", "2"], ["1", "3"], ["2", "2"]].enumerated() {
+            index.insert(
+                .init(stream: UInt32(stream), generation: 0), rule: 0,
+                values: BoundValues(rule: rule, positions: values.map { .value($0) }))
+        }
+        func reached(_ positions: [BoundValues.Position]) -> [UInt32] {
+            var streams: [UInt32] = []
+            let values = BoundValues(rule: rule, positions: positions)
+            index.visitHolders(rule: 0, values: values) { streams.append($0.stream) }
+            #expect(index.isHeld(rule: 0, values: values) == !streams.isEmpty)
+            return streams.sorted()
+        }
+        #expect(reached([.value("1"), .missing]) == [0, 1])
+        #expect(reached([.missing, .value("2")]) == [0, 2])
+        #expect(reached([.missing, .missing]) == [0, 1, 2])
+        #expect(reached([.value("2"), .value("2")]) == [2])
+        #expect(reached([.value("3"), .missing]) == [])
+    }
+}

@@ -1,0 +1,228 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+@Suite struct StalenessTests {
+    static let rule: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+
+    static func gateway(_ limits: CoreLimits = CoreLimits()) throws -> SmallGateway {
+        SmallGateway(
+            try catalog([kind([rule]), kind([["entity": "F"]], named: "l")]), limits: limits)
+    }
+
+    static func poll(
+        _ gateway: SmallGateway, _ record: ClientRecord, _ point: ResumePoint,
+        kinds: Set<String>? = nil
+    ) -> String {
+        words(gateway.shard.poll(record, app: "app", since: point, kinds: kinds))
+    }
+
+    @Test func `a widget is stale exactly when a version of its keys is above the cursor`() throws {
+        var gateway = try Self.gateway()
+        let own = client([widget(["a": .single("1")]), widget(["a": .unset]), widget(kind: "l")])
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "2"))
+        #expect(Self.poll(gateway, own, .after(1)) == "k(a=1), k(a=null)")
+        #expect(Self.poll(gateway, own, .after(2)) == "k(a=null)")
+        #expect(Self.poll(gateway, own, .after(3)) == "")
+        try gateway.change(Change(entity: "E"))
+        #expect(Self.poll(gateway, own, .after(3)) == "k(a=1), k(a=null)")
+        try gateway.change(Change(entity: "F"))
+        #expect(Self.poll(gateway, own, .after(4)) == "l")
+        #expect(Self.poll(gateway, own, .everything) == "all")
+        #expect(Self.poll(gateway, own, .after(3), kinds: ["l"]) == "l")
+        #expect(Self.poll(gateway, own, .everything, kinds: ["l"]) == "l")
+        #expect(Self.poll(gateway, own, .everything, kinds: ["x"]) == "")
+        #expect(Self.poll(gateway, client([]), .everything) == "")
+        #expect(gateway.shard.poll(own, app: "other", since: .everything, kinds: nil) == nil)
+    }
+
+    @Test func `an operator reloads a kind or the app`() throws {
+        var gateway = try Self.gateway()
+        let own = client([widget(["a": .single("1")]), widget(kind: "l")])
+        gateway.reload("k")
+        #expect(Self.poll(gateway, own, .after(1)) == "k")
+        #expect(Self.poll(gateway, own, .after(2)) == "")
+        gateway.reload(nil)
+        #expect(Self.poll(gateway, own, .after(2)) == "all")
+        #expect(Self.poll(gateway, own, .after(2), kinds: ["l"]) == "l")
+        #expect(Self.poll(gateway, own, .after(3)) == "")
+    }
+
+    @Test func `a rule newer than the cursor makes its kind stale and no other`() throws {
+        var gateway = try Self.gateway()
+        let own = client([widget(["a": .single("1")]), widget(kind: "l")])
+        gateway.put(
+            try catalog([
+                kind([Self.rule, ["entity": "F"]]), kind([["entity": "F"]], named: "l"),
+            ]))
+        #expect(Self.poll(gateway, own, .after(1)) == "k")
+        #expect(Self.poll(gateway, own, .after(2)) == "")
+    }
+
+    @Test func `widgets of a removed kind sleep and are stale when they wake`() throws {
+        var gateway = try Self.gateway()
+        let own = client([widget(["a": .single("1")])])
+        gateway.put(try catalog([kind([["entity": "F"]], named: "l")]))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(Self.poll(gateway, own, .after(1)) == "")
+        #expect(Self.poll(gateway, own, .everything) == "")
+        gateway.put(try catalog([kind([Self.rule])]))
+        #expect(Self.poll(gateway, own, .after(3)) == "k")
+    }
+
+    @Test func `a client that lacks an attribute is still told of its kind's reload`() throws {
+        var gateway = SmallGateway(
+            try catalog([kind([["entity": "E", "match": ["h": "$client.h"]]])]))
+        try gateway.change(Change(entity: "E"))
+        #expect(Self.poll(gateway, client([widget()]), .after(1)) == "")
+        gateway.reload("k")
+        #expect(Self.poll(gateway, client([widget()]), .after(1)) == "k")
+    }
+
+    @Test func `controls and relevance are called by kind alone`() throws {
+        func declared(_ name: String, _ configuration: JSONValue) -> JSONValue {
+            [
+                "kind": .string(name), "configuration": configuration, "intent": "I",
+                "dependsOn": [Self.rule],
+            ]
+        }
+        var gateway = SmallGateway(
+            try catalog([declared("c", "control"), declared("r", "relevance")]))
+        var registration = ClientRegistration(
+            platform: "iOS", widgets: [widget(["a": .single("1")], kind: "r"), widget(kind: "c")])
+        registration.controls = [
+            PlacedControl(kind: "c", id: "1", parameters: ["a": .single("1")]),
+            PlacedControl(kind: "r", id: "2", parameters: [:]),
+        ]
+        let own = ClientRecord(client: "client", registration: registration, attributes: [:])
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(Self.poll(gateway, own, .after(1)) == "r.relevance, c.control")
+        // What is registered as the other of the two sleeps.
+        try gateway.change(Change(entity: "E", id: "2"))
+        #expect(Self.poll(gateway, own, .after(2)) == "")
+    }
+
+    @Test func `too many entries name kinds only, too many kinds say all`() throws {
+        var limits = CoreLimits()
+        limits.entriesMax = 2
+        limits.kindsMax = 1
+        var gateway = try Self.gateway(limits)
+        let own = client((1...3).map { widget(["a": .single("\($0)")]) } + [widget(kind: "l")])
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(Self.poll(gateway, own, .after(1)) == "k(a=1)")
+        var wider = CoreLimits()
+        wider.entriesMax = 2
+        var second = try Self.gateway(wider)
+        for id in 1...3 { try second.change(Change(entity: "E", id: "\(id)")) }
+        #expect(Self.poll(second, own, .after(2)) == "k(a=2), k(a=3)")
+        #expect(Self.poll(second, own, .after(1)) == "k")
+        try gateway.change(Change(entity: "F"))
+        #expect(Self.poll(gateway, own, .after(1)) == "all")
+        #expect(Self.poll(gateway, own, .everything, kinds: ["k", "l"]) == "all")
+    }
+
+    @Test func `a kind named as a whole needs no narrower names`() {
+        let names = [
+            StaleName(.timeline, "k", [.init(name: "a", value: "1")]), StaleName(.timeline, "k"),
+            StaleName(.recommendations, "k"),
+        ]
+        let bounded = StaleSet(names, sequence: 3).bounded(entriesMax: 64, kindsMax: 48)
+        #expect(words(bounded) == "k, k.recommendations")
+        #expect(bounded.sequence == 3)
+    }
+
+    @Test func `below the floor everything is stale`() throws {
+        var gateway = try Self.gateway()
+        gateway.shard = Shard(floor: 10)
+        gateway.shard.install(try #require(gateway.decider.ruleSets["app"]))
+        let own = client([widget()])
+        #expect(Self.poll(gateway, own, .after(9)) == "all")
+        #expect(Self.poll(gateway, own, .after(10)) == "")
+    }
+}
+
+@Suite struct RecommendationTests {
+    static func gateway() throws -> SmallGateway {
+        SmallGateway(
+            try catalog([
+                kind(
+                    [["entity": "F"]],
+                    recommendations: [["entity": "E", "operations": ["insert", "delete"]]])
+            ]))
+    }
+
+    static func own(_ items: Int, confirmed: UInt64? = nil) -> ClientRecord {
+        let item = RecommendationSet.Item(parameters: [:], description: "")
+        return client(
+            [], recommendations: [.init(kind: "k", items: Array(repeating: item, count: items))],
+            confirmed: confirmed.map { ["k": $0] } ?? [:])
+    }
+
+    static let insert = Change(entity: "E", id: "1", operation: .insert)
+
+    @Test func `only clients with a non-empty set are told of it`() throws {
+        var gateway = try Self.gateway()
+        try gateway.change(Self.insert)
+        func poll(_ record: ClientRecord) -> String {
+            StalenessTests.poll(gateway, record, .after(1))
+        }
+        #expect(poll(Self.own(1)) == "k.recommendations")
+        #expect(poll(Self.own(2)) == "k.recommendations")
+        #expect(poll(Self.own(0)) == "")
+        #expect(poll(client([widget()])) == "")
+        #expect(StalenessTests.poll(gateway, Self.own(0), .everything) == "")
+    }
+
+    @Test func `a set is owed until it is confirmed, whatever the cursor`() throws {
+        var gateway = try Self.gateway()
+        try gateway.change(Self.insert)
+        func poll(_ confirmed: UInt64) -> String {
+            StalenessTests.poll(gateway, Self.own(1, confirmed: confirmed), .after(2))
+        }
+        #expect(poll(1) == "k.recommendations")
+        #expect(poll(2) == "")
+        let id = try gateway.open(Self.own(1, confirmed: 1), since: .after(2))
+        #expect(gateway.taken(id) == ["k.recommendations"])
+    }
+
+    @Test func `a set confirmed below the floor is owed, for nothing is known of it`() throws {
+        var gateway = try Self.gateway()
+        let rules = try #require(gateway.decider.ruleSets["app"])
+        gateway.shard = Shard(floor: 10)
+        gateway.shard.install(rules)
+        let record = Self.own(1, confirmed: 9)
+        #expect(StalenessTests.poll(gateway, record, .after(10)) == "k.recommendations")
+        #expect(StalenessTests.poll(gateway, Self.own(1, confirmed: 10), .after(10)) == "")
+    }
+
+    @Test func `a live change tells the set once and a confirmation takes effect at once`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own(1, confirmed: 1), since: .after(1))
+        try gateway.change(Self.insert)
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.taken(id) == ["k.recommendations id 2"])
+        gateway.shard.lagging(id, since: 3)
+        gateway.shard.recovered(id)
+        #expect(gateway.taken(id) == ["k.recommendations"], "it may have been among what was lost")
+        gateway.shard.confirmed(Self.own(1, confirmed: 3), app: "app")
+        gateway.shard.lagging(id, since: 3)
+        gateway.shard.recovered(id)
+        #expect(gateway.taken(id) == [])
+    }
+
+    /// A confirmation carried the registration it was made with, which a stream opened with a
+    /// later one took over without its keys: when those were removed, others' keys went.
+    @Test func `a confirmation late on its way leaves a later registration alone`() throws {
+        var gateway = SmallGateway(
+            try catalog([kind([["entity": "E", "match": ["id": "$a"]]])]))
+        let other = try gateway.open(
+            client([widget(["a": .single("1")])], name: "other"), since: .after(1))
+        let late = try gateway.open(client([widget(["a": .single("2")])]), since: .after(1))
+        gateway.shard.confirmed(client([widget(["a": .single("1")])]), app: "app")
+        gateway.shard.close(late)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(other) == ["k(a=1) id 2"])
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+import WidgetModel
+
+@testable import TimelineClient
+
+@Suite struct ArchiveTests {
+    let directory: String
+    var file: ArchiveFile { ArchiveFile(path: directory + "/client.json") }
+
+    init() throws {
+        directory = NSTemporaryDirectory() + "archive-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+    }
+
+    var sample: ArchiveDocument {
+        let panda = character("Power Panda")
+        return ArchiveDocument(
+            owner: "com.mygame device-1",
+            state: EngineState(
+                registered: registration(
+                    [panda, status], sets: [recommended(panda.kind, ["Unipony"])]),
+                position: cursor(7),
+                positions: [
+                    .timeline(panda): .init(cursor: cursor(7), awaitsBuild: false),
+                    .timeline(status): .init(cursor: cursor(5), awaitsBuild: true),
+                    .recommendations(kind: panda.kind): .init(
+                        cursor: cursor(6), awaitsBuild: false),
+                ]),
+            timelines: [
+                panda: .init(entries: #"[{"name":"\u00e9"}]"#, reloadAt: 1.5),
+                status: .init(entries: nil, reloadAt: nil),
+            ])
+    }
+
+    @Test func whatIsSavedIsLoaded() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        #expect(file.load(owner: sample.owner) == nil)
+        try file.save(sample)
+        #expect(file.load(owner: sample.owner) == sample)
+        let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions]
+        #expect(mode as? Int == 0o600, "push tokens would be readable by others")
+    }
+
+    @Test func anArchiveOfAnotherClientIsNotRead() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try file.save(sample)
+        #expect(file.load(owner: "com.mygame device-2") == nil)
+    }
+
+    @Test func aSaveThatFailsLeavesTheOneBefore() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try file.save(sample)
+        // A directory in the place of the temporary file: it can be neither made nor replaced.
+        try FileManager.default.createDirectory(
+            atPath: file.path + ".new", withIntermediateDirectories: false)
+        var later = sample
+        later.state.position = cursor(99)
+        #expect(throws: ArchiveFile.Failure.self) { try file.save(later) }
+        #expect(file.load(owner: sample.owner) == sample)
+    }
+
+    @Test func aWriteThatWasCutAnywhereLeavesTheOneBefore() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try file.save(sample)
+        var later = sample
+        later.state.position = cursor(99)
+        let bytes = later.json.serialized
+        for count in stride(from: 0, to: bytes.count, by: 37) {
+            // What a crash during the write leaves behind.
+            try Data(bytes.prefix(count)).write(to: URL(fileURLWithPath: file.path + ".new"))
+            #expect(file.load(owner: sample.owner) == sample)
+        }
+        try file.save(later)
+        #expect(file.load(owner: sample.owner) == later)
+    }
+
+    @Test func aDamagedArchiveIsForgottenAndNeverTraps() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let bytes = sample.json.serialized
+        for index in stride(from: 0, to: bytes.count, by: 11) {
+            var damaged = bytes
+            damaged[index] ^= 0x15
+            try Data(damaged).write(to: URL(fileURLWithPath: file.path))
+            _ = file.load(owner: sample.owner)
+            try Data(bytes.prefix(index)).write(to: URL(fileURLWithPath: file.path))
+            #expect(file.load(owner: sample.owner) == nil)
+        }
+    }
+}

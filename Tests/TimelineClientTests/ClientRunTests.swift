@@ -1,0 +1,230 @@
+import Foundation
+import Synchronization
+import Testing
+import TimelineClientHTTP
+import WidgetModel
+
+@testable import TimelineClient
+
+struct CharacterEntry: TimelineEntry, Codable {
+    var date: Date
+    var name: String
+    var build: Int
+}
+
+struct SelectCharacterIntent: WidgetConfigurationIntent {
+    var character: String
+
+    init(parameters: [String: ParameterValue]) throws {
+        guard case .single(let character)? = parameters["character"] else {
+            throw CocoaError(.coderValueNotFound)
+        }
+        self.character = character
+    }
+
+    var parameters: [String: ParameterValue] { ["character": .single(character)] }
+}
+
+/// Counts what it is asked, and recommends what it is told to.
+final class CharacterProvider: AppIntentTimelineProvider {
+    let builds = Mutex<[String]>([])
+    let names = Mutex(["Unipony"])
+
+    func placeholder(in context: Context) -> CharacterEntry {
+        CharacterEntry(date: .distantPast, name: "", build: 0)
+    }
+
+    func snapshot(for configuration: SelectCharacterIntent, in context: Context) async
+        -> CharacterEntry
+    {
+        CharacterEntry(date: .distantPast, name: configuration.character, build: 0)
+    }
+
+    func timeline(for configuration: SelectCharacterIntent, in context: Context) async
+        -> Timeline<CharacterEntry>
+    {
+        let build = builds.withLock { builds in
+            builds.append(configuration.character)
+            return builds.count
+        }
+        let entry = CharacterEntry(
+            date: .distantPast, name: configuration.character, build: build)
+        return Timeline(entries: [entry], policy: .never)
+    }
+
+    func recommendations() -> [AppIntentRecommendation<SelectCharacterIntent>] {
+        names.withLock { $0 }.compactMap { name in
+            (try? SelectCharacterIntent(parameters: ["character": .single(name)])).map {
+                AppIntentRecommendation(intent: $0, description: name)
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct ClientRunTests {
+    let gateway: ScriptedGateway
+    let provider = CharacterProvider()
+    let panda = character("Power Panda")
+    let unipony = character("Unipony")
+
+    init() throws {
+        gateway = try ScriptedGateway()
+    }
+
+    func client(
+        archive: ArchiveFile? = nil, mode: TimelineClientConfiguration.Mode = .stream,
+        widgets: [WidgetInfo]? = nil
+    ) throws -> TimelineClient {
+        let configuration = try #require(
+            TimelineClientConfiguration(
+                app: "com.mygame", client: "device-1", platform: "iOS",
+                widgets: widgets ?? [panda, unipony], mode: mode))
+        var settings = configuration.engineSettings
+        settings.retryBase = .milliseconds(1)
+        settings.retryCap = .milliseconds(5)
+        return TimelineClient(
+            configuration: configuration,
+            widgets: WidgetRuntime([
+                AppIntentConfiguration(
+                    kind: panda.kind, intent: SelectCharacterIntent.self, provider: provider)
+            ]),
+            connection: gateway,
+            verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
+            archive: archive, settings: settings)
+    }
+
+    func told(_ widgets: [WidgetInfo], sets: [String] = [], at id: Cursor) -> ReloadNotification {
+        var told = claims(widgets, sets: sets, sequence: id.sequence)
+        told.expires = ScriptedGateway.seconds + 60
+        return told
+    }
+
+    /// Runs a client while `body` watches it, then stops it.
+    func running(
+        _ client: TimelineClient, _ body: () async throws -> Void
+    ) async throws {
+        let run = Task { await client.run() }
+        do {
+            try await body()
+        } catch {
+            run.cancel()
+            throw error
+        }
+        run.cancel()
+        await run.value
+    }
+
+    @Test func aNotificationRebuildsOneWidgetAndIsAcknowledged() async throws {
+        let client = try client()
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            #expect(provider.builds.withLock { $0.sorted() } == ["Power Panda", "Unipony"])
+            #expect(gateway.read { $0.resumptions } == [cursor(10).text])
+            try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
+            await gateway.wait { $0.acknowledgements.count == 2 }
+            #expect(provider.builds.withLock { $0.count } == 3)
+            let told = gateway.read { $0.acknowledgements[1].objectValue }
+            #expect(told?["cursor"] == .string(cursor(11).text))
+            #expect(told?["rebuilt"]?.arrayValue?.count == 1)
+            let shown = await client.timelines[unipony]?.entries.first as? CharacterEntry
+            #expect(shown?.build == 3)
+        }
+    }
+
+    @Test func aClientSurvivesRefusalsBrokenStreamsAndForgedNotifications() async throws {
+        gateway.read { $0.statuses = [503, 500] }
+        let client = try client()
+        try await running(client) {
+            await gateway.wait { $0.stream != nil && $0.acknowledgements.count == 1 }
+            gateway.closeStream()
+            await gateway.wait { $0.resumptions.count == 2 && $0.stream != nil }
+            gateway.tell("id: \(cursor(99).text)\nevent: reload\ndata: e30.e30.e30\n\n")
+            await gateway.wait { $0.resumptions.count == 3 }
+            #expect(gateway.read { $0.resumptions[2] } == cursor(10).text)
+            gateway.read { $0.knowsClient = false }
+            gateway.closeStream()
+            await gateway.wait { $0.registrations.count == 2 && $0.acknowledgements.count == 2 }
+            #expect(provider.builds.withLock { $0.count } == 4, "all is rebuilt after a 404")
+        }
+    }
+
+    @Test func aRestartResumesFromTheArchiveWithItsTimelines() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString).json"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let first = try client(archive: ArchiveFile(path: path))
+        try await running(first) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            gateway.tell("id: \(cursor(40).text)\n\n")
+            while await first.cursor != cursor(40) { await Task.yield() }
+        }
+        let second = try client(archive: ArchiveFile(path: path))
+        try await running(second) {
+            await gateway.wait { $0.resumptions.count == 2 }
+            #expect(gateway.read { $0.resumptions[1] } == cursor(40).text)
+            #expect(gateway.read { $0.registrations.count } == 1)
+            let shown = await second.timelines[panda]?.entries.first as? CharacterEntry
+            #expect(shown?.name == "Power Panda")
+        }
+        #expect(provider.builds.withLock { $0.count } == 2)
+    }
+
+    @Test func aWidgetPlacedLaterIsRegisteredAndBuiltAlone() async throws {
+        let client = try client(widgets: [panda])
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            await client.place([panda, unipony, unipony])
+            await gateway.wait { $0.acknowledgements.count == 2 }
+            let widgets = gateway.read { $0.registrations.last?.objectValue?["widgets"] }
+            #expect(widgets?.arrayValue?.last?.objectValue?["count"] == 2)
+            #expect(provider.builds.withLock { $0 } == ["Power Panda", "Unipony"])
+        }
+    }
+
+    @Test func recommendationsThatChangedAreRegistered() async throws {
+        let client = try client()
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            provider.names.withLock { $0 = ["Unipony", "Spouty"] }
+            try gateway.tell(told([], sets: [panda.kind], at: cursor(12)), id: cursor(12))
+            await gateway.wait { $0.registrations.count == 2 }
+            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            let set = sets?.arrayValue?.first?.objectValue
+            #expect(set?["items"]?.arrayValue?.count == 2)
+            #expect(set?["builtAt"]?.stringValue != nil)
+        }
+    }
+
+    @Test func pollingDoesWhatStreamingDoes() async throws {
+        let stale = try gateway.signed(told([panda], at: cursor(11)))
+        gateway.read {
+            $0.polled = [
+                "cursor": .string(cursor(11).text), "notifications": [.string(stale)],
+            ]
+        }
+        let client = try client(mode: .poll(every: .seconds(3600)))
+        try await running(client) {
+            while await client.cursor != cursor(11) { await Task.yield() }
+            await gateway.wait { !$0.acknowledgements.isEmpty }
+        }
+    }
+
+    @Test func aProviderThatNeverAnswersIsGivenUp() async throws {
+        await #expect(throws: Deadline.Passed.self) {
+            try await Deadline.run(.milliseconds(20)) {
+                // Does not heed its cancellation.
+                await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+            }
+        }
+    }
+
+    @Test func theCenterReloadsWhatTheAppKnowsToBeStale() async throws {
+        let client = try client()
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            client.widgetCenter.reloadTimelines(ofKind: panda.kind)
+            await gateway.wait { $0.acknowledgements.count >= 2 }
+            #expect(provider.builds.withLock { $0.count } == 4)
+            #expect(await client.widgetCenter.currentConfigurations() == [panda, unipony])
+        }
+    }
+}

@@ -1,0 +1,389 @@
+import WidgetModel
+
+@testable import TimelineClient
+
+/// A gateway, a set of providers and a naive account of what must be true, around one engine.
+///
+/// Everything that can happen is one of `step`'s cases, drawn from a seed. The account knows what
+/// the engine does not: which changes there were, and how new the data of each build is.
+struct EngineWorld {
+    /// A change as it is logged: where, when, and what it hits.
+    struct Change {
+        let cursor: Cursor
+        let moment: Int
+        let item: Archived
+    }
+
+    enum Frame {
+        case notification(ReloadNotification)
+        case id(Cursor)
+    }
+
+    let pool: [WidgetInfo]
+    let setKind: String
+    var random: JitterGenerator
+    var now: Duration = .zero
+    /// Counts data changes; unlike sequences it never goes back.
+    var moment = 0
+
+    // The gateway.
+    var head = cursor(100)
+    var log: [Change] = []
+    var ends: [EpochID: UInt64] = [:]
+    var registered: Set<Archived>?
+    var frames: [Frame] = []
+    var openAttempt: Int?
+
+    // The device.
+    var engine: ReloadEngine
+    var placed: [WidgetInfo]
+    var content: [Archived: Int] = [:]
+    var saved = EngineState()
+    var savedContent: [Archived: Int] = [:]
+    var pending: [EngineAction] = []
+    /// How new the data is that a build under way has fetched.
+    var fetched: [Archived: Int] = [:]
+    /// What something asked to be built.
+    var reasons: Set<Archived> = []
+    /// What must not be and was.
+    var violations: [String] = []
+    var builds = 0
+    var restarts = 0
+
+    init(seed: UInt64) {
+        random = JitterGenerator(seed: seed)
+        pool = (1...5).map { character("C\($0)") } + [status]
+        setKind = pool[0].kind
+        placed = Array(pool.prefix(3)) + [status]
+        engine = ReloadEngine(
+            state: EngineState(),
+            desired: registration(placed, sets: [recommended(setKind, ["0"])]), seed: seed)
+        reasons = Set(items)
+        hand(.started)
+    }
+
+    var items: [Archived] { placed.map { .timeline($0) } + [.recommendations(kind: setKind)] }
+
+    mutating func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+
+    /// Hands an event in, notes the orders and checks what must hold after every step.
+    mutating func hand(_ event: EngineEvent) {
+        for action in engine.handle(event, now: now) {
+            switch action {
+            case .save:
+                saved = engine.state
+                savedContent = content
+                check(saved, savedContent, "the archive")
+            case .build(let info): started(.timeline(info))
+            case .recommend(let kind): started(.recommendations(kind: kind))
+            case .connect(_, let since) where since == nil:
+                violations.append("connected without a cursor")
+            case .acknowledge(let told):
+                if let cursor = told.cursor { check(cursor, "an acknowledgement") }
+            case .connect, .register: break
+            }
+            if action != .save { pending.append(action) }
+        }
+        check(engine.state, content, "the state")
+    }
+
+    private mutating func started(_ item: Archived) {
+        builds += 1
+        if reasons.remove(item) == nil { violations.append("built \(item) unasked") }
+        // The worst provider fetches at once.
+        fetched[item] = moment
+    }
+
+    /// No position may claim a change that is not in what was built.
+    private mutating func check(
+        _ state: EngineState, _ content: [Archived: Int], _ what: String
+    ) {
+        for (item, position) in state.positions where !position.awaitsBuild {
+            for change in log
+            where change.item == item && covers(position.cursor, change)
+                && change.moment > content[item] ?? -1
+            {
+                violations.append("\(what) claims a change that \(item) does not show")
+            }
+        }
+    }
+
+    /// Whether a cursor is of this log, and not beyond the end of its epoch.
+    private func isKnown(_ cursor: Cursor) -> Bool {
+        cursor.sequence <= (cursor.epoch == head.epoch ? head.sequence : ends[cursor.epoch] ?? 0)
+    }
+
+    /// Whether a cursor claims a change; one that proves a lost tail claims nothing.
+    private func covers(_ cursor: Cursor, _ change: Change) -> Bool {
+        change.cursor <= cursor && isKnown(cursor)
+    }
+
+    private mutating func check(_ cursor: Cursor, _ what: String) {
+        for change in log where items.contains(change.item) && covers(cursor, change) {
+            guard let position = engine.state.positions[change.item], !position.awaitsBuild else {
+                continue
+            }
+            if change.moment > content[change.item] ?? -1 {
+                violations.append("\(what) claims a change that \(change.item) does not show")
+            }
+        }
+    }
+
+    // MARK: What can happen
+
+    mutating func step(faults: Bool) {
+        now += .milliseconds(pick(400))
+        switch pick(faults ? 40 : 30) {
+        case 0..<6: change()
+        case 6..<16: deliverFrame()
+        case 16..<27: obey()
+        case 27..<30: wake()
+        case 30: dropStream()
+        case 31: restart()
+        case 32: forget()
+        case 33: place()
+        case 34: failVerification()
+        case 35: loseTail()
+        case 36: hand(.reloadRequested(request()))
+        case 37: failBuild()
+        case 38: refuse()
+        default: now += .seconds(pick(100))
+        }
+    }
+
+    private mutating func request() -> ReloadRequest {
+        let info = placed[pick(placed.count)]
+        reasons.insert(.timeline(info))
+        return .timeline(info)
+    }
+
+    mutating func change() {
+        moment += 1
+        head.sequence += 1
+        let every = pool.map { Archived.timeline($0) } + [.recommendations(kind: setKind)]
+        let item = every[pick(every.count)]
+        log.append(Change(cursor: head, moment: moment, item: item))
+        guard openAttempt != nil, let registered else { return }
+        if registered.contains(item) { frames.append(.notification(Self.naming([item], head))) }
+        // Sometimes the id of several changes comes only with the last.
+        if pick(4) > 0 { frames.append(.id(head)) }
+    }
+
+    static func naming(_ items: [Archived], _ head: Cursor) -> ReloadNotification {
+        var widgets: [WidgetInfo] = []
+        var sets: [String] = []
+        for item in items {
+            switch item {
+            case .timeline(let info): widgets.append(info)
+            case .recommendations(let kind): sets.append(kind)
+            }
+        }
+        return claims(widgets, sets: sets, sequence: head.sequence)
+    }
+
+    mutating func deliverFrame() {
+        guard let attempt = openAttempt, engine.isCurrent(attempt: attempt) else {
+            frames = []
+            openAttempt = nil
+            return
+        }
+        guard !frames.isEmpty else { return hand(.idMoved(attempt: attempt, head)) }
+        switch frames.removeFirst() {
+        case .id(let id): hand(.idMoved(attempt: attempt, id))
+        case .notification(let claims):
+            for item in items where item.isConcerned(by: claims) { reasons.insert(item) }
+            hand(.notification(attempt: attempt, claims))
+        }
+    }
+
+    /// Does one of the orders, in any order.
+    mutating func obey() {
+        guard !pending.isEmpty else { return }
+        let action = pending.remove(at: pick(pending.count))
+        switch action {
+        case .register(let document): register(document)
+        case .connect(let attempt, let since): connect(attempt, since)
+        case .build(let info):
+            finish(.timeline(info))
+            hand(.rebuilt(info, milliseconds: 1))
+        case .recommend(let kind):
+            let item = Archived.recommendations(kind: kind)
+            finish(item)
+            let name = log.last { $0.item == item && $0.moment <= content[item] ?? 0 }
+            let set = recommended(kind, ["\((name?.moment ?? 0) / 2)"])
+            hand(.recommended(kind: kind, set.items))
+        case .acknowledge:
+            hand(registered == nil ? .acknowledgementFailed(.unknownClient) : .acknowledged)
+            if registered == nil { reasons.formUnion(items) }
+        case .save: break
+        }
+    }
+
+    private mutating func finish(_ item: Archived) {
+        guard let data = fetched.removeValue(forKey: item) else { return }
+        content[item] = max(content[item] ?? -1, data)
+    }
+
+    private mutating func register(_ document: ClientRegistration) {
+        let wanted = Set(ReloadEngine.items(of: document))
+        let isNew = wanted.subtracting(registered ?? [])
+        reasons.formUnion(isNew)
+        registered = wanted
+        // A client that learns here that its cursors are void need not wait to be told.
+        if engine.state.positions.values.contains(where: { !isKnown($0.cursor) }) {
+            reasons.formUnion(items)
+        }
+        hand(.registered(head))
+    }
+
+    private mutating func connect(_ attempt: Int, _ since: Cursor?) {
+        // The shell closes a stream that is no longer wanted as soon as it is open.
+        guard engine.isCurrent(attempt: attempt) else { return }
+        guard let registered else {
+            reasons.formUnion(items)
+            return hand(.ended(attempt: attempt, .refused(.unknownClient)))
+        }
+        frames = []
+        openAttempt = attempt
+        guard let since, isKnown(since) else {
+            // It proves a lost tail: everything is stale.
+            reasons.formUnion(items)
+            hand(.opened(attempt: attempt, resumedFrom: head))
+            frames.append(
+                .notification(claims(all: true, sequence: head.sequence)))
+            frames.append(.id(head))
+            return
+        }
+        hand(.opened(attempt: attempt, resumedFrom: since))
+        let stale = registered.filter { item in
+            log.contains { $0.item == item && $0.cursor > since }
+        }
+        if !stale.isEmpty {
+            // A catch-up keeps the id it resumed from until it is complete.
+            frames.append(.id(since))
+            frames.append(.notification(Self.naming(Array(stale), head)))
+        }
+        frames.append(.id(head))
+    }
+
+    mutating func wake() {
+        guard let wake = engine.nextWake else { return }
+        now = max(now, wake)
+        hand(.woke)
+    }
+
+    // MARK: What can go wrong
+
+    mutating func dropStream() {
+        guard let attempt = openAttempt else { return }
+        openAttempt = nil
+        frames = []
+        hand(.ended(attempt: attempt, .closed))
+    }
+
+    mutating func failVerification() {
+        guard let attempt = openAttempt, case .notification? = frames.first else { return }
+        openAttempt = nil
+        frames = []
+        hand(.verificationFailed(attempt: attempt))
+        hand(.ended(attempt: attempt, .closed))
+    }
+
+    mutating func failBuild() {
+        let index = pending.firstIndex { if case .build = $0 { true } else { false } }
+        guard let index, case .build(let info) = pending.remove(at: index) else { return }
+        fetched[.timeline(info)] = nil
+        reasons.insert(.timeline(info))
+        hand(.buildFailed(info, reason: "fault"))
+    }
+
+    mutating func refuse() {
+        guard !pending.isEmpty else { return }
+        let refusal = EngineEvent.Refusal.temporary(retryAfter: nil)
+        switch pending[pick(pending.count)] {
+        case .register(let document):
+            pending.removeAll { $0 == .register(document) }
+            hand(.registrationFailed(refusal))
+        case .acknowledge(let told):
+            pending.removeAll { $0 == .acknowledge(told) }
+            hand(.acknowledgementFailed(refusal))
+        case .connect(let attempt, let since):
+            pending.removeAll { $0 == .connect(attempt: attempt, since: since) }
+            hand(.ended(attempt: attempt, .refused(refusal)))
+        default: break
+        }
+    }
+
+    /// The process dies and starts again from its archive.
+    mutating func restart() {
+        restarts += 1
+        pending = []
+        fetched = [:]
+        frames = []
+        openAttempt = nil
+        content = savedContent
+        let lost = items.filter { saved.positions[$0]?.awaitsBuild ?? true }
+        reasons = Set(lost)
+        let set = recommended(setKind, ["\(moment / 2)"])
+        engine = ReloadEngine(
+            state: saved, desired: registration(placed, sets: [set]), seed: random.next())
+        hand(.started)
+    }
+
+    mutating func forget() {
+        registered = nil
+        guard let attempt = openAttempt else { return }
+        openAttempt = nil
+        frames = []
+        hand(.ended(attempt: attempt, .closed))
+    }
+
+    mutating func place() {
+        let info = pool[pick(pool.count)]
+        if let index = placed.firstIndex(of: info) {
+            guard placed.count > 1 else { return }
+            placed.remove(at: index)
+            content[.timeline(info)] = nil
+            fetched[.timeline(info)] = fetched[.timeline(info)].map { _ in -1 }
+        } else {
+            placed.append(info)
+        }
+        reasons.formUnion([.timeline(info)])
+        hand(.configurationChanged(registration(placed)))
+    }
+
+    /// The gateway is restored from a backup: part of its log is gone, and a new epoch begins.
+    mutating func loseTail() {
+        dropStream()
+        let lost = UInt64(pick(5))
+        let sequence = max(100, head.sequence - min(head.sequence, lost))
+        log.removeAll { $0.cursor.sequence > sequence }
+        ends = ends.mapValues { min($0, sequence) }
+        // From before the current epoch began: then it counts as many as the one it lost.
+        let isSameOrdinal = pick(3) == 0
+        if !isSameOrdinal { ends[head.epoch] = sequence }
+        head = cursor(
+            sequence, epoch: head.epoch.ordinal + (isSameOrdinal ? 0 : 1),
+            nonce: UInt32(truncatingIfNeeded: random.next()))
+        // What is left of the log is read as the new epoch's past.
+    }
+
+    // MARK: The end
+
+    /// Lets everything come to rest without faults.
+    mutating func settle() {
+        for _ in 0..<300 {
+            deliverFrame()
+            obey()
+            wake()
+        }
+    }
+
+    /// What is still older than the data, after everything came to rest.
+    var outdated: [Archived] {
+        items.filter { item in
+            let newest = log.last { $0.item == item }?.moment ?? -1
+            return content[item].map { $0 < newest } ?? true
+        }
+    }
+}

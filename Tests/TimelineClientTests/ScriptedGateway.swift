@@ -1,0 +1,124 @@
+import GatewaySigning
+import Synchronization
+import TimelineClient
+import WidgetModel
+
+/// A gateway in memory: answers registrations, streams and acknowledgements as a test says.
+final class ScriptedGateway: GatewayConnection {
+    struct State {
+        var head = cursor(10)
+        var knowsClient = false
+        var registrations: [JSONValue] = []
+        var acknowledgements: [JSONValue] = []
+        var resumptions: [String?] = []
+        var statuses: [Int] = []
+        var keyRequests = 0
+        var polled: JSONValue = .null
+        var stream: AsyncStream<[UInt8]>.Continuation?
+        var changed: [CheckedContinuation<Void, Never>] = []
+    }
+
+    let state = Mutex(State())
+    let keys: JWKSet
+    private let signer: JWSSigner
+
+    init() throws {
+        let key = try SigningKey()
+        keys = JWKSet([key.publicKey])
+        signer = .reloads(key)
+    }
+
+    func read<Value: Sendable>(_ value: (inout State) -> Value) -> Value {
+        state.withLock { value(&$0) }
+    }
+
+    /// Waits until `condition` holds; the time limit of the test bounds it.
+    func wait(until condition: @Sendable (State) -> Bool) async {
+        while true {
+            let isMet = state.withLock { condition($0) }
+            if isMet { return }
+            await Task.yield()
+        }
+    }
+
+    func signed(_ claims: ReloadNotification) throws -> String {
+        String(decoding: try signer.sign(payload: claims.json.serialized), as: UTF8.self)
+    }
+
+    /// Sends a block over the open stream.
+    func tell(_ text: String) {
+        state.withLock { _ = $0.stream?.yield(Array(text.utf8)) }
+    }
+
+    func tell(_ claims: ReloadNotification, id: Cursor?) throws {
+        let notification = Array(try signed(claims).utf8)
+        let bytes = EventStreamEncoder.reload(id: id?.text, notification: notification)
+        state.withLock { _ = $0.stream?.yield(bytes) }
+    }
+
+    func closeStream() {
+        state.withLock { state in
+            state.stream?.finish()
+            state.stream = nil
+        }
+    }
+
+    func send(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayResponse {
+        let body = request.body.flatMap { try? JSONValue(parsing: $0) } ?? .null
+        let (status, answer) = state.withLock { state -> (Int, JSONValue) in
+            if request.target == "/.well-known/jwks.json" {
+                state.keyRequests += 1
+                return (200, keys.json)
+            }
+            if let status = state.statuses.first {
+                state.statuses.removeFirst()
+                return (status, .null)
+            }
+            if request.method == "PUT" {
+                state.registrations.append(body)
+                state.knowsClient = true
+                return (201, ["client": "device-1", "cursor": .string(state.head.text)])
+            }
+            guard state.knowsClient else { return (404, .null) }
+            if request.method == "GET" { return (200, state.polled) }
+            state.acknowledgements.append(body)
+            return (204, .null)
+        }
+        return GatewayResponse(
+            head: GatewayResponseHead(status: status, headers: Self.fields),
+            body: answer == .null ? [] : answer.serialized)
+    }
+
+    func stream(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayStream {
+        let (chunks, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        let since = request.headers.first { $0.name == "last-event-id" }?.value
+        let status = state.withLock { state -> Int in
+            state.resumptions.append(since)
+            if let status = state.statuses.first {
+                state.statuses.removeFirst()
+                return status
+            }
+            guard state.knowsClient else { return 404 }
+            state.stream = continuation
+            return 200
+        }
+        if status != 200 { continuation.finish() }
+        var fields = Self.fields
+        fields.append((name: "Content-Type", value: "text/event-stream"))
+        if let since { fields.append((name: "Timeline-Cursor", value: since)) }
+        let pieces = Mutex(chunks)
+        let next = { @Sendable () async throws(ConnectionError) -> [UInt8]? in
+            var iterator = pieces.withLock { $0 }.makeAsyncIterator()
+            let piece = await iterator.next()
+            if Task.isCancelled { throw ConnectionError(.cancelled, "cancelled") }
+            return piece
+        }
+        return GatewayStream(
+            head: GatewayResponseHead(status: status, headers: fields),
+            body: GatewayBody(next: next))
+    }
+
+    private static let fields = [(name: "Date", value: "Sat, 21 Nov 2026 06:32:54 GMT")]
+    /// The time of `fields`.
+    static let seconds: Int64 = 1_795_242_774
+}

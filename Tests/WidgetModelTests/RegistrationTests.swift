@@ -1,0 +1,216 @@
+import Testing
+
+@testable import WidgetModel
+
+@Suite struct RegistrationTests {
+    static let document: JSONValue = [
+        "platform": "iOS", "osVersion": "26.1",
+        "attributes": ["account": 42, "theme": ["a", "b"]],
+        "widgets": [
+            [
+                "kind": "k", "family": "systemSmall",
+                "parameters": ["a": "1", "b": nil, "c": [1, 2]],
+            ]
+        ],
+        "recommendations": [
+            [
+                "kind": "k", "items": [["parameters": ["a": "1"], "description": "One"]],
+                "builtAt": "x",
+            ],
+            ["kind": "l", "items": []],
+        ],
+        "controls": [["kind": "c", "id": "7", "parameters": ["a": true]]],
+        "delivery": [
+            ["type": "stream"], ["type": "webhook", "url": "https://example.org/hook"],
+            ["type": "apns", "pushType": "widgets", "token": "00ffAA", "topic": "t"],
+        ],
+    ]
+
+    static func read(
+        _ value: JSONValue, limits: Limits = Limits()
+    ) throws(Faults) -> ClientRegistration.Reading {
+        try ClientRegistration.read(value, limits: limits)
+    }
+
+    static func faults(_ changes: JSONObject, limits: Limits = Limits()) -> [String] {
+        do {
+            _ = try read(document.merging(patch: .object(changes)), limits: limits)
+            return []
+        } catch {
+            return error.list.map(\.place)
+        }
+    }
+
+    @Test func `a registration is read as written and reads back the same`() throws {
+        let reading = try Self.read(Self.document)
+        let registration = reading.registration
+        #expect(reading.warnings.isEmpty)
+        #expect(registration.attributes == ["account": ["42"], "theme": ["a", "b"]])
+        #expect(
+            registration.widgets[0].parameters == [
+                "a": .single("1"), "b": .unset, "c": .list(["1", "2"]),
+            ])
+        #expect(registration.controls[0].parameters == ["a": .single("true")])
+        #expect(registration.recommendations.map(\.items.count) == [1, 0])
+        #expect(registration.delivery.count == 3)
+        #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
+    }
+
+    @Test func `answers mask push tokens`() throws {
+        let token = String(repeating: "ab", count: 40)
+        let apns: JSONValue = ["type": "apns", "pushType": "controls", "token": .string(token)]
+        let document = Self.document.merging(
+            patch: [
+                "delivery": .array([apns]),
+                "controls": [["kind": "c", "id": "7", "delivery": apns]],
+            ])
+        let registration = try Self.read(document).registration
+        #expect(!registration.json(maskingTokens: true).text.contains(token))
+        #expect(registration.json(maskingTokens: false).text.contains(token))
+    }
+
+    @Test func `identical widgets are one with their counts added`() throws {
+        func widget(_ value: JSONValue, _ count: JSONValue) -> JSONValue {
+            ["kind": "k", "family": "f", "parameters": ["a": value], "count": count]
+        }
+        let widgets = try Self.read(
+            Self.document.merging(
+                patch: [
+                    "widgets": .array([
+                        widget("1", nil), widget("2", 3), widget("1", 2), widget(1, 1),
+                        widget("é", 1), widget("e\u{301}", 1), widget(["1"], 1),
+                    ])
+                ])
+        ).registration.widgets
+        #expect(widgets.map(\.count) == [4, 3, 1, 1, 1])
+        let many = try Self.read(
+            Self.document.merging(
+                patch: [
+                    "widgets": .array([widget("1", .integer(.max)), widget("1", .integer(.max))])
+                ])
+        ).registration.widgets
+        #expect(many.map(\.count) == [Int.max])
+    }
+
+    @Test func `what is not known is left out with a warning and the rest is in force`() throws {
+        let reading = try Self.read(
+            Self.document.merging(
+                patch: [
+                    "future": 1, "widgets": [["kind": "k", "family": "new", "size": 3]],
+                    "delivery": [["type": "pigeon"], ["type": "stream", "speed": 1]],
+                    "recommendations": [["kind": "k", "items": [["parameters": [:], "icon": 1]]]],
+                ]))
+        #expect(
+            Set(reading.warnings.map(\.place)) == [
+                "future", "widgets[0].size", "delivery[0].type", "delivery[1].speed",
+                "recommendations[0].items[0].icon",
+            ])
+        #expect(reading.registration.widgets.count == 1)
+        #expect(reading.registration.delivery == [.stream])
+    }
+
+    @Test(
+        arguments: [
+            (["platform": nil], "platform"), (["platform": 1], "platform"),
+            (["osVersion": "new"], "osVersion"),
+            (["attributes": []], "attributes"), (["attributes": ["a": []]], "attributes.a"),
+            (["attributes": ["": "1"]], "attributes."), (["widgets": 1], "widgets"),
+            (["widgets": [1]], "widgets[0]"), (["widgets": [["family": "f"]]], "widgets[0].kind"),
+            (["widgets": [["kind": "k"]]], "widgets[0].family"),
+            (["widgets": [["kind": "k", "family": "f", "count": 0]]], "widgets[0].count"),
+            (
+                ["widgets": [["kind": "k", "family": "f", "parameters": ["a": [:]]]]],
+                "widgets[0].parameters.a"
+            ),
+            (
+                ["widgets": [["kind": "k", "family": "f", "parameters": ["a": [nil]]]]],
+                "widgets[0].parameters.a[0]"
+            ),
+            (["recommendations": [["kind": "k"]]], "recommendations[0].items"),
+            (
+                ["recommendations": [["kind": "k", "items": []], ["kind": "k", "items": []]]],
+                "recommendations[1].kind"
+            ),
+            (["controls": [["kind": "c"]]], "controls[0].id"),
+            (["delivery": [["url": "x"]]], "delivery[0].type"),
+            (["delivery": [["type": "webhook", "url": "http://x"]]], "delivery[0].url"),
+            (
+                ["delivery": [["type": "apns", "pushType": "widgets", "token": "xyz"]]],
+                "delivery[0].token"
+            ),
+            (
+                ["delivery": [["type": "apns", "pushType": "alert", "token": "00"]]],
+                "delivery[0].pushType"
+            ),
+            (
+                [
+                    "delivery": [
+                        [
+                            "type": "apns", "pushType": "widgets", "token": "00",
+                            "environment": "test",
+                        ]
+                    ]
+                ],
+                "delivery[0].environment"
+            ),
+        ] as [(JSONObject, String)])
+    func `a fault is told with its place`(changes: JSONObject, place: String) {
+        #expect(Self.faults(changes) == [place])
+    }
+
+    @Test func `counts and sizes are bounded`() {
+        var limits = Limits()
+        limits.registrationWidgetsMax = 1
+        limits.listValuesMax = 2
+        limits.stringBytesMax = 8
+        let document: JSONObject = [
+            "osVersion": nil, "delivery": nil, "recommendations": nil, "controls": nil,
+            "attributes": nil,
+        ]
+        func faults(_ widgets: JSONValue) -> [String] {
+            var changes = document
+            changes["widgets"] = widgets
+            return Self.faults(changes, limits: limits)
+        }
+        func widget(_ value: JSONValue) -> JSONValue {
+            ["kind": "k", "family": "f", "parameters": ["a": value]]
+        }
+        #expect(faults([widget(["1", "2"])]) == [])
+        #expect(faults([widget("1"), widget("2")]) == ["widgets"])
+        #expect(faults([widget(["1", "2", "3"])]) == ["widgets[0].parameters.a"])
+        #expect(faults([widget("123456789")]) == ["widgets[0].parameters.a"])
+    }
+
+    @Test(arguments: [
+        ("26", "26.0"), ("26.1", "26.1.0"), ("11.6.1", "11.6.1"),
+    ])
+    func `versions that differ in zeros only are equal`(left: String, right: String) {
+        #expect(OSVersion(left) != nil && OSVersion(left) == OSVersion(right))
+    }
+
+    @Test func `versions compare by number`() throws {
+        let versions = try ["9", "11", "11.6", "11.10", "26", "26.1"].map {
+            try #require(OSVersion($0))
+        }
+        #expect(versions.reversed().sorted() == versions)
+        for wrong in ["", ".", "26.", "a", "1.2.3.4.5", "-1", "99999999999999999999", "1 "] {
+            #expect(OSVersion(wrong) == nil, "\(wrong)")
+        }
+    }
+
+    @Test(arguments: [
+        ("a", true), ("A-z.0_9~", true), (String(repeating: "a", count: 128), true), ("", false),
+        (String(repeating: "a", count: 129), false), ("a b", false), ("a/b", false), ("é", false),
+        ("a\u{0}", false), ("%41", false),
+    ])
+    func `identifiers are what may stand in a URL`(text: String, isValid: Bool) {
+        #expect(Identifier.isValid(text) == isValid)
+    }
+
+    @Test func `the nearest name is offered when it is near`() {
+        #expect("helthLevel".nearest(of: ["avatar", "healthLevel"]) == "healthLevel")
+        #expect("HEALTHLEVEL".nearest(of: ["healthLevel"]) == "healthLevel")
+        #expect("zzz".nearest(of: ["avatar"]) == nil && "a".nearest(of: []) == nil)
+        #expect(String(repeating: "x", count: 10_000).nearest(of: ["x"]) == nil)
+    }
+}
