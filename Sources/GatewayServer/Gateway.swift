@@ -129,10 +129,12 @@ package struct Gateway: Sendable {
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
-        let server = HTTPServerBuilder { responder in
+        var tlsSettings = TLSServerSettings(counters: tlsCounters)
+        // An idle peer that does not read says no goodbye; stopping does not wait long for it.
+        tlsSettings.closeTimeout = .seconds(2)
+        let server = HTTPServerBuilder { [tlsSettings] responder in
             GatewayChannel(
-                responder: responder, identity: identity,
-                tlsSettings: TLSServerSettings(counters: tlsCounters),
+                responder: responder, identity: identity, tlsSettings: tlsSettings,
                 settings: ConnectionSettings(), admission: admission)
         }
         let url = { @Sendable (port: Int) in "https://\(Address(host: listen.host, port: port))" }

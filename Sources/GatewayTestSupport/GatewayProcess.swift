@@ -124,11 +124,12 @@ package final class GatewayProcess: @unchecked Sendable {
 
     // MARK: Commands
 
-    /// Runs another subcommand, for instance `epoch new --data DIR`.
+    /// Runs another subcommand, for instance `epoch new --data DIR`, or another program by its
+    /// path. Returns standard output, followed by the end of standard error when it failed.
     package static func run(
-        _ arguments: [String], seconds: Double = 60
+        _ arguments: [String], program: String? = nil, seconds: Double = 60
     ) throws -> (exit: GatewayProcessExit, output: String) {
-        let child = try GatewayProcessChild(arguments, environment: [:])
+        let child = try GatewayProcessChild(arguments, program: program)
         guard let exit = child.waitForExit(seconds: seconds) else {
             child.signal(SIGKILL)
             throw GatewayProcessError("`\(arguments.joined(separator: " "))` did not end")

@@ -4,7 +4,7 @@ import Foundation
 /// standard error goes to a file.
 final class GatewayProcessChild: Sendable {
     private struct State {
-        var output = ""
+        var output: [UInt8] = []
         var isOutputOver = false
         var exit: GatewayProcessExit?
     }
@@ -33,12 +33,15 @@ final class GatewayProcessChild: Sendable {
             "timeline-gateway is not beside the tests; set TIMELINE_GATEWAY_BINARY")
     }
 
-    /// Starts the program.
-    init(_ arguments: [String], environment: [String: String]) throws {
-        let program = try Self.program()
+    /// Starts `timeline-gateway`, or another program by its path.
+    init(
+        _ arguments: [String], environment: [String: String] = [:], program: String? = nil
+    ) throws {
+        let program = try program ?? Self.program()
         errorFile = NSTemporaryDirectory() + "timeline-gateway-stderr-" + UUID().uuidString
         var pipe: [Int32] = [-1, -1]
         guard Glibc.pipe(&pipe) == 0 else { throw GatewayProcessError("no pipe: \(errno)") }
+        // A pipe's ends must not leak into other children, which would keep it open.
         for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -86,7 +89,7 @@ final class GatewayProcessChild: Sendable {
             let count = Glibc.read(source, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
-            state.update { $0.output += String(decoding: bytes[..<count], as: UTF8.self) }
+            state.update { $0.output += bytes[..<count] }
         }
         close(source)
         state.update { $0.isOutputOver = true }
@@ -124,7 +127,8 @@ final class GatewayProcessChild: Sendable {
     /// was none within `seconds` or before it ended.
     func waitForLine(prefix: String, seconds: Double) -> String? {
         state.wait(seconds: seconds) { state -> String?? in
-            let lines = state.output.split(separator: "\n", omittingEmptySubsequences: false)
+            let text = String(decoding: state.output, as: UTF8.self)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             if let line = lines.dropLast().first(where: { $0.hasPrefix(prefix) }) {
                 return .some(String(line))
             }
@@ -134,7 +138,9 @@ final class GatewayProcessChild: Sendable {
 
     /// All of its standard output; `nil` when it stayed open.
     func waitForOutput(seconds: Double) -> String? {
-        state.wait(seconds: seconds) { $0.isOutputOver ? $0.output : nil }
+        state.wait(seconds: seconds) {
+            $0.isOutputOver ? String(decoding: $0.output, as: UTF8.self) : nil
+        }
     }
 
     /// The last lines of its standard error.

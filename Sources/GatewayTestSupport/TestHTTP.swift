@@ -88,7 +88,9 @@ package final class TestHTTP: @unchecked Sendable {
         }
         guard code == CURLE_OK else {
             throw TestHTTPError(
-                "\(method) \(path)", code: code.rawValue, String(cString: curl_easy_strerror(code)))
+                "\(method) \(path)", code: code.rawValue,
+                "\(handle.words(for: code)), after status \(answer.answer.status) and "
+                    + "\(answer.answer.body.count) bytes of the body")
         }
         return answer.answer
     }

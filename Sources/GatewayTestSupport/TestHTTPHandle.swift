@@ -13,6 +13,7 @@ final class TestHTTPHandle {
 
     let curl: OpaquePointer
     private var list: UnsafeMutablePointer<curl_slist>?
+    private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     init() {
         Self.prepareOnce
@@ -23,6 +24,7 @@ final class TestHTTPHandle {
     deinit {
         curl_easy_cleanup(pointer)
         curl_slist_free_all(list)
+        words.deallocate()
     }
 
     private var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(curl) }
@@ -36,6 +38,8 @@ final class TestHTTPHandle {
         set(CURLOPT_URL, url)
         set(CURLOPT_CAINFO, ca)
         set(CURLOPT_NOSIGNAL, 1)
+        words.pointee = 0
+        set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(words))
         set(CURLOPT_HTTP_VERSION, version == .one ? 2 : 4)
         set(CURLOPT_TCP_NODELAY, 1)
         setSocketCallback(
@@ -106,6 +110,11 @@ final class TestHTTPHandle {
         set(
             CURLOPT_CLOSESOCKETFUNCTION, unsafeBitCast(callback, to: UnsafeMutableRawPointer.self))
         set(CURLOPT_CLOSESOCKETDATA, context)
+    }
+
+    /// What went wrong in the last ``perform()``, in libcurl's words.
+    func words(for code: CURLcode) -> String {
+        words.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)
     }
 
     func perform() -> CURLcode { curl_easy_perform(pointer) }

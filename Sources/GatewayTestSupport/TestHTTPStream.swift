@@ -147,7 +147,7 @@ package final class TestHTTPStream: Sendable {
         let code = withExtendedLifetime(self) { handle.perform() }
         state.update { state in
             state.isOver = true
-            if code != CURLE_OK { state.endReason = String(cString: curl_easy_strerror(code)) }
+            if code != CURLE_OK { state.endReason = handle.words(for: code) }
         }
     }
 

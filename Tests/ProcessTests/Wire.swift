@@ -10,11 +10,11 @@ func claims(of jws: String) throws -> ReloadNotification {
 
 /// Decodes base64url without padding (RFC 4648 section 5); other characters are skipped.
 func base64URLDecoded(_ text: some StringProtocol) -> [UInt8] {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     var bytes: [UInt8] = []
     var (bits, count) = (0, 0)
     for character in text.utf8 {
-        guard let digit = alphabet.firstIndex(of: character) else { continue }
+        let digit = digits[Int(character)]
+        if digit < 0 { continue }
         (bits, count) = ((bits << 6 | digit) & 0xFFFF, count + 6)
         if count >= 8 {
             count -= 8
@@ -23,6 +23,13 @@ func base64URLDecoded(_ text: some StringProtocol) -> [UInt8] {
     }
     return bytes
 }
+
+private let digits: [Int] = {
+    var digits = [Int](repeating: -1, count: 256)
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for (digit, character) in alphabet.utf8.enumerated() { digits[Int(character)] = digit }
+    return digits
+}()
 
 /// Something on the wire is not what it has to be.
 struct WireFault: Error, CustomStringConvertible {

@@ -232,6 +232,9 @@ import Testing
             ("a: &x [1]\nb: *x", ["a": [1], "b": [1]]),
             ("{\"a\": [null, \"é\"]}", ["a": [nil, "é"]]),
             ("a: 2026-11-21", ["a": "2026-11-21"]), ("a: !!str 1", ["a": "1"]),
+            ("a: yes", ["a": "yes"]), ("a: Off", ["a": "Off"]), ("a: TRUE", ["a": true]),
+            ("a: &x 1\nb: {c: *x, d: [*x]}", ["a": 1, "b": ["c": 1, "d": [1]]]),
+            ("{a: [1] , b: {}}", ["a": [1], "b": [:]]), ("a: \"why? * [x]\"", ["a": "why? * [x]"]),
         ] as [(String, JSONValue)])
     func `plain values follow the core schema`(yaml: String, value: JSONValue) throws {
         #expect(try JSONValue(yaml: yaml) == value)
@@ -253,6 +256,17 @@ import Testing
             yaml += "a\(level): &a\(level) [\(aliases)]\n"
         }
         #expect(throws: Faults.self) { try JSONValue(yaml: yaml) }
+    }
+
+    /// Composing compared names by value: one that is an alias of aliases of aliases never ended.
+    @Test(arguments: [
+        "- ? *a40\n  : 1", "- *a40 : 1", "- {[*a40]: 1}", "- [ [ *a40 ] : 1 ]",
+        "- ? - *a40\n  : 1", "- {? *a40 : 1}", "- {{a: *a40} : 1}",
+    ])
+    func `a name of aliases is refused before it is looked at`(last: String) {
+        var yaml = "- &a0 [x, x]\n"
+        for level in 1...40 { yaml += "- &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
+        #expect(throws: Faults.self) { try JSONValue(yaml: yaml + last + "\n") }
     }
 
     @Test func `nesting is bounded`() {

@@ -51,7 +51,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent {
-            end(after: Self.grace, context)
+            end(after: openStreams == 0 ? .zero : Self.grace, context)
         } else {
             context.fireUserInboundEventTriggered(event)
         }

@@ -50,7 +50,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var isEnding = false
     /// The request that Hummingbird has was received to its end.
     private var isRequestComplete = true
-    /// The body of the request under way is not HTTP: its answer is the connection's last.
+    /// What follows the requests under way is not HTTP: their answers are the connection's last.
     private var isBroken = false
 
     init(
@@ -140,6 +140,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// What is wrong with a request before anybody looks at what it asks for.
     private func problem(with head: HTTPRequest) -> ProblemDetails? {
         if head.headerFields.count > settings.headerFieldsMax { return Problem.headersTooLarge }
+        if !(head.path ?? "").utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
+            return Problem.malformed("The request target must be percent-encoded ASCII.")
+        }
         if head.authority?.isEmpty ?? true {
             return Problem.malformed("The request has no Host (RFC 9112 section 3.2).")
         }
@@ -224,12 +227,14 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(data, promise: promise)
         guard case .end = unwrapOutboundIn(data) else { return }
         responsesUnderWay -= 1
-        if isBroken || !isRequestComplete, !isHTTP2 {
-            // What follows is the rest of a request that is answered, or cannot be told from it;
-            // reading it to its end would be the peer's to prolong.
+        if !isHTTP2, !isRequestComplete, responsesUnderWay == 0 {
+            // What follows is the rest of a request that is answered: reading it to its end would
+            // be the peer's to prolong.
             context.flush()
             isEnding = true
             context.close(promise: nil)
+        } else if isBroken, responsesUnderWay == 0 {
+            refuse(Problem.malformed("The request is not HTTP."), context)
         }
     }
 

@@ -12,7 +12,12 @@ extension JSONValue {
         do {
             // A byte order mark may stand before the document (YAML 1.2 section 5.2).
             let start = text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]
+            guard !YAMLGuard.isSuspicious(start) else {
+                throw Faults("", "has aliases beside member names that may not be text")
+            }
             node = try Yams.compose(yaml: String(start))
+        } catch let faults as Faults {
+            throw faults
         } catch let error as YamlError {
             throw Faults("", "is not YAML\(Self.reason(of: error))")
         } catch {
@@ -65,7 +70,14 @@ extension JSONValue {
         let node = Node.scalar(scalar)
         switch node.tag.description {
         case Tag.Name.null.rawValue: return .null
-        case Tag.Name.bool.rawValue: return .bool(text.lowercased() == "true")
+        case Tag.Name.bool.rawValue:
+            // The parser also takes `yes`, `off` and their like for booleans, as YAML 1.1 did; in
+            // the core schema they are text.
+            switch text {
+            case "true", "True", "TRUE": return .bool(true)
+            case "false", "False", "FALSE": return .bool(false)
+            default: return .string(text)
+            }
         case Tag.Name.int.rawValue: return Int64(text).map { .integer($0) } ?? .string(text)
         case Tag.Name.float.rawValue:
             return Double(text).flatMap { $0.isFinite ? .number($0) : nil } ?? .string(text)

@@ -118,8 +118,7 @@ public struct CloudEvent: Sendable, Hashable {
         return value
     }
 
-    /// Whether `text` is RFC 3339's `date-time`; a leap second passes, the length of months is
-    /// not looked up.
+    /// Whether `text` is RFC 3339's `date-time`; a leap second passes on any day.
     static func isTimestamp(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40 else { return false }
@@ -132,11 +131,12 @@ public struct CloudEvent: Sendable, Hashable {
         func isNumber(_ range: Range<Int>, within bounds: ClosedRange<Int>) -> Bool {
             number(range).map(bounds.contains) ?? false
         }
-        guard number(0..<4) != nil, bytes[4] == 0x2D, isNumber(5..<7, within: 1...12),
+        guard bytes[4] == 0x2D, isNumber(5..<7, within: 1...12),
             bytes[7] == 0x2D, isNumber(8..<10, within: 1...31),
             bytes[10] | 0x20 == UInt8(ascii: "t"), isNumber(11..<13, within: 0...23),
             bytes[13] == 0x3A, isNumber(14..<16, within: 0...59), bytes[16] == 0x3A,
-            isNumber(17..<19, within: 0...60)
+            isNumber(17..<19, within: 0...60), let year = number(0..<4), let month = number(5..<7),
+            let day = number(8..<10), day <= Self.days(ofMonth: month, year: year)
         else { return false }
         var rest = bytes[19...]
         if rest.first == UInt8(ascii: ".") {
@@ -151,5 +151,13 @@ public struct CloudEvent: Sendable, Hashable {
         return (zone == 0x2B || zone == 0x2D) && rest.count == 6
             && isNumber(start + 1..<start + 3, within: 0...23) && rest[start + 3] == 0x3A
             && isNumber(start + 4..<start + 6, within: 0...59)
+    }
+
+    private static func days(ofMonth month: Int, year: Int) -> Int {
+        switch month {
+        case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
     }
 }

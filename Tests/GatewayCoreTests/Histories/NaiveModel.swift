@@ -186,6 +186,7 @@ enum NaiveModel {
 }
 
 extension StaleName: CustomStringConvertible {
+    /// The name or set in few words, for the notes of a failing history.
     public var description: String {
         let values = parameters.map { "\($0.name)=\($0.value ?? "null")" }
         return "\(target) \(kind)(\(values.joined(separator: " ")))"
@@ -193,5 +194,6 @@ extension StaleName: CustomStringConvertible {
 }
 
 extension StaleSet: CustomStringConvertible {
+    /// The name or set in few words, for the notes of a failing history.
     public var description: String { all ? "all at \(sequence)" : "\(names) at \(sequence)" }
 }

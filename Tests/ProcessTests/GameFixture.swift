@@ -1,0 +1,90 @@
+import GatewayTestSupport
+import WidgetModel
+
+/// A daemon with a small catalog, a backend and clients that follow characters.
+struct GameFixture {
+    static let app = "com.mygame"
+
+    let gateway: GatewayProcess
+    let backend: String
+
+    /// A client with a registration of its own.
+    struct Client {
+        let name: String
+        let token: String
+        let cursor: String
+    }
+
+    init(_ gateway: GatewayProcess) throws {
+        self.gateway = gateway
+        backend = try gateway.token(
+            app: Self.app, scope: "catalog:write changes:write clients:write operator")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")],
+            body: """
+                app: \(Self.app)
+                entities: { Character: { properties: [health] } }
+                intents: { One: { parameters: [{ name: character, type: Character }] } }
+                widgets:
+                  - kind: detail
+                    configuration: appIntent
+                    intent: One
+                    families: [systemSmall]
+                    dependsOn: [{ entity: Character, match: { id: $character } }]
+                """)
+        guard put.status == 201 else { throw WireFault(what: put.text) }
+    }
+
+    /// Registers a client with a widget for each of `characters`.
+    func client(_ name: String, _ characters: [String]) throws -> Client {
+        let token = try gateway.token(app: Self.app, scope: "client", sub: name)
+        let answer = try gateway.http().register(
+            name, app: Self.app, token: token,
+            [
+                "platform": "iOS",
+                "widgets": .array(
+                    characters.map { character in
+                        [
+                            "kind": "detail", "family": "systemSmall",
+                            "parameters": ["character": .string(character)],
+                        ]
+                    }),
+            ])
+        guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
+            throw WireFault(what: answer.text)
+        }
+        return Client(name: name, token: token, cursor: cursor)
+    }
+
+    /// Posts one change of each of `characters`; returns the last one's sequence.
+    @discardableResult
+    func change(_ http: TestHTTP, _ characters: [String], run: String) throws -> UInt64 {
+        let events = characters.enumerated().map { place, character in
+            event(source: run, id: "\(place)", entity: "Character", key: character)
+        }
+        let answer = try http.post(events, app: Self.app, token: backend)
+        guard answer.status == 202, let sequence = answer["sequence"]?.integerValue else {
+            throw WireFault(what: answer.text)
+        }
+        return UInt64(sequence)
+    }
+
+    func stream(
+        _ client: Client, from cursor: String? = nil, version: TestHTTPVersion = .one,
+        receiveBufferBytes: Int? = nil
+    ) -> TestHTTPStream {
+        gateway.stream(
+            app: Self.app, client: client.name, token: client.token,
+            from: cursor ?? client.cursor, version: version,
+            receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// Polls once; returns what is stale, in words, and the new cursor.
+    func poll(_ client: Client, since cursor: String) throws -> (stale: [String], cursor: String) {
+        let answer = try gateway.http().poll(
+            client.name, app: Self.app, token: client.token, since: cursor)
+        let stale = try answer.notifications.flatMap { try names(in: claims(of: $0)) }
+        return (stale, answer.cursor)
+    }
+}

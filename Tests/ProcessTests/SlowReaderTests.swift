@@ -1,0 +1,92 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// A reader that stops reading costs nothing but its own delay.
+@Suite(.serialized) struct SlowReaderTests {
+    private static let heroes = (0..<200).map { "hero-\($0)" }
+
+    @Test(arguments: [TestHTTPVersion.one, .two])
+    func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
+        let gateway = try GatewayProcess()
+        let game = try GameFixture(gateway)
+        let slow = try (0..<8).map { number in
+            let client = try game.client("slow-\(number)", Self.heroes)
+            return game.stream(client, version: version, receiveBufferBytes: 4_096)
+        }
+        let quick = game.stream(try game.client("quick", Self.heroes), version: version)
+        for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
+        for stream in slow { stream.stopReading() }
+        let http = gateway.http()
+        // Enough to overflow every buffer between the two: the kernel's alone take megabytes.
+        var (rounds, resident, head) = (0, 0, UInt64(0))
+        var quickHeard = Heard()
+        while rounds < 120 {
+            head = try game.change(http, Self.heroes, run: "round-\(rounds)")
+            try quickHeard.read(quick, until: head)
+            rounds += 1
+            // The first rounds fill pools and caches that stay.
+            if rounds == 60 { resident = gateway.residentBytes }
+        }
+        let grown = gateway.residentBytes - resident
+        #expect(grown < 16 << 20, "60 rounds with stalled readers took \(grown) bytes more")
+        #expect(quickHeard.statements == 120 * Self.heroes.count, "said once for each change")
+        #expect(quickHeard.latest.count == Self.heroes.count)
+        let latest = quickHeard.latest
+        var statements = 0
+        for stream in slow {
+            stream.resumeReading()
+            var heard = Heard()
+            try heard.read(stream, until: head)
+            statements = max(statements, heard.statements + heard.summaries)
+            for hero in Self.heroes {
+                let told = max(heard.latest[hero] ?? 0, heard.latestOfAll)
+                #expect(told >= latest[hero] ?? .max, "\(hero) changed and was not told")
+            }
+            #expect(heard.summaries > 0, "it never lagged: nothing was tested")
+        }
+        let all = rounds * Self.heroes.count
+        #expect(
+            statements < all, "a stalled reader got all \(all) notifications: kept for it where?")
+        print(
+            "slow reader: \(version): \(rounds) rounds, memory grew by \(grown) bytes,",
+            "\(statements) of \(all) statements reached a stalled reader")
+        for stream in slow + [quick] { stream.close() }
+        #expect(gateway.terminate() == .status(0))
+    }
+}
+
+/// What a stream said, and that its ids never went back.
+private struct Heard {
+    private(set) var position: UInt64 = 0
+    /// Notifications of one character, and those that name none.
+    private(set) var (statements, summaries) = (0, 0)
+    private(set) var latest: [String: UInt64] = [:]
+    private(set) var latestOfAll: UInt64 = 0
+
+    /// Reads until the stream's id stands at `head`.
+    mutating func read(_ stream: TestHTTPStream, until head: UInt64) throws {
+        while position < head {
+            guard case .block(let block) = stream.next(timeout: 40) else {
+                throw WireFault(what: "the stream stands at \(position) of \(head)")
+            }
+            if let data = block.data { take(try claims(of: data)) }
+            if let id = block.id {
+                let next = try Cursor.sequence(id)
+                guard next >= position else { throw WireFault(what: "\(position), then \(next)") }
+                position = next
+            }
+        }
+    }
+
+    private mutating func take(_ notification: ReloadNotification) {
+        let named = notification.reload.compactMap { $0.parameters.first?.value }
+        if named.count < notification.reload.count || notification.all {
+            latestOfAll = max(latestOfAll, notification.sequence)
+            summaries += 1
+        } else {
+            statements += 1
+        }
+        for hero in named { latest[hero] = max(latest[hero] ?? 0, notification.sequence) }
+    }
+}
