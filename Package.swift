@@ -143,6 +143,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "WidgetModelTests",
+            dependencies: ["GatewayTestSupport", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayCoreTests",
+            dependencies: ["GatewayCore", "GatewayTestSupport", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "GatewaySigningTests",
             dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"],
             swiftSettings: settings
@@ -174,6 +184,11 @@ let package = Package(
         .testTarget(
             name: "GatewayServerTests",
             dependencies: ["GatewayCore", "GatewayServer", "GatewaySigning", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ProcessTests",
+            dependencies: ["GatewayTestSupport", "WidgetModel", "timeline-gateway"],
             swiftSettings: settings
         ),
     ]

@@ -180,11 +180,12 @@ package final class GatewayProcess: @unchecked Sendable {
     /// Opens the stream of a client.
     package func stream(
         app: String, client: String, token: String, from cursor: String? = nil,
-        version: TestHTTPVersion = .one, receiveBufferBytes: Int? = nil
+        version: TestHTTPVersion = .one, receiveBufferBytes: Int? = nil, cutAtByte: Int? = nil
     ) -> TestHTTPStream {
         TestHTTPStream(
             url: url, ca: ca, path: "/v1/apps/\(app)/clients/\(client)/reloads", token: token,
-            lastEventID: cursor, version: version, receiveBufferBytes: receiveBufferBytes)
+            lastEventID: cursor, version: version, receiveBufferBytes: receiveBufferBytes,
+            cutAtByte: cutAtByte)
     }
 
     /// A new directory that nobody else uses.

@@ -11,7 +11,8 @@ final class TestHTTPHandle {
         signal(SIGPIPE, SIG_IGN)
     }()
 
-    let curl: OpaquePointer
+    // Sound: all three live exactly as long as this object.
+    private let curl: OpaquePointer
     private var list: UnsafeMutablePointer<curl_slist>?
     private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 

@@ -35,12 +35,14 @@ package final class TestHTTPStream: Sendable {
     ///
     /// - Parameters:
     ///   - lastEventID: Sent as `Last-Event-ID`.
+    ///   - cutAtByte: As ``cut(atByte:)``, from the start.
     ///   - receiveBufferBytes: The socket's receive buffer, for a reader the server soon fills.
     package init(
         url: String, ca: String, path: String, token: String?, lastEventID: String? = nil,
         version: TestHTTPVersion = .one, headers: [(String, String)] = [],
-        receiveBufferBytes: Int? = nil
+        receiveBufferBytes: Int? = nil, cutAtByte: Int? = nil
     ) {
+        if let cutAtByte { state.update { $0.cutAt = cutAtByte } }
         self.receiveBufferBytes = receiveBufferBytes.map { Int32($0) }
         var fields = testHeaders(token, headers, hasBody: false)
         fields.append(("Accept", EventStreamEncoder.mediaType))

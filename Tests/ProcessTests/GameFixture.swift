@@ -72,12 +72,12 @@ struct GameFixture {
 
     func stream(
         _ client: Client, from cursor: String? = nil, version: TestHTTPVersion = .one,
-        receiveBufferBytes: Int? = nil
+        receiveBufferBytes: Int? = nil, cutAtByte: Int? = nil
     ) -> TestHTTPStream {
         gateway.stream(
             app: Self.app, client: client.name, token: client.token,
             from: cursor ?? client.cursor, version: version,
-            receiveBufferBytes: receiveBufferBytes)
+            receiveBufferBytes: receiveBufferBytes, cutAtByte: cutAtByte)
     }
 
     /// Polls once; returns what is stale, in words, and the new cursor.

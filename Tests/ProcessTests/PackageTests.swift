@@ -54,12 +54,24 @@ import WidgetModel
         let keys = try gateway.http().request("GET", "/.well-known/jwks.json").text
         let verified = try SignatureCheck.verify(
             run.notifications, keys: keys, app: Follower.app)
+        let forged = run.notifications.prefix(1).map(Self.forged)
+        #expect(throws: WireFault.self, "the check cannot fail") {
+            try SignatureCheck.verify(forged, keys: keys, app: Follower.app)
+        }
         clock.end("signatures")
         let count = expected.values.reduce(0) { $0 + $1.count }
         print("packages: \(changes.count) changes, \(count) statements expected, \(verified)")
         print("packages: seconds:", clock.phases.joined(separator: ", "))
         #expect(count > Self.followerCount / 2, "the lists differ too little to prove anything")
         #expect(gateway.terminate() == .status(0))
+    }
+
+    /// The same notification with one character of its signature changed.
+    private static func forged(_ notification: String) -> String {
+        var characters = Array(notification)
+        let place = characters.count - 20
+        characters[place] = characters[place] == "A" ? "B" : "A"
+        return String(characters)
     }
 
     private static func followers(

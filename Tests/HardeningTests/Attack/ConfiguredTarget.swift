@@ -1,0 +1,97 @@
+import Foundation
+import GatewaySigning
+import GatewayTestSupport
+import WidgetModel
+
+/// A daemon with a configuration file: issuers with limits, and client certificates.
+final class ConfiguredTarget: Sendable {
+    static let audience = "https://gateway.example"
+
+    static func shared() async throws -> ConfiguredTarget { try await made.value }
+
+    private static let made = Task { try await elsewhere { try ConfiguredTarget() } }
+
+    let process: GatewayProcess
+    let port: UInt16
+    let directory: String
+    let authority: TestAuthority
+    /// May do everything for every app.
+    let operations: Issuer
+    /// Speaks for `com.a` only, and not for the scope operator.
+    let limited: Issuer
+    /// Speaks for `com.b` only, under the same `iss` as ``limited``.
+    let sibling: Issuer
+
+    private init() throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        self.directory = directory
+        let files = try TestAuthority(in: directory)
+        authority = files
+        func issuer(_ name: String, _ iss: String) throws -> Issuer {
+            let key = try SigningKey(generating: .edDSA)
+            try Data(JWKSet([key.publicKey]).serialized)
+                .write(to: URL(fileURLWithPath: "\(directory)/\(name).json"))
+            return Issuer(iss: iss, aud: Self.audience, key: key)
+        }
+        operations = try issuer("operations", "https://operations.example")
+        limited = try issuer("limited", "https://teams.example")
+        sibling = try issuer("sibling", "https://teams.example")
+        let configuration = """
+            publicURL: \(Self.audience)
+            tls:
+              certificate: \(files.server.certificate)
+              key: \(files.server.key)
+              clientCA: \(files.ca.certificate)
+              clientCertificates: optional
+            issuers:
+              - iss: https://operations.example
+                apps: ["*"]
+                scopes: [catalog:write, changes:write, client, clients:write, operator, tokens:issue]
+                keys: \(directory)/operations.json
+              - iss: https://teams.example
+                apps: [com.a]
+                scopes: [catalog:write, changes:write, client]
+                keys: \(directory)/limited.json
+              - iss: https://teams.example
+                apps: [com.b]
+                scopes: [catalog:write]
+                keys: \(directory)/sibling.json
+            certificates:
+              - uri: spiffe://example/backend
+                app: com.a
+                scopes: [changes:write, catalog:write]
+            """
+        let file = "\(directory)/gateway.yaml"
+        try configuration.write(toFile: file, atomically: true, encoding: .utf8)
+        process = try GatewayProcess(configuration: file)
+        killAtExit(process)
+        port = UInt16(process.url.split(separator: ":").last ?? "") ?? 0
+        for app in ["com.a", "com.b"] {
+            let http = TestHTTP(url: process.url, ca: files.ca.certificate)
+            let answer = try http.request(
+                "PUT", "/v1/apps/\(app)/catalog",
+                token: operations.token(app: app, scope: "catalog:write"),
+                body: #"{"app": "\#(app)", "widgets": []}"#)
+            guard answer.status == 201 else { throw Target.Failure(description: answer.text) }
+        }
+    }
+
+    func http() -> TestHTTP { TestHTTP(url: process.url, ca: authority.ca.certificate) }
+
+    /// Reads the catalog of an app with a token.
+    func catalog(_ app: String, _ token: String) async throws -> TestHTTPAnswer {
+        try await http().send("GET", "/v1/apps/\(app)/catalog", token: token)
+    }
+}
+
+/// A CA with a server's certificate for this machine.
+struct TestAuthority: Sendable {
+    let ca: TestCertificate
+    let server: TestCertificate
+
+    init(in directory: String) throws {
+        ca = try TestCertificate("ca", in: directory)
+        server = try TestCertificate(
+            "server", in: directory, issuer: ca, alternativeNames: "IP:127.0.0.1,DNS:localhost")
+    }
+}

@@ -1,0 +1,31 @@
+import Testing
+
+/// After each test: a bystander's stream still tells of changes, and nothing of what was sent
+/// stands in the daemon's log.
+struct OthersUnaffected: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        let target = try await Target.shared()
+        let trouble = try await target.bystander.trouble()
+        #expect(trouble == nil, "the bystander must not notice")
+        expectNothingLeaked(target.log())
+    }
+}
+
+extension Trait where Self == OthersUnaffected {
+    /// The attack must not be felt by anyone else, nor leave secrets in the log.
+    static var othersUnaffected: OthersUnaffected { OthersUnaffected() }
+}
+
+/// Expects that no token (they begin with the base64url of `{"`) and no marked value is in `log`.
+func expectNothingLeaked(_ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    for needle in ["eyJ", Target.secret] {
+        let line = log.split(separator: "\n").first { $0.contains(needle) }
+        #expect(line == nil, "a secret is in the log", sourceLocation: sourceLocation)
+    }
+    #expect(!log.contains("Fatal error"), sourceLocation: sourceLocation)
+}

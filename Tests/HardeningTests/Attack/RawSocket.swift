@@ -1,0 +1,160 @@
+import COpenSSL
+import Foundation
+
+/// A connection whose every byte the test chooses, over TLS or bare TCP.
+///
+/// Blocking; used by one thread at a time, see ``elsewhere(_:)``.
+final class RawSocket {
+    /// How to speak TLS.
+    struct TLS: Sendable {
+        var alpn = "http/1.1"
+        /// Lowest and highest version offered.
+        var versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
+        /// PEM files of a client certificate and its key.
+        var identity: (certificate: String, key: String)?
+    }
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private let socket: Int32
+    private var context: OpaquePointer?
+    private var session: OpaquePointer?
+
+    /// The version agreed on, such as `TLSv1.3`.
+    var version: String { session.map { String(cString: SSL_get_version($0)) } ?? "" }
+
+    /// Connects to `port` of this machine, and shakes hands unless `tls` is `nil`.
+    init(port: UInt16, tls: TLS?) throws {
+        socket = Glibc.socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard connected == 0 else { throw Failure(description: "connect: \(errno)") }
+        wait(seconds: 20)
+        if let tls { try shakeHands(tls) }
+    }
+
+    deinit {
+        SSL_free(session)
+        SSL_CTX_free(context)
+        if socket >= 0 { Glibc.close(socket) }
+    }
+
+    /// Reads and writes give up after so long.
+    func wait(seconds: Double) {
+        let whole = seconds.rounded(.down)
+        var time = timeval(tv_sec: Int(whole), tv_usec: Int((seconds - whole) * 1_000_000))
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, size)
+        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, size)
+    }
+
+    private func shakeHands(_ tls: TLS) throws {
+        context = SSL_CTX_new(TLS_client_method())
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(tls.versions.lowerBound), nil)
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(tls.versions.upperBound), nil)
+        if tls.versions.lowerBound < TLS1_2_VERSION {
+            SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0")
+        }
+        if let (certificate, key) = tls.identity {
+            guard SSL_CTX_use_certificate_file(context, certificate, SSL_FILETYPE_PEM) == 1,
+                SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
+            else { throw Failure(description: "the client certificate is not usable") }
+        }
+        session = SSL_new(context)
+        let protocols = [UInt8(tls.alpn.utf8.count)] + Array(tls.alpn.utf8)
+        SSL_set_alpn_protos(session, protocols, UInt32(protocols.count))
+        SSL_set_fd(session, socket)
+        guard SSL_connect(session) == 1 else {
+            ERR_clear_error()
+            throw Failure(description: "the handshake failed")
+        }
+    }
+
+    /// Writes everything; `false` when the peer does not take it any more.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
+        var start = 0
+        while start < bytes.count {
+            let rest = Array(bytes[start...])
+            let count: Int
+            if session != nil {
+                ERR_clear_error()
+                count = Int(SSL_write(session, rest, Int32(rest.count)))
+            } else {
+                count = Glibc.send(socket, rest, rest.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            start += count
+        }
+        return true
+    }
+
+    @discardableResult
+    func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+    /// What reading brought.
+    enum Read {
+        case bytes([UInt8])
+        /// The peer ended the connection.
+        case closed
+        /// Nothing came in time.
+        case quiet
+    }
+
+    func read() -> Read {
+        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+        let count: Int
+        var isQuiet = false
+        if session != nil {
+            ERR_clear_error()
+            errno = 0
+            count = Int(SSL_read(session, &bytes, Int32(bytes.count)))
+            if count <= 0 {
+                let reason = SSL_get_error(session, Int32(count))
+                isQuiet = reason == SSL_ERROR_WANT_READ || errno == EAGAIN
+            }
+        } else {
+            count = recv(socket, &bytes, bytes.count, 0)
+            isQuiet = count < 0 && errno == EAGAIN
+        }
+        guard count > 0 else { return isQuiet ? .quiet : .closed }
+        return .bytes(Array(bytes[..<count]))
+    }
+
+    /// Reads until `isEnough`, the peer's end, or `seconds` of silence.
+    func readUntil(
+        seconds: Double = 20, _ isEnough: ([UInt8]) -> Bool = { _ in false }
+    ) -> (bytes: [UInt8], isClosed: Bool) {
+        wait(seconds: seconds)
+        var all: [UInt8] = []
+        while !isEnough(all) {
+            switch read() {
+            case .bytes(let bytes): all += bytes
+            case .closed: return (all, true)
+            case .quiet: return (all, false)
+            }
+        }
+        return (all, false)
+    }
+}
+
+/// Runs blocking work on a thread of its own, so that no test's task waits for another's socket.
+func elsewhere<Result: Sendable>(
+    _ work: @escaping @Sendable () throws -> Result
+) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        let thread = Thread { continuation.resume(with: Swift.Result { try work() }) }
+        thread.stackSize = 1024 * 1024
+        thread.start()
+    }
+}

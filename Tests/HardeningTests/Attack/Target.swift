@@ -1,0 +1,131 @@
+import Foundation
+import GatewaySigning
+import GatewayTestSupport
+import WidgetModel
+
+/// The daemon under attack: one for all tests, with a catalog, keys to mint tokens with, and a
+/// bystander whose stream has to go on.
+final class Target: Sendable {
+    static let app = "com.mygame"
+    /// In every value, identifier and payload that must never reach the log.
+    static let secret = "s3cr3t"
+
+    /// The shared daemon.
+    static func shared() async throws -> Target { try await made.value }
+
+    private static let made = Task { try await elsewhere { try Target() } }
+
+    let process: GatewayProcess
+    let port: UInt16
+    let issuer: Issuer
+    let bystander: Bystander
+    /// A token with every scope of a backend.
+    let backend: String
+
+    private init() throws {
+        process = try GatewayProcess(environment: ["TIMELINE_GATEWAY_LOG_LEVEL": "trace"])
+        killAtExit(process)
+        port = UInt16(process.url.split(separator: ":").last ?? "") ?? 0
+        let token = try process.token(app: Self.app, scope: "operator")
+        issuer = try Issuer(likeThatOf: token, keysIn: process.data + "/issuer")
+        backend = try issuer.token(scope: Issuer.backendScopes)
+        let http = process.http()
+        let answer = try http.request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: Catalogs.game)
+        guard answer.status == 201 else { throw Failure(description: answer.text) }
+        bystander = try Bystander(process, issuer)
+    }
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// A token for one client of the app.
+    func clientToken(_ client: String, attributes: JSONValue? = nil) throws -> String {
+        try issuer.token(scope: "client", sub: client, attributes: attributes)
+    }
+
+    /// Sends a request over a connection of its own.
+    func send(
+        _ method: String, _ path: String, token: String?, type: String? = nil,
+        headers: [(String, String)] = [], _ body: JSONValue
+    ) async throws -> TestHTTPAnswer {
+        try await send(
+            method, path, token: token, type: type, headers: headers, text: body.text)
+    }
+
+    func send(
+        _ method: String, _ path: String, token: String?, type: String? = nil,
+        headers: [(String, String)] = [], text: String? = nil
+    ) async throws -> TestHTTPAnswer {
+        var headers = headers
+        if let type { headers.append(("Content-Type", type)) }
+        let path = path.hasPrefix("/") ? path : "/v1/apps/\(Self.app)/\(path)"
+        return try await process.http().send(
+            method, path, token: token, headers: headers, body: text)
+    }
+
+    /// Posts one structured event.
+    func post(_ event: JSONValue) async throws -> TestHTTPAnswer {
+        try await send(
+            "POST", "changes", token: backend, type: "application/cloudevents+json", event)
+    }
+
+    /// Posts a batch.
+    func post(batch: [JSONValue]) async throws -> TestHTTPAnswer {
+        try await send(
+            "POST", "changes", token: backend, type: "application/cloudevents-batch+json",
+            .array(batch))
+    }
+
+    /// Where the log stands: an empty batch is taken and moves nothing.
+    func sequence() async throws -> Int64 {
+        try await post(batch: [])["sequence"]?.integerValue ?? -1
+    }
+
+    /// Registers a client that shows one character.
+    @discardableResult
+    func register(_ client: String, character: String? = nil) async throws -> TestHTTPAnswer {
+        try await send(
+            "PUT", "clients/\(client)", token: backend, Documents.registration(character ?? client))
+    }
+
+    /// Sends bytes as they are over TLS and reads the answers.
+    ///
+    /// - Parameter answers: So many are waited for; `nil` waits for the connection's end.
+    func converse(_ bytes: [UInt8], answers: Int? = nil) async throws -> RawConversation {
+        let port = port
+        return try await elsewhere {
+            let socket = try RawSocket(port: port, tls: .init())
+            socket.send(bytes)
+            let (received, isClosed) = socket.readUntil { bytes in
+                guard let answers else { return false }
+                return RawAnswer.all(in: bytes).count >= answers
+            }
+            return RawConversation(answers: RawAnswer.all(in: received), isClosed: isClosed)
+        }
+    }
+
+    /// Everything the daemon wrote to standard error so far.
+    func log() -> String {
+        let path = "/proc/\(process.pid)/fd/2"
+        return (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    }
+}
+
+/// Ends the daemon with this process: values of statics are never released.
+func killAtExit(_ process: GatewayProcess) {
+    started.update { $0.append((process.pid, process.data)) }
+    _ = registration
+}
+
+private let started = TestHTTPMonitor<[(pid: Int32, data: String)]>([])
+private let registration: Void = {
+    atexit {
+        for (pid, data) in started.update({ $0 }) {
+            if pid > 0 { kill(pid, SIGKILL) }
+            try? FileManager.default.removeItem(atPath: data)
+        }
+    }
+}()

@@ -1,0 +1,142 @@
+import Foundation
+import GatewaySigning
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Issuers that reach beyond what the configuration gives them, and client certificates.
+@Suite("Issuer and certificate attacks")
+struct IssuerAttackTests {
+    @Test("What the tests start from is believed")
+    func control() async throws {
+        let target = try await ConfiguredTarget.shared()
+        for (issuer, app) in [
+            (target.operations, "com.a"), (target.limited, "com.a"), (target.sibling, "com.b"),
+        ] {
+            let token = try issuer.token(app: app, scope: "catalog:write")
+            #expect(try await target.catalog(app, token).status == 200)
+        }
+    }
+
+    @Test("An issuer that speaks for another's app is 403, the app existing or not")
+    func foreignApp() async throws {
+        let target = try await ConfiguredTarget.shared()
+        for (issuer, app) in [
+            (target.limited, "com.b"), (target.sibling, "com.a"), (target.limited, "com.s3cr3t"),
+        ] {
+            let token = try issuer.token(app: app, scope: "catalog:write")
+            expectRefusal(
+                try await target.catalog(app, token), 403, "token-foreign-app", says: "issuer")
+        }
+    }
+
+    @Test("An issuer that grants a scope it does not have is 403")
+    func foreignScope() async throws {
+        let target = try await ConfiguredTarget.shared()
+        for scope in ["operator", "catalog:write operator", "catalog:write clients:write"] {
+            let token = try target.limited.token(app: "com.a", scope: scope)
+            expectRefusal(
+                try await target.catalog("com.a", token), 403, "token-foreign-scope",
+                says: "scopes")
+        }
+    }
+
+    @Test("An issuer of some apps cannot name every app")
+    func everyApp() async throws {
+        let target = try await ConfiguredTarget.shared()
+        let token = try target.limited.token(app: "*", scope: "catalog:write")
+        #expect(try await target.catalog("com.a", token).status == 403)
+        let wide = try target.operations.token(app: "*", scope: "catalog:write")
+        expectRefusal(
+            try await target.catalog("com.a", wide), 403, "token-wildcard-app", says: "operator")
+    }
+
+    @Test("Two issuers of one name do not lend each other their keys")
+    func borrowedKey() async throws {
+        let target = try await ConfiguredTarget.shared()
+        let claims = target.limited.claims(app: "com.a", scope: "catalog:write")
+        let forged = try target.sibling.token(
+            header: ["alg": "EdDSA", "kid": .string(target.limited.kid)], claims: claims)
+        expectRefusal(try await target.catalog("com.a", forged), 401, "token-bad-signature")
+        let other = Issuer(
+            iss: target.operations.iss, aud: ConfiguredTarget.audience, key: target.sibling.key)
+        let borrowed = try other.token(app: "com.a", scope: "catalog:write")
+        expectRefusal(try await target.catalog("com.a", borrowed), 401, "token-unknown-key")
+    }
+
+    @Test("Tokens of the gateway's own issuer are not believed unless it is configured")
+    func localIssuer() async throws {
+        let target = try await ConfiguredTarget.shared()
+        let token = try target.process.token(app: "com.a", scope: "catalog:write")
+        expectRefusal(try await target.catalog("com.a", token), 401, "token-unknown-issuer")
+        let order = try await target.http().send(
+            "POST", "/v1/apps/com.a/tokens",
+            token: target.operations.token(app: "com.a", scope: "tokens:issue"),
+            body: #"{"sub": "a"}"#)
+        expectRefusal(order, 403, "no-local-issuer", says: "configuration")
+    }
+
+    /// Asks for a catalog over a connection with a client certificate; `nil` when there was none.
+    private func ask(
+        _ identity: TestCertificate, _ path: String
+    ) async throws -> RawAnswer? {
+        let port = try await ConfiguredTarget.shared().port
+        let files = (identity.certificate, identity.key)
+        return try await elsewhere {
+            guard let socket = try? RawSocket(port: port, tls: .init(identity: files)) else {
+                return nil
+            }
+            socket.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            let read = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }
+            return RawAnswer.all(in: read.bytes).first
+        }
+    }
+
+    @Test("A client certificate grants what its URI is configured for, and nothing more")
+    func certificate() async throws {
+        let target = try await ConfiguredTarget.shared()
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let authority = target.authority.ca
+        let backend = try TestCertificate(
+            "backend", in: directory, issuer: authority,
+            alternativeNames: "URI:spiffe://example/backend")
+        let catalog = "/v1/apps/com.a/catalog"
+        #expect(try await ask(backend, catalog)?.status == 200)
+        expectRefusal(
+            try #require(try await ask(backend, "/v1/apps/com.b/catalog")), 403, "wrong-app")
+        expectRefusal(
+            try #require(try await ask(backend, "/v1/apps/com.a/clients")), 403,
+            "insufficient-scope")
+        let stranger = try TestCertificate(
+            "stranger", in: directory, issuer: authority,
+            alternativeNames: "URI:spiffe://example/backend/x,DNS:spiffe://example/backend")
+        expectRefusal(try #require(try await ask(stranger, catalog)), 401, "token-missing")
+    }
+
+    @Test("A client certificate of an unknown CA is refused in the handshake")
+    func unknownCA() async throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let authority = try TestCertificate("ca", in: directory)
+        let backend = try TestCertificate(
+            "backend", in: directory, issuer: authority,
+            alternativeNames: "URI:spiffe://example/backend")
+        #expect(try await ask(backend, "/v1/apps/com.a/catalog") == nil)
+        let own = try TestCertificate(
+            "own", in: directory, alternativeNames: "URI:spiffe://example/backend")
+        #expect(try await ask(own, "/v1/apps/com.a/catalog") == nil)
+    }
+
+    @Test("A certificate named in a header is not looked at")
+    func certificateHeader() async throws {
+        let target = try await ConfiguredTarget.shared()
+        let answer = try await target.http().send(
+            "GET", "/v1/apps/com.a/catalog",
+            headers: [
+                ("X-Forwarded-Client-Cert", "URI=spiffe://example/backend"),
+                ("X-SSL-Client-S-DN", "CN=backend"), ("Client-Cert", ":MIIB:"),
+            ])
+        expectRefusal(answer, 401, "token-missing")
+    }
+}

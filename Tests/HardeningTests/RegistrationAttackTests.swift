@@ -1,0 +1,313 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Registrations that ask for too much or state what is not theirs to state.
+@Suite("Registration attacks", .othersUnaffected)
+struct RegistrationAttackTests {
+    private func put(
+        _ client: String, _ body: JSONValue, token: String? = nil, method: String = "PUT"
+    ) async throws -> TestHTTPAnswer {
+        let target = try await Target.shared()
+        return try await target.send(
+            method, "clients/\(client)", token: token ?? target.backend, body)
+    }
+
+    private func token(_ client: String, _ attributes: JSONValue? = nil) async throws -> String {
+        try await Target.shared().clientToken(client, attributes: attributes)
+    }
+
+    private func expectAbsent(_ client: String) async throws {
+        let target = try await Target.shared()
+        let answer = try await target.send("GET", "clients/\(client)", token: target.backend)
+        expectRefusal(answer, 404, "unknown-client")
+    }
+
+    @Test("A registration that contradicts its token's attributes is 403")
+    func contradiction() async throws {
+        let token = try await token("contra", ["account": "42"])
+        let body: JSONValue = ["platform": "iOS", "attributes": ["account": "s3cr3t"]]
+        expectRefusal(
+            try await put("contra", body, token: token), 403, "attribute-contradicts-token",
+            says: "account")
+        try await expectAbsent("contra")
+        let target = try await Target.shared()
+        try await target.register("contra")
+        let patch = try await put(
+            "contra", ["attributes": ["account": "s3cr3t"]], token: token, method: "PATCH")
+        expectRefusal(patch, 403, "attribute-contradicts-token", says: "account")
+    }
+
+    @Test("An account a client made up is 403")
+    func selfMade() async throws {
+        let token = try await token("selfmade")
+        let body: JSONValue = ["platform": "iOS", "attributes": ["account": "s3cr3t"]]
+        expectRefusal(
+            try await put("selfmade", body, token: token), 403, "attribute-not-vouched",
+            says: "account", "selfDeclared")
+        try await expectAbsent("selfmade")
+    }
+
+    @Test("A client cannot keep its account by patching it away and back")
+    func patchedAccount() async throws {
+        let token = try await token("patched", ["account": "42"])
+        #expect(try await put("patched", Documents.registration("p"), token: token).status == 201)
+        _ = try await put("patched", ["attributes": nil], token: token, method: "PATCH")
+        let answer = try await put(
+            "patched", ["attributes": ["account": "s3cr3t"]], token: token, method: "PATCH")
+        expectRefusal(answer, 403, "attribute-contradicts-token")
+        let bare = try await self.token("patched")
+        let other = try await put(
+            "patched", ["attributes": ["account": "s3cr3t"]], token: bare, method: "PATCH")
+        #expect(other.status == 403)
+    }
+
+    @Test("201 widgets are 422")
+    func tooManyWidgets() async throws {
+        let widgets = (0..<201).map { Documents.widget(.string("s3cr3t-\($0)")) }
+        let answer = try await put("many", ["platform": "iOS", "widgets": .array(widgets)])
+        expectRefusal(answer, 422, "invalid", place: "widgets", says: "at most 200")
+        try await expectAbsent("many")
+    }
+
+    @Test("A widget that depends on more than 256 keys is 422")
+    func tooManyWidgetKeys() async throws {
+        func list(_ count: Int) -> JSONValue { .array((0..<count).map { .string("s3cr3t-\($0)") }) }
+        let widget: JSONValue = [
+            "kind": "com.mygame.pairs", "family": "systemSmall",
+            "parameters": ["first": list(17), "second": list(16)],
+        ]
+        let answer = try await put("keys", ["platform": "iOS", "widgets": [widget]])
+        expectRefusal(answer, 422, "invalid", place: "widgets[0]", says: "256")
+        try await expectAbsent("keys")
+    }
+
+    @Test("A client that depends on more than 1,000 keys in all is 422")
+    func tooManyClientKeys() async throws {
+        let widgets = (0..<20).map { number in
+            Documents.widget(.array((0..<60).map { .string("s3cr3t-\(number)-\($0)") }))
+        }
+        let answer = try await put("allkeys", ["platform": "iOS", "widgets": .array(widgets)])
+        expectRefusal(answer, 422, "invalid", place: "widgets", says: "1000")
+        try await expectAbsent("allkeys")
+    }
+
+    @Test("A registration over 256 KiB is 413")
+    func tooLarge() async throws {
+        let padding = String(repeating: "s3cr3t", count: 50_000)
+        let answer = try await put("large", ["platform": "iOS", "padding": .string(padding)])
+        expectRefusal(answer, 413, "too-large", says: "262144")
+    }
+
+    @Test("Members of wrong types are 422, each named with its place")
+    func wrongTypes() async throws {
+        let answer = try await put(
+            "types",
+            [
+                "platform": 5, "osVersion": "x.y", "attributes": [], "widgets": [:],
+                "recommendations": [[:]], "controls": [[]],
+                "delivery": [
+                    ["type": "apns"], ["type": 5], ["type": "webhook", "url": "http://a"],
+                ],
+            ])
+        for place in [
+            "platform", "osVersion", "attributes", "widgets", "recommendations[0].kind",
+            "recommendations[0].items", "controls[0]", "delivery[0].token", "delivery[1].type",
+            "delivery[2].url",
+        ] {
+            expectRefusal(answer, 422, "invalid", place: place)
+        }
+    }
+
+    @Test(
+        "A count below one, too large or of another type is 422",
+        arguments: [
+            0, -1, .number(1.5), "2", .number(18_446_744_073_709_551_616),
+        ] as [JSONValue])
+    func wrongCount(_ count: JSONValue) async throws {
+        let widget: JSONValue = [
+            "kind": .string(Documents.statusKind), "family": "systemSmall", "count": count,
+        ]
+        let answer = try await put("count", ["platform": "iOS", "widgets": [widget]])
+        expectRefusal(answer, 422, "invalid", place: "widgets[0].count", says: "at least 1")
+    }
+
+    @Test("Counts that overflow when added up do no harm")
+    func overflowingCounts() async throws {
+        let widget: JSONValue = [
+            "kind": .string(Documents.statusKind), "family": "systemSmall",
+            "count": .integer(.max),
+        ]
+        let answer = try await put("overflow", ["platform": "iOS", "widgets": [widget, widget]])
+        #expect(answer.status == 201)
+    }
+
+    @Test(
+        "NUL in any text of a registration is 422, never stored",
+        arguments: [
+            ("platform", ["platform": "i\u{0}OS"]),
+            ("attributes.account", ["platform": "iOS", "attributes": ["account": "4\u{0}2"]]),
+            (
+                "widgets[0].kind",
+                ["platform": "iOS", "widgets": [["kind": "a\u{0}", "family": "f"]]]
+            ),
+            (
+                "widgets[0].family",
+                ["platform": "iOS", "widgets": [["kind": "a", "family": "f\u{0}"]]]
+            ),
+            (
+                "widgets[0].parameters.character",
+                ["platform": "iOS", "widgets": [Documents.widget("p\u{0}")]]
+            ),
+            ("controls[0].id", ["platform": "iOS", "controls": [["kind": "k", "id": "i\u{0}"]]]),
+            (
+                "recommendations[0].items[0].description",
+                [
+                    "platform": "iOS",
+                    "recommendations": [["kind": "k", "items": [["description": "d\u{0}"]]]],
+                ]
+            ),
+            (
+                "delivery[0].token",
+                [
+                    "platform": "iOS",
+                    "delivery": [["type": "apns", "pushType": "widgets", "token": "ab\u{0}d"]],
+                ]
+            ),
+            (
+                "delivery[0].url",
+                ["platform": "iOS", "delivery": [["type": "webhook", "url": "https://a\u{0}"]]]
+            ),
+        ] as [(String, JSONValue)])
+    func nul(_ place: String, _ body: JSONValue) async throws {
+        expectRefusal(try await put("nul", body), 422, "invalid", place: place, says: "character")
+        try await expectAbsent("nul")
+    }
+
+    @Test("A NUL in a member name is 422")
+    func nulInNames() async throws {
+        let answer = try await put("nul", ["platform": "iOS", "attributes": ["a\u{0}b": "1"]])
+        expectRefusal(answer, 422, "invalid", says: "control characters")
+        try await expectAbsent("nul")
+    }
+
+    @Test("A PATCH that removes a required member is 422 and changes nothing")
+    func patchedAway() async throws {
+        let target = try await Target.shared()
+        try await target.register("required", character: "kept")
+        let before = try await target.send("GET", "clients/required", token: target.backend)
+        for patch in [["platform": nil], ["widgets": [["kind": "x"]]], ["widgets": 5]]
+            as [JSONValue]
+        {
+            let answer = try await put("required", patch, method: "PATCH")
+            expectRefusal(answer, 422, "invalid")
+        }
+        let after = try await target.send("GET", "clients/required", token: target.backend)
+        #expect(after.body == before.body)
+    }
+
+    @Test("A PATCH of an unknown client is 404")
+    func patchedNobody() async throws {
+        let answer = try await put("nobody", ["platform": "iOS"], method: "PATCH")
+        expectRefusal(answer, 404, "unknown-client", says: "PUT")
+        try await expectAbsent("nobody")
+    }
+
+    @Test("A webhook registered by a client's token is 403")
+    func clientsWebhook() async throws {
+        let token = try await token("hook")
+        let hook: JSONValue = ["delivery": [["type": "webhook", "url": "https://s3cr3t.example/"]]]
+        var body = hook.objectValue ?? JSONObject()
+        body["platform"] = "iOS"
+        expectRefusal(
+            try await put("hook", .object(body), token: token), 403, "webhook-needs-backend",
+            says: "clients:write")
+        try await expectAbsent("hook")
+        try await Target.shared().register("hook")
+        expectRefusal(
+            try await put("hook", hook, token: token, method: "PATCH"), 403,
+            "webhook-needs-backend")
+    }
+
+    @Test("What is unknown in a registration is a warning, and the rest is in force")
+    func unknownThings() async throws {
+        let target = try await Target.shared()
+        let answer = try await put(
+            "unknown",
+            [
+                "platform": "iOS", "mood": "s3cr3t",
+                "widgets": [
+                    Documents.widget("unknown"),
+                    ["kind": "com.mygame.gone", "family": "systemSmall"],
+                    ["kind": .string(Documents.kind), "family": "systemGigantic"],
+                    [
+                        "kind": .string(Documents.kind), "family": "systemSmall", "colour": "red",
+                        "parameters": ["weapon": "s3cr3t"],
+                    ],
+                ],
+                "delivery": [["type": "pigeon"], ["type": "stream"]],
+            ])
+        #expect(answer.status == 201)
+        let places = (answer["warnings"]?.arrayValue ?? []).compactMap {
+            $0.objectValue?["place"]?.stringValue
+        }
+        for place in [
+            "mood", "widgets[1].kind", "widgets[2].family", "widgets[3].colour",
+            "widgets[3].parameters.weapon", "delivery[0].type",
+        ] {
+            #expect(places.contains(place), "\(places)")
+        }
+        #expect(!answer.text.contains(Target.secret))
+        let cursor = answer["cursor"]?.stringValue ?? ""
+        _ = try await target.post(
+            Documents.event("unknown", data: Documents.change("unknown")))
+        let poll = try await target.send(
+            "GET", "clients/unknown/reloads?since=\(cursor)",
+            token: target.clientToken("unknown"))
+        #expect(poll["notifications"]?.arrayValue?.count == 1, "the known widget is in force")
+    }
+
+    @Test(
+        "A client id with slashes, dots or other characters never reaches another path",
+        arguments: [
+            "a%2Fb", "a%2freloads", "..%2Fcatalog", "a%00b", "a%20b", "%E2%82%AC", "a%0D%0Ab",
+        ])
+    func encodedPath(_ client: String) async throws {
+        let target = try await Target.shared()
+        let request = """
+            PUT /v1/apps/\(Target.app)/clients/\(client) HTTP/1.1\r
+            Host: localhost\r
+            Authorization: Bearer \(target.backend)\r
+            Content-Type: application/json\r
+            Content-Length: 18\r
+            \r
+            {"platform":"iOS"}
+            """
+        let conversation = try await target.converse(Array(request.utf8), answers: 1)
+        expectRefusal(
+            try #require(conversation.answers.first), 422, "invalid", place: "client",
+            says: "A-Z a-z 0-9 . _ ~ -")
+    }
+
+    @Test("A path that is no percent-encoded UTF-8 is 400", arguments: ["a%FFb", "a%zz", "a%2"])
+    func brokenPath(_ client: String) async throws {
+        let target = try await Target.shared()
+        for suffix in ["", "/reloads"] {
+            let request = """
+                GET /v1/apps/\(Target.app)/clients/\(client)\(suffix) HTTP/1.1\r
+                Host: localhost\r
+                Authorization: Bearer \(target.backend)\r
+                \r
+
+                """
+            let conversation = try await target.converse(Array(request.utf8), answers: 1)
+            expectRefusal(try #require(conversation.answers.first), 400, "malformed")
+        }
+    }
+
+    @Test("A client id of 129 characters is 422")
+    func longID() async throws {
+        let answer = try await put(String(repeating: "a", count: 129), ["platform": "iOS"])
+        expectRefusal(answer, 422, "invalid", place: "client", says: "128")
+    }
+}
