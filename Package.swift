@@ -191,5 +191,13 @@ let package = Package(
             dependencies: ["GatewayTestSupport", "WidgetModel", "timeline-gateway"],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "HardeningTests",
+            dependencies: [
+                "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
+                "timeline-gateway",
+            ],
+            swiftSettings: settings
+        ),
     ]
 )

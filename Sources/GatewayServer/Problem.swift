@@ -66,6 +66,11 @@ enum Problem {
             faults: faults.list)
     }
 
+    /// - Parameter place: `app` or `client`.
+    static func wrongName(_ place: String) -> ProblemDetails {
+        wrong(Faults(place, "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
+    }
+
     static func eventIDReused(_ faults: Faults) -> ProblemDetails {
         ProblemDetails(
             status: 422, code: "event-id-reused",

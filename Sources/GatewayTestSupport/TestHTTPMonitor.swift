@@ -60,9 +60,11 @@ package func onThreads(
     if let error, let error { throw error }
 }
 
-/// Starts a thread with a stack large enough for TLS and small enough for thousands of them.
-package func onThread(_ body: @escaping @Sendable () -> Void) {
+/// Starts a thread; the default stack is large enough for TLS and small enough for thousands.
+package func onThread(
+    stackBytes: Int = 512 * 1024, _ body: @escaping @Sendable () -> Void
+) {
     let thread = Thread(block: body)
-    thread.stackSize = 512 * 1024
+    thread.stackSize = stackBytes
     thread.start()
 }

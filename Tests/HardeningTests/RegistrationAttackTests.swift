@@ -305,6 +305,33 @@ struct RegistrationAttackTests {
         }
     }
 
+    @Test("A push token is masked whoever asks, and the mask is no token")
+    func pushToken() async throws {
+        let target = try await Target.shared()
+        let pushToken = String(repeating: "0123" + Target.pushToken, count: 6)
+        let address: JSONValue = [
+            "type": "apns", "pushType": "widgets", "token": .string(pushToken),
+            "environment": "sandbox", "topic": "com.mygame",
+        ]
+        let body: JSONValue = [
+            "platform": "iOS", "attributes": ["account": "push"], "delivery": [address],
+        ]
+        let answer = try await put("pushed", body)
+        #expect(answer.status == 201, "\(answer.text)")
+        let shown = try await target.send("GET", "clients/pushed", token: target.backend)
+        let listed = try await target.send(
+            "GET", "clients?attribute=account:push", token: target.backend)
+        let own = try await target.send(
+            "GET", "clients/pushed", token: target.clientToken("pushed"))
+        for answer in [shown, listed, own] {
+            #expect(answer.status == 200)
+            #expect(!answer.text.contains(Target.pushToken))
+        }
+        let delivery = try #require(shown["delivery"])
+        let patch = try await put("pushed", ["delivery": delivery], method: "PATCH")
+        expectRefusal(patch, 422, "invalid", place: "delivery[0].token")
+    }
+
     @Test("A client id of 129 characters is 422")
     func longID() async throws {
         let answer = try await put(String(repeating: "a", count: 129), ["platform": "iOS"])

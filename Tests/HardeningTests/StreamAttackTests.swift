@@ -72,6 +72,40 @@ struct StreamAttackTests {
         }
     }
 
+    @Test("Another gateway's cursor makes everything stale")
+    func otherGatewaysCursor() async throws {
+        let other = try await ConfiguredTarget.shared()
+        let registered = try await other.http().send(
+            "PUT", "/v1/apps/com.a/clients/cursor",
+            token: other.operations.token(app: "com.a", scope: "clients:write"),
+            body: #"{"platform": "iOS"}"#)
+        let cursor = try #require(registered["cursor"]?.stringValue)
+        let target = try await Target.shared()
+        try await target.register("foreign")
+        let poll = try await target.send(
+            "GET", "clients/foreign/reloads?since=\(cursor)",
+            token: target.clientToken("foreign"))
+        #expect(poll["notifications"]?.arrayValue?.count == 1)
+        let acknowledged = try await target.send(
+            "POST", "clients/foreign/acks", token: target.clientToken("foreign"),
+            ["cursor": .string(cursor)])
+        expectRefusal(acknowledged, 422, "invalid", place: "cursor")
+    }
+
+    @Test(
+        "A preference to wait that is none is answered at once",
+        arguments: [
+            "wait=-5", "wait=soon", "wait", "=", ",,,", "wait=", "wait=99999999999999999999",
+        ])
+    func wrongWait(_ preference: String) async throws {
+        let target = try await Target.shared()
+        try await target.register("waiting")
+        let poll = try await target.send(
+            "GET", "clients/waiting/reloads", token: target.clientToken("waiting"),
+            headers: [("Prefer", preference)])
+        #expect(poll.status == 200)
+    }
+
     @Test(
         "An acknowledgement with a cursor of nobody is 422",
         arguments: [

@@ -2,74 +2,78 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A stream may be cut anywhere: what its reader did not get whole it gets again.
-@Suite(.serialized) struct CutTests {
-    @Test(arguments: [(TestHTTPVersion.one, 1), (.two, 4)])
-    func aStreamCutAtAnyByteLosesNothing(version: TestHTTPVersion, step: Int) throws {
-        let gateway = try GatewayProcess()
-        let game = try GameFixture(gateway)
-        let client = try game.client("phone", ["panda"])
-        let http = gateway.http()
-        var reader = Reader(cursor: client.cursor)
-        // The whole of it: a reconnection time, an id, a notification with the next id.
-        var bytes = 1_000
-        var cut = 0
-        var (cuts, lost) = (0, 0)
-        while cut < bytes {
-            let change = try game.change(http, ["panda"], run: "cut-\(cut)")
-            let broken = try Self.open(game, client, reader.cursor, version, cutAtByte: cut)
-            #expect(broken.waitForEnd(seconds: 30))
-            for block in broken.takeAll() { try reader.take(block) }
-            if reader.told < change {
-                lost += 1
-                let whole = try Self.open(game, client, reader.cursor, version, cutAtByte: nil)
-                while reader.told < change {
-                    guard case .block(let block) = whole.next() else { break }
-                    try reader.take(block)
+extension ProcessTests {
+    /// A stream may be cut anywhere: what its reader did not get whole it gets again.
+    @Suite struct CutTests {
+        @Test(arguments: [(TestHTTPVersion.one, 1), (.two, 4)])
+        func aStreamCutAtAnyByteLosesNothing(version: TestHTTPVersion, step: Int) throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let client = try game.client("phone", ["panda"])
+            let http = gateway.http()
+            var reader = Reader(cursor: client.cursor)
+            // The whole of it: a reconnection time, an id, a notification with the next id.
+            var bytes = 1_000
+            var cut = 0
+            var (cuts, lost) = (0, 0)
+            while cut < bytes {
+                let change = try game.change(http, ["panda"], run: "cut-\(cut)")
+                let broken = try Self.open(game, client, reader.cursor, version, cutAtByte: cut)
+                #expect(broken.waitForEnd(seconds: 30))
+                for block in broken.takeAll() { try reader.take(block) }
+                if reader.told < change {
+                    lost += 1
+                    let whole = try Self.open(game, client, reader.cursor, version, cutAtByte: nil)
+                    while reader.told < change {
+                        guard case .block(let block) = whole.next() else { break }
+                        try reader.take(block)
+                    }
+                    bytes = min(bytes, whole.bytesRead + 1)
+                    whole.close()
+                    #expect(whole.waitForEnd())
                 }
-                bytes = min(bytes, whole.bytesRead + 1)
-                whole.close()
-                #expect(whole.waitForEnd())
+                #expect(reader.told == change, "cut at byte \(cut)")
+                cuts += 1
+                cut += step
             }
-            #expect(reader.told == change, "cut at byte \(cut)")
-            cuts += 1
-            cut += step
+            print(
+                "cut: \(version): \(cuts) cuts within \(bytes) bytes, \(lost) before the id was whole"
+            )
+            #expect(lost > cuts / 2, "the cuts did not cut")
         }
-        print(
-            "cut: \(version): \(cuts) cuts within \(bytes) bytes, \(lost) before the id was whole")
-        #expect(lost > cuts / 2, "the cuts did not cut")
-    }
 
-    /// Opens a stream; one that the daemon does not know to be gone yet may take its place.
-    private static func open(
-        _ game: GameFixture, _ client: GameFixture.Client, _ cursor: String,
-        _ version: TestHTTPVersion, cutAtByte: Int?
-    ) throws -> TestHTTPStream {
-        for _ in 0..<1_000 {
-            let stream = game.stream(client, from: cursor, version: version, cutAtByte: cutAtByte)
-            guard let head = stream.head() else {
-                throw WireFault(what: "a stream ended before it began")
+        /// Opens a stream; one that the daemon does not know to be gone yet may take its place.
+        private static func open(
+            _ game: GameFixture, _ client: GameFixture.Client, _ cursor: String,
+            _ version: TestHTTPVersion, cutAtByte: Int?
+        ) throws -> TestHTTPStream {
+            for _ in 0..<1_000 {
+                let stream = game.stream(
+                    client, from: cursor, version: version, cutAtByte: cutAtByte)
+                guard let head = stream.head() else {
+                    throw WireFault(what: "a stream ended before it began")
+                }
+                if head.status != 429 { return stream }
             }
-            if head.status != 429 { return stream }
-        }
-        throw WireFault(what: "streams that are gone keep their places")
-    }
-
-    private struct Reader {
-        private(set) var cursor: String
-        private(set) var told: UInt64 = 0
-        private var position: UInt64 = 0
-
-        init(cursor: String) {
-            self.cursor = cursor
+            throw WireFault(what: "streams that are gone keep their places")
         }
 
-        mutating func take(_ block: ServerSentEvent) throws {
-            if let data = block.data { told = max(told, try claims(of: data).sequence) }
-            guard let id = block.id else { return }
-            let next = try Cursor.sequence(id)
-            guard next >= position else { throw WireFault(what: "\(position), then \(next)") }
-            (cursor, position) = (id, next)
+        private struct Reader {
+            private(set) var cursor: String
+            private(set) var told: UInt64 = 0
+            private var position: UInt64 = 0
+
+            init(cursor: String) {
+                self.cursor = cursor
+            }
+
+            mutating func take(_ block: ServerSentEvent) throws {
+                if let data = block.data { told = max(told, try claims(of: data).sequence) }
+                guard let id = block.id else { return }
+                let next = try Cursor.sequence(id)
+                guard next >= position else { throw WireFault(what: "\(position), then \(next)") }
+                (cursor, position) = (id, next)
+            }
         }
     }
 }

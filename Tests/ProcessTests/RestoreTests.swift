@@ -3,103 +3,106 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A restored backup has lost a tail: nobody who knows of it, or may, keeps something stale.
-@Suite(.serialized) struct RestoreTests {
-    /// A data directory, its backup, and a client that saw a change which the backup lacks.
-    private struct Loss {
-        let gateway: GatewayProcess
-        let backup: String
-        let game: GameFixture
-        let client: GameFixture.Client
-        let other: GameFixture.Client
-        /// `other`'s cursor, from before the backup.
-        let early: String
-        /// `client`'s cursor, from after it.
-        let late: String
+extension ProcessTests {
+    /// A restored backup has lost a tail: nobody who knows of it, or may, keeps something stale.
+    @Suite struct RestoreTests {
+        /// A data directory, its backup, and a client that saw a change which the backup lacks.
+        private struct Loss {
+            let gateway: GatewayProcess
+            let backup: String
+            let game: GameFixture
+            let client: GameFixture.Client
+            let other: GameFixture.Client
+            /// `other`'s cursor, from before the backup.
+            let early: String
+            /// `client`'s cursor, from after it.
+            let late: String
 
-        init() throws {
-            gateway = try GatewayProcess()
-            game = try GameFixture(gateway)
-            client = try game.client("phone", ["panda"])
-            other = try game.client("tablet", ["panda", "owl"])
-            try game.change(gateway.http(), ["panda"], run: "before")
-            early = try game.poll(other, since: other.cursor).cursor
-            try #require(gateway.terminate() == .status(0))
-            backup = try GatewayProcess.temporaryDirectory() + "/copy"
-            try FileManager.default.copyItem(atPath: gateway.data, toPath: backup)
-            try gateway.start()
-            try game.change(gateway.http(), ["panda", "owl", "panda"], run: "lost")
-            late = try game.poll(client, since: client.cursor).cursor
-            gateway.kill()
+            init() throws {
+                gateway = try GatewayProcess()
+                game = try GameFixture(gateway)
+                client = try game.client("phone", ["panda"])
+                other = try game.client("tablet", ["panda", "owl"])
+                try game.change(gateway.http(), ["panda"], run: "before")
+                early = try game.poll(other, since: other.cursor).cursor
+                try #require(gateway.terminate() == .status(0))
+                backup = try GatewayProcess.temporaryDirectory() + "/copy"
+                try FileManager.default.copyItem(atPath: gateway.data, toPath: backup)
+                try gateway.start()
+                try game.change(gateway.http(), ["panda", "owl", "panda"], run: "lost")
+                late = try game.poll(client, since: client.cursor).cursor
+                gateway.kill()
+            }
+
+            /// Puts the backup in the place of what was lost.
+            func restore() throws {
+                try FileManager.default.removeItem(atPath: gateway.data)
+                try FileManager.default.copyItem(atPath: backup, toPath: gateway.data)
+                try FileManager.default.removeItem(
+                    atPath: (backup as NSString).deletingLastPathComponent)
+            }
         }
 
-        /// Puts the backup in the place of what was lost.
-        func restore() throws {
-            try FileManager.default.removeItem(atPath: gateway.data)
-            try FileManager.default.copyItem(atPath: backup, toPath: gateway.data)
-            try FileManager.default.removeItem(
-                atPath: (backup as NSString).deletingLastPathComponent)
+        @Test func aCursorOfTheLostTailMakesEverythingStale() throws {
+            let loss = try Loss()
+            try loss.restore()
+            try loss.gateway.start()
+            let poll = try loss.game.poll(loss.client, since: loss.late)
+            #expect(poll.stale == ["everything"])
+            #expect(try loss.game.poll(loss.client, since: poll.cursor).stale == [])
+            // It proved that a tail is lost, so nobody's older cursor is believed any more.
+            #expect(try loss.game.poll(loss.other, since: loss.early).stale == ["everything"])
+            let stream = loss.game.stream(loss.client, from: loss.late)
+            guard case .block(let block) = stream.next(), let data = block.data else {
+                Issue.record("the stream of a client that knows a lost change says nothing")
+                return
+            }
+            #expect(try names(in: claims(of: data)) == ["everything"])
+            stream.close()
         }
-    }
 
-    @Test func aCursorOfTheLostTailMakesEverythingStale() throws {
-        let loss = try Loss()
-        try loss.restore()
-        try loss.gateway.start()
-        let poll = try loss.game.poll(loss.client, since: loss.late)
-        #expect(poll.stale == ["everything"])
-        #expect(try loss.game.poll(loss.client, since: poll.cursor).stale == [])
-        // It proved that a tail is lost, so nobody's older cursor is believed any more.
-        #expect(try loss.game.poll(loss.other, since: loss.early).stale == ["everything"])
-        let stream = loss.game.stream(loss.client, from: loss.late)
-        guard case .block(let block) = stream.next(), let data = block.data else {
-            Issue.record("the stream of a client that knows a lost change says nothing")
-            return
+        @Test func theLostTailsSequencesAreTakenByOtherChangesAndStillNobodyIsMisled() throws {
+            let loss = try Loss()
+            try loss.restore()
+            try loss.gateway.start()
+            // The log grows past the position that the lost cursor names.
+            let http = loss.gateway.http()
+            let sequence = try loss.game.change(
+                http, Array(repeating: "owl", count: 12), run: "after")
+            #expect(try sequence > Cursor.sequence(loss.late))
+            #expect(try loss.game.poll(loss.client, since: loss.late).stale == ["everything"])
         }
-        #expect(try names(in: claims(of: data)) == ["everything"])
-        stream.close()
-    }
 
-    @Test func theLostTailsSequencesAreTakenByOtherChangesAndStillNobodyIsMisled() throws {
-        let loss = try Loss()
-        try loss.restore()
-        try loss.gateway.start()
-        // The log grows past the position that the lost cursor names.
-        let http = loss.gateway.http()
-        let sequence = try loss.game.change(
-            http, Array(repeating: "owl", count: 12), run: "after")
-        #expect(try sequence > Cursor.sequence(loss.late))
-        #expect(try loss.game.poll(loss.client, since: loss.late).stale == ["everything"])
-    }
-
-    @Test func aNewEpochVoidsEveryOlderCursor() throws {
-        let loss = try Loss()
-        try loss.restore()
-        let running = try GatewayProcess(data: loss.gateway.data)
-        let refused = try GatewayProcess.run(["epoch", "new", "--data", loss.gateway.data])
-        #expect(refused.exit == .status(1), "a log in use was given an epoch: \(refused.output)")
-        running.terminate()
-        let opened = try GatewayProcess.run(["epoch", "new", "--data", loss.gateway.data])
-        #expect(opened.exit == .status(0), "\(opened.output)")
-        try loss.gateway.start()
-        for (client, cursor) in [
-            (loss.other, loss.early), (loss.other, loss.other.cursor), (loss.client, loss.late),
-        ] {
-            let poll = try loss.game.poll(client, since: cursor)
-            #expect(poll.stale == ["everything"], "\(client.name) since \(cursor)")
-            #expect(try loss.game.poll(client, since: poll.cursor).stale == [])
+        @Test func aNewEpochVoidsEveryOlderCursor() throws {
+            let loss = try Loss()
+            try loss.restore()
+            let running = try GatewayProcess(data: loss.gateway.data)
+            let refused = try GatewayProcess.run(["epoch", "new", "--data", loss.gateway.data])
+            #expect(
+                refused.exit == .status(1), "a log in use was given an epoch: \(refused.output)")
+            running.terminate()
+            let opened = try GatewayProcess.run(["epoch", "new", "--data", loss.gateway.data])
+            #expect(opened.exit == .status(0), "\(opened.output)")
+            try loss.gateway.start()
+            for (client, cursor) in [
+                (loss.other, loss.early), (loss.other, loss.other.cursor), (loss.client, loss.late),
+            ] {
+                let poll = try loss.game.poll(client, since: cursor)
+                #expect(poll.stale == ["everything"], "\(client.name) since \(cursor)")
+                #expect(try loss.game.poll(client, since: poll.cursor).stale == [])
+            }
         }
-    }
 
-    @Test func withoutALossACursorHoldsAcrossRestarts() throws {
-        let gateway = try GatewayProcess()
-        let game = try GameFixture(gateway)
-        let client = try game.client("phone", ["panda"])
-        try game.change(gateway.http(), ["owl"], run: "unrelated")
-        for _ in 0..<3 { try gateway.restart() }
-        #expect(try game.poll(client, since: client.cursor).stale == [])
-        try game.change(gateway.http(), ["panda"], run: "related")
-        try gateway.restart()
-        #expect(try game.poll(client, since: client.cursor).stale == ["detail character=panda"])
+        @Test func withoutALossACursorHoldsAcrossRestarts() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let client = try game.client("phone", ["panda"])
+            try game.change(gateway.http(), ["owl"], run: "unrelated")
+            for _ in 0..<3 { try gateway.restart() }
+            #expect(try game.poll(client, since: client.cursor).stale == [])
+            try game.change(gateway.http(), ["panda"], run: "related")
+            try gateway.restart()
+            #expect(try game.poll(client, since: client.cursor).stale == ["detail character=panda"])
+        }
     }
 }

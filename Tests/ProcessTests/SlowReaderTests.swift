@@ -2,57 +2,61 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A reader that stops reading costs nothing but its own delay.
-@Suite(.serialized) struct SlowReaderTests {
-    private static let heroes = (0..<200).map { "hero-\($0)" }
+extension ProcessTests {
+    /// A reader that stops reading costs nothing but its own delay.
+    @Suite struct SlowReaderTests {
+        private static let heroes = (0..<200).map { "hero-\($0)" }
 
-    @Test(arguments: [TestHTTPVersion.one, .two])
-    func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
-        let gateway = try GatewayProcess()
-        let game = try GameFixture(gateway)
-        let slow = try (0..<8).map { number in
-            let client = try game.client("slow-\(number)", Self.heroes)
-            return game.stream(client, version: version, receiveBufferBytes: 4_096)
-        }
-        let quick = game.stream(try game.client("quick", Self.heroes), version: version)
-        for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
-        for stream in slow { stream.stopReading() }
-        let http = gateway.http()
-        // Enough to overflow every buffer between the two: the kernel's alone take megabytes.
-        var (rounds, resident, head) = (0, 0, UInt64(0))
-        var quickHeard = Heard()
-        while rounds < 120 {
-            head = try game.change(http, Self.heroes, run: "round-\(rounds)")
-            try quickHeard.read(quick, until: head)
-            rounds += 1
-            // The first rounds fill pools and caches that stay.
-            if rounds == 60 { resident = gateway.residentBytes }
-        }
-        let grown = gateway.residentBytes - resident
-        #expect(grown < 16 << 20, "60 rounds with stalled readers took \(grown) bytes more")
-        #expect(quickHeard.statements == 120 * Self.heroes.count, "said once for each change")
-        #expect(quickHeard.latest.count == Self.heroes.count)
-        let latest = quickHeard.latest
-        var statements = 0
-        for stream in slow {
-            stream.resumeReading()
-            var heard = Heard()
-            try heard.read(stream, until: head)
-            statements = max(statements, heard.statements + heard.summaries)
-            for hero in Self.heroes {
-                let told = max(heard.latest[hero] ?? 0, heard.latestOfAll)
-                #expect(told >= latest[hero] ?? .max, "\(hero) changed and was not told")
+        @Test(arguments: [TestHTTPVersion.one, .two])
+        func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let slow = try (0..<8).map { number in
+                let client = try game.client("slow-\(number)", Self.heroes)
+                return game.stream(client, version: version, receiveBufferBytes: 4_096)
             }
-            #expect(heard.summaries > 0, "it never lagged: nothing was tested")
+            let quick = game.stream(try game.client("quick", Self.heroes), version: version)
+            for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
+            for stream in slow { stream.stopReading() }
+            let http = gateway.http()
+            // Enough to overflow every buffer between the two: the kernel's alone take megabytes.
+            var (rounds, resident, head) = (0, 0, UInt64(0))
+            var quickHeard = Heard()
+            while rounds < 90 {
+                head = try game.change(http, Self.heroes, run: "round-\(rounds)")
+                try quickHeard.read(quick, until: head)
+                rounds += 1
+                // The first rounds fill pools and caches that stay.
+                if rounds == 45 { resident = gateway.residentBytes }
+            }
+            let grown = gateway.residentBytes - resident
+            #expect(grown < 16 << 20, "45 rounds with stalled readers took \(grown) bytes more")
+            #expect(
+                quickHeard.statements == rounds * Self.heroes.count, "said once for each change")
+            #expect(quickHeard.latest.count == Self.heroes.count)
+            let latest = quickHeard.latest
+            var statements = 0
+            for stream in slow {
+                stream.resumeReading()
+                var heard = Heard()
+                try heard.read(stream, until: head)
+                statements = max(statements, heard.statements + heard.summaries)
+                for hero in Self.heroes {
+                    let told = max(heard.latest[hero] ?? 0, heard.latestOfAll)
+                    #expect(told >= latest[hero] ?? .max, "\(hero) changed and was not told")
+                }
+                #expect(heard.summaries > 0, "it never lagged: nothing was tested")
+            }
+            let all = rounds * Self.heroes.count
+            #expect(
+                statements < all,
+                "a stalled reader got all \(all) notifications: kept for it where?")
+            print(
+                "slow reader: \(version): \(rounds) rounds, memory grew by \(grown) bytes,",
+                "\(statements) of \(all) statements reached a stalled reader")
+            for stream in slow + [quick] { stream.close() }
+            #expect(gateway.terminate() == .status(0))
         }
-        let all = rounds * Self.heroes.count
-        #expect(
-            statements < all, "a stalled reader got all \(all) notifications: kept for it where?")
-        print(
-            "slow reader: \(version): \(rounds) rounds, memory grew by \(grown) bytes,",
-            "\(statements) of \(all) statements reached a stalled reader")
-        for stream in slow + [quick] { stream.close() }
-        #expect(gateway.terminate() == .status(0))
     }
 }
 

@@ -2,14 +2,31 @@ import WidgetModel
 
 /// What a catalog says about a registration.
 extension RuleSet {
+    /// Combinations that the lists of one widget may have, whatever the catalog binds of them: a
+    /// later catalog may bind more than the present one.
+    static let combinationsMax = 4_096
+
     /// What is wrong: more keys than one widget or one client may depend on.
     package func faults(in record: ClientRecord, limits: Limits) -> Faults {
         var faults = Faults()
+        let attributes = record.attributes.values.reduce(1) { Self.product($0, $1.count) }
+        func checkLists(_ parameters: [String: ParameterValue], _ place: String) {
+            let count = parameters.values.reduce(attributes) {
+                Self.product($0, max(1, $1.texts.count))
+            }
+            if count > Self.combinationsMax {
+                faults.add(
+                    place,
+                    "has lists (with the client's attributes) of \(count) combinations; at most "
+                        + "\(Self.combinationsMax) are allowed")
+            }
+        }
         var total = 0
         func count(
             _ kind: String, _ parameters: [String: ParameterValue], _ place: String,
             sets: Bool
         ) {
+            checkLists(parameters, place)
             var keys = 0
             for slot in slots(ofKind: kind) where (rules[slot].target == .recommendations) == sets {
                 let combinations = rules[slot].combinations(
@@ -45,6 +62,11 @@ extension RuleSet {
                     + "\(limits.clientKeysMax) keys in all; register fewer")
         }
         return faults
+    }
+
+    private static func product(_ left: Int, _ right: Int) -> Int {
+        let (product, overflow) = left.multipliedReportingOverflow(by: right)
+        return overflow ? Int.max : product
     }
 
     /// What was understood only in part: the rest of the registration is in force.

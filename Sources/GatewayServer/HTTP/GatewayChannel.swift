@@ -114,6 +114,7 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: settings.firstRequestTimeout,
             idleTimeout: TimeAmount(settings.idleTimeout))
+        try channel.pipeline.syncOperations.addHandler(HTTP2ProtocolErrorEnd())
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
             mode: .server, streamDelegate: end, configuration: configuration
         ) { stream in

@@ -21,21 +21,24 @@ struct GatewayContext: RequestContext {
         channel = source.channel
     }
 
-    /// A parameter of the path, decoded.
+    /// An app or client of the path, decoded.
     ///
-    /// - Throws: 400 when it is not percent-encoded UTF-8.
+    /// Checked here for every route: names are compared as strings in memory and as bytes on disk,
+    /// and only plain ASCII is the same name for both.
+    ///
+    /// - Throws: 400 when it is not percent-encoded UTF-8, 422 when it is no valid id.
     func name(_ parameter: String) throws -> String {
         guard let text = parameters.get(parameter) else { throw Problem.noSuchRoute }
         guard let name = text.removingPercentEncoding else {
             throw Problem.malformed("The path is not percent-encoded UTF-8.")
         }
+        guard Identifier.isValid(name) else { throw Problem.wrongName(parameter) }
         return name
     }
 
     /// The client of the path.
     func clientKey() throws -> ClientKey {
-        let key = ClientKey(app: try name("app"), client: try name("client"))
-        return key
+        ClientKey(app: try name("app"), client: try name("client"))
     }
 
     /// The SAN URIs of the connection's client certificate.

@@ -2,8 +2,7 @@ import NIOCore
 import NIOExtras
 import NIOHTTP2
 
-/// Ends an HTTP/2 connection: when the peer broke the protocol, when nobody used it for too long,
-/// and when the server stops.
+/// Ends an HTTP/2 connection when nobody used it for too long, and when the server stops.
 // Sound: NIO calls handler and stream delegate on the connection's event loop only.
 final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
     typealias InboundIn = HTTP2Frame
@@ -57,14 +56,6 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.fireErrorCaught(error)
-        // An error of one stream resets that stream. Any other has been answered with GOAWAY, and
-        // whoever caused it must not keep the connection.
-        if error is NIOHTTP2Errors.StreamError { return }
-        context.close(promise: nil)
-    }
-
     private func startIdleTimer(_ time: TimeAmount, _ context: ChannelHandlerContext) {
         idleTimer?.cancel()
         idleTimer = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
@@ -78,5 +69,34 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
             payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
         context.eventLoop.assumeIsolated().scheduleTask(in: time) { context.close(promise: nil) }
+    }
+}
+
+/// Ends an HTTP/2 connection whose peer broke the protocol. It stands before NIO's HTTP/2 handler,
+/// which answers with GOAWAY and leaves the rest to others: whoever caused that must not keep the
+/// connection. Errors of one stream reset that stream and do not come here.
+final class HTTP2ProtocolErrorEnd: ChannelOutboundHandler {
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    /// Length of a frame's header, and of GOAWAY's last stream id (RFC 9113 sections 4.1 and 6.8).
+    private static let errorCodeOffset = 9 + 4
+    private static let goAwayType: UInt8 = 7
+    private var mustClose = false
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .byteBuffer(let frame) = unwrapOutboundIn(data),
+            frame.getInteger(at: frame.readerIndex + 3, as: UInt8.self) == Self.goAwayType,
+            let code = frame.getInteger(
+                at: frame.readerIndex + Self.errorCodeOffset, as: UInt32.self), code != 0
+        {
+            mustClose = true
+        }
+        context.write(data, promise: promise)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        if mustClose { context.close(promise: nil) }
     }
 }

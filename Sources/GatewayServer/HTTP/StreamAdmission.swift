@@ -61,6 +61,8 @@ struct StreamAdmission: Sendable {
         else { throw Problem.malformed("The path is not percent-encoded UTF-8.") }
         let token = try authorizer.token(
             request.headerFields[.authorization], certificateURIs: certificateURIs)
+        guard Identifier.isValid(app) else { throw Problem.wrongName("app") }
+        guard Identifier.isValid(client) else { throw Problem.wrongName("client") }
         let key = ClientKey(app: app, client: client)
         try authorizer.requireClient(token, key, backendMay: false)
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }

@@ -132,20 +132,22 @@ final class Sequencer: Sendable {
         guard let ruleSet else { throw Problem.unknownApp }
         var outcome = PostOutcome()
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
-        var posted: [EventIdentity: Change] = [:]
+        var posted: [EventIdentity: [UInt8]] = [:]
         var reused = Faults()
         for (index, event) in events.enumerated() {
-            let identity = EventIdentity(source: event.source, id: event.id)
+            let identity = EventIdentity(event)
+            let data = event.change.json.serialized
             let place = events.count > 1 ? "[\(index)].id" : "id"
             if let earlier = posted[identity] {
                 outcome.duplicates += 1
-                if earlier != event.change { reused.add(place, "was used in this batch already") }
+                if earlier != data { reused.add(place, "was used in this batch already") }
             } else if let known = try transaction.event(
                 app: app, source: event.source, id: event.id)
             {
                 outcome.duplicates += 1
                 outcome.sequence = max(outcome.sequence, known.sequence)
-                if try LogPayload.readChange(known.payload, limits: .none).change != event.change {
+                let stored = try LogPayload.readChange(known.payload, limits: .none).change
+                if stored.json.serialized != data {
                     reused.add(place, "was used by an earlier event of this source")
                 }
             } else {
@@ -155,7 +157,7 @@ final class Sequencer: Sendable {
                     throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
                 }
             }
-            posted[identity] = event.change
+            posted[identity] = data
         }
         guard reused.isEmpty else { throw Problem.eventIDReused(reused) }
         let acceptedAt = desk.wallMilliseconds()
@@ -216,8 +218,13 @@ final class Sequencer: Sendable {
     }
 }
 
-/// What de-duplication goes by.
+/// What de-duplication goes by: bytes, for strings that Unicode takes for the same are not.
 private struct EventIdentity: Hashable {
-    let source: String
-    let id: String
+    let source: [UInt8]
+    let id: [UInt8]
+
+    init(_ event: CloudEvent) {
+        source = Array(event.source.utf8)
+        id = Array(event.id.utf8)
+    }
 }

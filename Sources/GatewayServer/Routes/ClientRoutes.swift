@@ -20,10 +20,6 @@ extension GatewayRoutes {
 
     func putClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
         let (key, registrar) = try await client(request, context)
-        guard Identifier.isValid(key.client) else {
-            throw Problem.wrong(
-                Faults("client", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
-        }
         let document = try await request.json(upTo: limits.registrationBytesMax)
         return try await register(key, .document(document), registrar)
     }
@@ -109,11 +105,11 @@ extension GatewayRoutes {
 
     func eraseClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
         let app = try await app(request, context, .clientsWrite)
-        guard let text = request.uri.queryParameters["attribute"] else {
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        guard let text = try request.queryValue("attribute") else {
             throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
         }
-        let erased = try await sequencer.erase(
-            app: app, attribute: try Self.attribute(String(text)))
+        let erased = try await sequencer.erase(app: app, attribute: try Self.attribute(text))
         return Response(.ok, json: ["erased": .integer(Int64(erased))])
     }
 

@@ -85,10 +85,6 @@ extension GatewayRoutes {
         _ request: Request, _ context: GatewayContext
     ) async throws -> Response {
         let app = try await app(request, context, .catalogWrite)
-        guard Identifier.isValid(app) else {
-            throw Problem.wrong(
-                Faults("app", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
-        }
         let contentType = request.headers[.contentType]
         let precondition = try Self.precondition(request)
         let body = try await request.bytes(upTo: limits.catalogBytesMax)

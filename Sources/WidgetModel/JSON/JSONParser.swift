@@ -104,7 +104,7 @@ private struct JSONParser {
         var members: [JSONObject.Member] = []
         // Comparing with every earlier name is fastest for the few members real objects have;
         // from here on a set keeps a hostile object from costing quadratic time.
-        var names: Set<String> = []
+        var names: Set<[UInt8]> = []
         skipWhitespace()
         if next == UInt8(ascii: "}") {
             offset += 1
@@ -117,10 +117,10 @@ private struct JSONParser {
             let name = try string()
             let isDuplicate: Bool
             if members.count < 16 {
-                isDuplicate = members.contains { $0.name == name }
+                isDuplicate = members.contains { $0.name.hasSameBytes(as: name) }
             } else {
-                if names.isEmpty { names.formUnion(members.map(\.name)) }
-                isDuplicate = !names.insert(name).inserted
+                if names.isEmpty { names.formUnion(members.map { Array($0.name.utf8) }) }
+                isDuplicate = !names.insert(Array(name.utf8)).inserted
             }
             if isDuplicate {
                 throw JSONFault(offset: start, message: "the member name occurs twice")

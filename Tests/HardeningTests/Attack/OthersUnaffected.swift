@@ -23,7 +23,7 @@ extension Trait where Self == OthersUnaffected {
 
 /// Expects that no token (they begin with the base64url of `{"`) and no marked value is in `log`.
 func expectNothingLeaked(_ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
-    for needle in ["eyJ", Target.secret] {
+    for needle in ["eyJ", Target.secret, Target.pushToken] {
         let line = log.split(separator: "\n").first { $0.contains(needle) }
         #expect(line == nil, "a secret is in the log", sourceLocation: sourceLocation)
     }

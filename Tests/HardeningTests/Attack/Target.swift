@@ -9,6 +9,8 @@ final class Target: Sendable {
     static let app = "com.mygame"
     /// In every value, identifier and payload that must never reach the log.
     static let secret = "s3cr3t"
+    /// A piece of every push token, which must not reach it either.
+    static let pushToken = "feedc0de"
 
     /// The shared daemon.
     static func shared() async throws -> Target { try await made.value }
@@ -115,8 +117,13 @@ final class Target: Sendable {
 }
 
 /// Ends the daemon with this process: values of statics are never released.
-func killAtExit(_ process: GatewayProcess) {
-    started.update { $0.append((process.pid, process.data)) }
+///
+/// - Parameter directory: Removed with its data.
+func killAtExit(_ process: GatewayProcess, removing directory: String? = nil) {
+    started.update { started in
+        started.append((process.pid, process.data))
+        if let directory { started.append((0, directory)) }
+    }
     _ = registration
 }
 
