@@ -80,7 +80,10 @@ package struct Gateway: Sendable {
             now: { desk.wallSeconds() })
     }
 
-    private static func context(
+    /// The TLS context a configuration asks for.
+    ///
+    /// - Throws: ``Faults`` that name the option whose file is wrong.
+    static func context(
         _ configuration: GatewayConfiguration, now: Int64
     ) throws -> TLSContext {
         var settings = TLSContextSettings()
@@ -89,15 +92,24 @@ package struct Gateway: Sendable {
                 configuration.demandsClientCertificate
                 ? .required(authorities: .file(clientCA)) : .optional(authorities: .file(clientCA))
         }
+        let (certificate, key): (String, String)
         switch configuration.certificates {
-        case .files(let certificate, let key):
-            return try TLSContext(
-                certificateChain: .file(certificate), privateKey: .file(key), settings: settings)
+        case .files(let certificateFile, let keyFile):
+            (certificate, key) = (certificateFile, keyFile)
         case .development:
             let made = try DevelopmentCertificates.ensure(in: configuration.data, now: now)
+            (certificate, key) = (made.certificate, made.key)
+        }
+        do throws(TLSError) {
             return try TLSContext(
-                certificateChain: .file(made.certificate), privateKey: .file(made.key),
-                settings: settings)
+                certificateChain: .file(certificate), privateKey: .file(key), settings: settings)
+        } catch {
+            let option =
+                error.message.contains(key)
+                ? "tls.key"
+                : configuration.clientCA.map(error.message.contains) ?? false
+                    ? "tls.clientCA" : "tls.certificate"
+            throw Faults(option, error.message)
         }
     }
 
@@ -175,7 +187,11 @@ package struct Gateway: Sendable {
             try await services.run()
         } catch {
             try? await close()
-            throw error
+            guard !readiness.wasServing else { throw error }
+            throw Faults(
+                "listen",
+                "\(configuration.listen) or admin \(configuration.admin) cannot be opened: \(error)"
+            )
         }
         try await close()
     }

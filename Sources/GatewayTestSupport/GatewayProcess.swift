@@ -3,7 +3,8 @@ import WidgetModel
 
 /// The real daemon, as a process of its own.
 ///
-/// Killed when this value goes, so that a failed test leaves nothing running.
+/// Killed when this value goes, and at the latest when this process exits, so that a failed test
+/// leaves nothing running.
 package final class GatewayProcess: @unchecked Sendable {
     // Sound: `child` and `address` are touched only while `lock` is held; the rest never changes.
     private let lock = NSLock()
@@ -37,7 +38,7 @@ package final class GatewayProcess: @unchecked Sendable {
     deinit {
         child?.signal(SIGKILL)
         _ = child?.waitForExit(seconds: 10)
-        if ownsData { try? FileManager.default.removeItem(atPath: data) }
+        if ownsData { GatewayProcessLeftovers.remove(path: data) }
     }
 
     // MARK: Where it is
@@ -188,10 +189,11 @@ package final class GatewayProcess: @unchecked Sendable {
             cutAtByte: cutAtByte)
     }
 
-    /// A new directory that nobody else uses.
+    /// A new directory that nobody else uses; removed at the latest when this process exits.
     package static func temporaryDirectory() throws -> String {
         let path = NSTemporaryDirectory() + "timeline-gateway-test-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        GatewayProcessLeftovers.add(path: path)
         return path
     }
 }

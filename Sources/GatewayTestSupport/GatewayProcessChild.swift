@@ -73,6 +73,8 @@ final class GatewayProcessChild: Sendable {
             close(pipe[0])
             throw GatewayProcessError("\(program): \(String(cString: strerror(failure)))")
         }
+        GatewayProcessLeftovers.add(process: spawned)
+        GatewayProcessLeftovers.add(path: errorFile)
         let (pid, state, source) = (spawned, state, pipe[0])
         self.pid = pid
         onThread { Self.read(source, into: state) }
@@ -80,7 +82,7 @@ final class GatewayProcessChild: Sendable {
     }
 
     deinit {
-        unlink(errorFile)
+        GatewayProcessLeftovers.remove(path: errorFile)
     }
 
     private static func read(_ source: Int32, into state: TestHTTPMonitor<State>) {
@@ -99,6 +101,7 @@ final class GatewayProcessChild: Sendable {
         var status: Int32 = 0
         // Until this returns the number stays taken, so that no signal reaches another process.
         while waitid(pid, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        GatewayProcessLeftovers.remove(process: pid)
         state.update { state in
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
             let signal = status & 0x7F

@@ -73,6 +73,9 @@ struct Serve: AsyncParsableCommand {
         do {
             let gateway = try Gateway(configuration, logger: logger)
             try await gateway.run { answer("ready \($0)") }
+        } catch let faults as Faults {
+            complain("The configuration is wrong:\n\(faults)")
+            throw ExitCode.wrongConfiguration
         } catch {
             complain("timeline-gateway: \(error)")
             throw ExitCode.failure
@@ -126,14 +129,15 @@ struct CheckConfig: ParsableCommand {
             printOptions()
             return
         }
-        do throws(Faults) {
+        do {
             let configuration = try options.load()
+            try configuration.checkFiles()
             answer(
                 json
                     ? #"{"ok":true,"faults":[]}"#
                     : "The configuration is right: TLS on \(configuration.listen), "
                         + "admin on \(configuration.admin), data in \(configuration.data).")
-        } catch {
+        } catch let error as Faults {
             if json {
                 let answerJSON: JSONValue = [
                     "ok": false, "faults": .array(error.list.map(\.json)),

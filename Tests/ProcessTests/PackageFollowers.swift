@@ -1,3 +1,4 @@
+import GatewayTestSupport
 import WidgetModel
 
 /// A device of somebody who follows packages.

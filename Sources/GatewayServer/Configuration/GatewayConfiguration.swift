@@ -214,6 +214,15 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
+    /// Reads the files that the configuration names, as `serve` would.
+    ///
+    /// - Throws: ``Faults`` that name the option.
+    package func checkFiles() throws {
+        if case .files = certificates {
+            _ = try Gateway.context(self, now: Int64(Date().timeIntervalSince1970))
+        }
+    }
+
     /// The URL by which the gateway is called when it listens on `port`.
     func url(port: Int) -> String {
         publicURL ?? "https://\(Address(host: listen.host, port: port))"

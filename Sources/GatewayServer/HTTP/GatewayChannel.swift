@@ -95,6 +95,7 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
             withPipeliningAssistance: false, withErrorHandling: false,
             withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
             withDecoderLimitConfiguration: limits)
+        try pipeline.addHandler(HostCheck())
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: true))
         return try addGate(channel, tls, isHTTP2: false, logger)
     }

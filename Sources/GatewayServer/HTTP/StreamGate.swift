@@ -349,6 +349,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
                 pipeline.removeHandler(handler, promise: nil)
             }
             remove(HTTP1ToHTTPServerCodec.self)
+            remove(HostCheck.self)
             remove(HTTPResponseEncoder.self)
             remove(ByteToMessageHandler<HTTPRequestDecoder>.self)
             // A reader sends next to nothing: a small buffer for each of very many streams.

@@ -164,6 +164,7 @@ struct AdminRoutes: Sendable {
 final class Readiness: Sendable {
     private struct State {
         var isServing = false
+        var wasServing = false
         var lagging: (position: UInt64, since: ContinuousClock.Instant)?
     }
 
@@ -174,8 +175,14 @@ final class Readiness: Sendable {
 
     /// The listener is up, or no longer.
     func set(serving: Bool) {
-        state.withLock { $0.isServing = serving }
+        state.withLock {
+            $0.isServing = serving
+            $0.wasServing = $0.wasServing || serving
+        }
     }
+
+    /// Whether the listener was ever up.
+    var wasServing: Bool { state.withLock { $0.wasServing } }
 
     /// The parts that fail; empty when the gateway is ready.
     func failing(loops: ShardLoops, head: UInt64) -> [String] {
