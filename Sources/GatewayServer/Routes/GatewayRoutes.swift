@@ -16,36 +16,36 @@ struct GatewayRoutes: Sendable {
     let keys: KeyService
     let registrationDays: Int
 
+    /// Every route of the TLS port.
+    private var all: [GatewayRoute] {
+        let app = "/v1/apps/:app"
+        let client = app + "/clients/:client"
+        return [
+            GatewayRoute(.put, app + "/catalog", putCatalog),
+            GatewayRoute(.get, app + "/catalog", getCatalog),
+            GatewayRoute(.post, app + "/changes", postChanges),
+            GatewayRoute(.post, app + "/reloads", postReload),
+            GatewayRoute(.post, app + "/tokens", postToken),
+            GatewayRoute(.get, app + "/clients", listClients),
+            GatewayRoute(.delete, app + "/clients", eraseClients),
+            GatewayRoute(.put, client, putClient),
+            GatewayRoute(.patch, client, patchClient),
+            GatewayRoute(.get, client, getClient),
+            GatewayRoute(.delete, client, deleteClient),
+            GatewayRoute(.get, client + "/reloads", getReloads),
+            GatewayRoute(.post, client + "/acks", postAcknowledgement),
+            GatewayRoute(.get, "/.well-known/jwks.json", getKeys),
+        ]
+    }
+
     /// The router with every route.
     func router() -> Router<GatewayContext> {
         let router = Router(context: GatewayContext.self)
-        var routes: [RouteDescription] = []
-        func on(
-            _ method: HTTPRequest.Method, _ path: String,
-            _ handler: @escaping @Sendable (Request, GatewayContext) async throws -> Response
-        ) {
-            routes.append(RouteDescription(method: method, path: path))
-            router.on(RouterPath(path), method: method, use: handler)
+        let routes = all
+        router.add(middleware: ProblemMiddleware(routes: routes))
+        for route in routes {
+            router.on(RouterPath(route.path), method: route.method, use: route.handler)
         }
-        let app = "/v1/apps/:app"
-        let client = app + "/clients/:client"
-        let all:
-            [(
-                HTTPRequest.Method, String,
-                @Sendable (Request, GatewayContext) async throws -> Response
-            )] = [
-                (.put, app + "/catalog", putCatalog), (.get, app + "/catalog", getCatalog),
-                (.post, app + "/changes", postChanges), (.post, app + "/reloads", postReload),
-                (.put, client, putClient), (.patch, client, patchClient), (.get, client, getClient),
-                (.delete, client, deleteClient), (.get, app + "/clients", listClients),
-                (.delete, app + "/clients", eraseClients), (.get, client + "/reloads", getReloads),
-                (.post, client + "/acks", postAcknowledgement), (.post, app + "/tokens", postToken),
-                (.get, "/.well-known/jwks.json", getKeys),
-            ]
-        let middleware = ProblemMiddleware(
-            routes: all.map { RouteDescription(method: $0.0, path: $0.1) })
-        router.add(middleware: middleware)
-        for (method, path, handler) in all { on(method, path, handler) }
         return router
     }
 

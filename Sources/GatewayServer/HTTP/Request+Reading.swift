@@ -1,0 +1,105 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WidgetModel
+
+extension Request {
+    /// The query's parameters, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    func query() throws -> [(name: String, value: String)] {
+        let text = head.path ?? ""
+        guard let mark = text.firstIndex(of: "?") else { return [] }
+        return try QueryText.parameters(text[text.index(after: mark)...])
+    }
+
+    /// The one value of a query parameter.
+    ///
+    /// - Throws: 400 as ``query()`` does, and when it is given twice.
+    func queryValue(_ name: String) throws -> String? {
+        let values = try query().filter { $0.name == name }.map(\.value)
+        guard values.count <= 1 else {
+            throw Problem.malformed("The query has `\(name)` more than once.")
+        }
+        return values.first
+    }
+
+    /// Requires that the client takes `mediaType` (RFC 9110 section 12.5.1).
+    ///
+    /// - Throws: 406.
+    func requireAcceptable(_ mediaType: String) throws {
+        let ranges = headers[values: .accept].flatMap { $0.split(separator: ",") }
+            .map { MediaType(String($0)).essence }
+        let essence = MediaType(mediaType).essence
+        let family = essence.prefix { $0 != "/" } + "/*"
+        guard
+            ranges.isEmpty
+                || ranges.contains(where: { $0 == "*/*" || $0 == essence || $0 == family })
+        else { throw Problem.notAcceptable("This resource is \(essence) only.") }
+    }
+
+    /// The whole body, refused as too large before more than `limit` bytes are kept.
+    ///
+    /// - Throws: 413.
+    func bytes(upTo limit: Int) async throws -> [UInt8] {
+        let problem = Problem.tooLarge("At most \(limit) bytes are allowed here.")
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw problem
+        }
+        var bytes: [UInt8] = []
+        for try await buffer in body {
+            guard bytes.count + buffer.readableBytes <= limit else { throw problem }
+            bytes.append(contentsOf: buffer.readableBytesView)
+        }
+        return bytes
+    }
+
+    /// The body as JSON.
+    ///
+    /// - Throws: 400, 413, 415.
+    func json(upTo limit: Int) async throws -> JSONValue {
+        let contentType = headers[.contentType]
+        guard let contentType, MediaType(contentType).isJSON else {
+            throw Problem.unsupportedMediaType(
+                contentType == nil
+                    ? "Content-Type is missing; send application/json" : "send application/json")
+        }
+        do {
+            return try JSONValue(parsing: try await bytes(upTo: limit))
+        } catch let fault as JSONFault {
+            throw Problem.malformed("The body is not JSON: \(fault)")
+        }
+    }
+}
+
+/// Reads query texts.
+enum QueryText {
+    /// More parameters than this are refused.
+    private static let parametersMax = 64
+
+    /// The parameters of a query, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    static func parameters(
+        _ query: Substring
+    ) throws(ProblemDetails) -> [(name: String, value: String)] {
+        let parts = query.split(separator: "&")
+        guard parts.count <= parametersMax else {
+            throw Problem.malformed("The query has more than \(parametersMax) parameters.")
+        }
+        var parameters: [(name: String, value: String)] = []
+        for part in parts {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = String(pair[0]).removingPercentEncoding,
+                let value = (pair.count > 1 ? String(pair[1]) : "").removingPercentEncoding,
+                !(name + value).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+            else {
+                throw Problem.malformed(
+                    "The query must be percent-encoded UTF-8 without control characters.")
+            }
+            parameters.append((name, value))
+        }
+        return parameters
+    }
+}
