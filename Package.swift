@@ -74,7 +74,7 @@ let package = Package(
         ),
         .target(
             name: "GatewayStorage",
-            dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: ["GatewayCore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings
         ),
 
