@@ -36,10 +36,6 @@ extension DataDirectory {
 
     private var keyStore: KeyRingStore { KeyRingStore(directory: path + "/keys") }
 
-    /// The overlap that a ring of this directory was made with: the configuration's, which only
-    /// the gateway knows, so the longest that is sensible.
-    private var timing: KeyRing.Timing { .init(publishLead: 300, signatureLifetime: 3600) }
-
     private func requireServed() throws(Faults) {
         guard FileManager.default.fileExists(atPath: path) else {
             throw Faults("data", "the directory \(path) does not exist")
@@ -49,13 +45,13 @@ extension DataDirectory {
     /// The keys that sign notifications.
     package func signingKeys() throws -> [SigningKeyState] {
         try requireServed()
-        return Self.states(try keyStore.open(timing: timing, now: now))
+        return Self.states(try keyStore.open(timing: keyTiming, now: now))
     }
 
     /// Publishes a new signing key, which signs after one cache time.
     package func rotateSigningKey(to algorithm: String) throws -> [SigningKeyState] {
         try requireServed()
-        var ring = try keyStore.open(timing: timing, now: now)
+        var ring = try keyStore.open(timing: keyTiming, now: now)
         try keyStore.rotate(
             &ring, to: SigningAlgorithm(rawValue: algorithm) ?? .edDSA, now: now)
         return Self.states(ring)

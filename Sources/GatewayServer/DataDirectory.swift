@@ -2,8 +2,8 @@ import Foundation
 import GatewaySigning
 import WidgetModel
 
-/// What a data directory says of itself beside its store: the URLs the gateway is called by, for
-/// the commands that work on it from outside.
+/// What a data directory says of itself beside its store, for the commands that work on it from
+/// outside: the URLs the gateway is called by, and how long its signing keys overlap.
 package struct DataDirectory: Sendable {
     /// Its path.
     package let path: String
@@ -28,24 +28,44 @@ package struct DataDirectory: Sendable {
         }
     }
 
-    /// The URLs the gateway has been called by, the first one first.
-    package func urls() -> [String] {
+    private var identity: JSONObject {
         guard let data = FileManager.default.contents(atPath: identityPath),
             let object = try? JSONValue(parsing: Array(data)).objectValue
-        else { return [] }
-        return (object["urls"]?.arrayValue ?? []).compactMap(\.stringValue)
+        else { return [:] }
+        return object
     }
 
-    /// Notes a URL the gateway is called by. The first one noted is the directory's own: it stays
-    /// the issuer's and audience's name in development mode when the port changes.
-    func note(url: String) throws(Faults) -> [String] {
+    /// The URLs the gateway has been called by, the first one first.
+    package func urls() -> [String] {
+        (identity["urls"]?.arrayValue ?? []).compactMap(\.stringValue)
+    }
+
+    /// How long its signing keys overlap, as the gateway was last configured.
+    var keyTiming: KeyRing.Timing {
+        let signing = identity["signing"]?.objectValue
+        return KeyRing.Timing(
+            publishLead: signing?["publishLead"]?.integerValue ?? 300,
+            signatureLifetime: signing?["lifetime"]?.integerValue ?? 3600)
+    }
+
+    /// Notes a URL the gateway is called by, and how long its keys overlap; returns all URLs. The
+    /// first one noted is the directory's own: it stays the issuer's and audience's name in
+    /// development mode when the port changes.
+    func note(url: String, timing: KeyRing.Timing) throws(Faults) -> [String] {
         var urls = urls()
-        if urls.contains(url) { return urls }
         // A directory started on ever other ports keeps the first and the latest of its names.
         let keptMax = 16
-        if urls.count >= keptMax { urls.remove(at: 1) }
-        urls.append(url)
-        let document: JSONValue = ["urls": .array(urls.map { .string($0) })]
+        if !urls.contains(url) {
+            if urls.count >= keptMax { urls.remove(at: 1) }
+            urls.append(url)
+        }
+        let document: JSONValue = [
+            "urls": .array(urls.map { .string($0) }),
+            "signing": [
+                "publishLead": .integer(timing.publishLead),
+                "lifetime": .integer(timing.signatureLifetime),
+            ],
+        ]
         do {
             try Data(document.serialized).write(
                 to: URL(fileURLWithPath: identityPath), options: .atomic)

@@ -51,15 +51,18 @@ package struct Gateway: Sendable {
                 metrics.commitJobs.observe(Double(figures.jobs))
             })
         let now = Int64(Date().timeIntervalSince1970)
-        let urls = try directory.note(url: configuration.url(port: configuration.listen.port))
+        let timing = KeyRing.Timing(
+            publishLead: configuration.publishLead,
+            signatureLifetime: configuration.notificationLifetime)
+        let urls = try directory.note(
+            url: configuration.url(port: configuration.listen.port), timing: timing)
         let url = configuration.publicURL ?? urls.first ?? ""
         audiences = Set(
             configuration.isDevelopment
                 ? urls + ["https://localhost:\(configuration.listen.port)"]
                 : [configuration.url(port: configuration.listen.port)])
         keys = try KeyService(
-            data: configuration.data, algorithm: configuration.algorithm,
-            lifetime: configuration.notificationLifetime, publishLead: configuration.publishLead,
+            data: configuration.data, algorithm: configuration.algorithm, timing: timing,
             hasLocalIssuer: configuration.localIssuer, audience: url, now: now)
         identity = TLSIdentity(try Self.context(configuration, now: now))
         verifier = CachedTokenVerifier(

@@ -22,15 +22,14 @@ final class KeyService: Sendable {
     ///
     /// - Throws: ``SigningError``.
     init(
-        data: String, algorithm: SigningAlgorithm, lifetime: Int64, publishLead: Int64,
-        hasLocalIssuer: Bool, audience: String, now: Int64
+        data: String, algorithm: SigningAlgorithm, timing: KeyRing.Timing, hasLocalIssuer: Bool,
+        audience: String, now: Int64
     ) throws(SigningError) {
         notificationStore = KeyRingStore(directory: data + "/keys")
         tokenStore = KeyRingStore(directory: data + "/issuer")
         self.audience = audience
         let notifications = try notificationStore.open(
-            algorithm: algorithm,
-            timing: .init(publishLead: publishLead, signatureLifetime: lifetime), now: now)
+            algorithm: algorithm, timing: timing, now: now)
         let tokens =
             hasLocalIssuer
             ? try tokenStore.open(timing: Self.tokenTiming, now: now) : nil
