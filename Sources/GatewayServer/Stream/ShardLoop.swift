@@ -12,6 +12,8 @@ import WidgetModel
 // Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
 // point checks or hops to.
 final class ShardLoop: @unchecked Sendable {
+    /// Deadlines of streams that are gone, beyond as many as are open, before they are swept.
+    private static let deadlinesSlack = 1_024
     /// Seconds between two heartbeats of an idle stream.
     static let heartbeatSeconds = 15
 
@@ -398,12 +400,18 @@ final class ShardLoop: @unchecked Sendable {
                 sendHeartbeat(id)
             }
         }
+        // Tokens outlive most streams: what is kept for streams that are gone must not add up.
+        if deadlines.count > 2 * openStreams + Self.deadlinesSlack {
+            deadlines = Heap(deadlines.unordered.filter { isOpen($0.id) })
+        }
         while let deadline = deadlines.min, deadline.at <= now {
             deadlines.removeMin()
-            if let session = sessions[Int(deadline.id.slot)], session.id == deadline.id {
-                session.sink.end(nil)
-            }
+            if isOpen(deadline.id) { sessions[Int(deadline.id.slot)]?.sink.end(nil) }
         }
+    }
+
+    private func isOpen(_ id: StreamID) -> Bool {
+        sessions[Int(id.slot)]?.id == id
     }
 
     private func sendHeartbeat(_ id: StreamID) {
