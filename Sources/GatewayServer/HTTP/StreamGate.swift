@@ -33,6 +33,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         case closed
     }
 
+    /// Parts of a request kept while its stream is decided about: a request for one has no body.
+    private static let heldPartsMax = 16
+
     let taken: EventLoopPromise<GatewayChannel.Taken>
     private let tls: TLSServerHandler
     private let isHTTP2: Bool
@@ -100,6 +103,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             // A reader has nothing to say once it holds a stream.
             return
         case .deciding:
+            guard held.count < Self.heldPartsMax else {
+                context.close(promise: nil)
+                return
+            }
             held.append(unwrapInboundIn(data))
             return
         case .waiting, .http:

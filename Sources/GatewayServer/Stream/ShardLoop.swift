@@ -262,7 +262,7 @@ final class ShardLoop: @unchecked Sendable {
         guard !isPumping else { return }
         isPumping = true
         repeat {
-            for id in recovered {
+            for id in recovered where isOpen(id) {
                 sessions[Int(id.slot)]?.stalledSince = nil
                 shard.recovered(id)
             }
