@@ -21,7 +21,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -83,7 +82,6 @@ let package = Package(
             name: "GatewayServer",
             dependencies: [
                 "GatewayCore", "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
-                .product(name: "Atomics", package: "swift-atomics"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -33,8 +33,5 @@ static inline void *client_curl_get_context(CURL *handle) {
     char *context = NULL;
     return curl_easy_getinfo(handle, CURLINFO_PRIVATE, &context) == CURLE_OK ? context : NULL;
 }
-static inline CURLMcode client_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
-    return curl_multi_setopt(multi, option, value);
-}
 
 #endif

@@ -44,10 +44,14 @@ extension SQLiteStore {
         }
     }
 
-    /// Voids every epoch: no cursor given out so far says anything any more.
-    package func voidEpochs() throws {
+    /// Voids every epoch older than the one numbered `ordinal`: a cursor has proved that the log
+    /// lost a tail, so theirs say nothing any more. It is on disk when this returns.
+    package func voidEpochs(before ordinal: Int64) throws {
         try whileOpen {
-            try database.write { try $0.execute(sql: "UPDATE epoch SET voided = 1") }
+            try database.write { db in
+                try db.execute(
+                    sql: "UPDATE epoch SET voided = 1 WHERE ordinal < ?", arguments: [ordinal])
+            }
         }
     }
 

@@ -197,7 +197,7 @@ import Testing
             try await store.registration(app: "a", client: "c")
         }
         #expect(throws: StoreError.closed) { try store.rows() }
-        #expect(throws: StoreError.closed) { try store.voidEpochs() }
+        #expect(throws: StoreError.closed) { try store.voidEpochs(before: 1) }
         let wal = directory.path + "/store.sqlite-wal"
         let size = try? FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int
         #expect((size ?? 0) == 0)

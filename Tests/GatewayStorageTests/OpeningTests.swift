@@ -121,8 +121,9 @@ import Testing
         #expect(try store.epochs().map(\.isVoid) == [true, true, false])
         _ = try store.openEpoch(id: 4, now: 10, voidOlder: false)
         #expect(try store.epochs().map(\.ordinal) == [2, 3, 4])
-        try store.voidEpochs()
-        #expect(try store.epochs().allSatisfy(\.isVoid))
+        #expect(try store.epochs().map(\.isVoid) == [true, false, false])
+        try store.voidEpochs(before: 4)
+        #expect(try store.epochs().map(\.isVoid) == [true, true, false])
         try await store.close()
     }
 }

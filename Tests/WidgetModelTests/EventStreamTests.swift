@@ -61,7 +61,7 @@ import Testing
     @Test func `what the encoder writes the parser reads`() throws {
         var parser = EventStreamParser()
         let bytes =
-            EventStreamEncoder.retry(milliseconds: 2_000) + EventStreamEncoder.comment
+            EventStreamEncoder.retry(milliseconds: 2_000) + Array(":\n\n".utf8)
             + EventStreamEncoder.reload(id: "A", notification: Array("x.y.z".utf8))
             + EventStreamEncoder.reload(id: nil, notification: Array("u".utf8))
             + EventStreamEncoder.heartbeat(id: "B")

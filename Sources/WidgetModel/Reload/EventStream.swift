@@ -45,9 +45,6 @@ public enum EventStreamEncoder {
         Array("retry: \(milliseconds)\n\n".utf8)
     }
 
-    /// A comment: keeps the connection alive and means nothing.
-    public static let comment: [UInt8] = Array(":\n\n".utf8)
-
     private static func append(id: String, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "id: ".utf8)
         bytes.append(contentsOf: id.utf8)
