@@ -36,6 +36,7 @@ let package = Package(
     targets: [
         // C: module maps, and shims for macros and variadics only.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
@@ -64,7 +65,7 @@ let package = Package(
         .target(
             name: "GatewayTLS",
             dependencies: [
-                "COpenSSL",
+                "CLinux", "COpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),

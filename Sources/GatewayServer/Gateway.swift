@@ -24,6 +24,7 @@ package struct Gateway: Sendable {
     private let metrics: GatewayMetrics
     private let press: NotificationPress
     private let keys: KeyService
+    private let tlsSettings: TLSServerSettings
     private let verifier: CachedTokenVerifier
     private let audiences: Set<String>
     private let identity: TLSIdentity
@@ -72,8 +73,12 @@ package struct Gateway: Sendable {
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
+        var tlsSettings = TLSServerSettings()
+        // An idle peer that does not read says no goodbye; stopping does not wait long for it.
+        tlsSettings.closeTimeout = .seconds(2)
+        self.tlsSettings = tlsSettings
         let built = try LogReplay.build(
-            configuration, store, press, metrics, Array(group.makeIterator()), logger)
+            configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()), logger)
         sequencer = built.sequencer
         loops = built.loops
         desk = built.desk
@@ -129,24 +134,22 @@ package struct Gateway: Sendable {
     /// - Parameter onReady: Called with the TLS port's URL once connections are accepted.
     /// - Throws: When a port cannot be opened.
     package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
-        let tlsCounters = TLSCounters()
         let admission = StreamAdmission(
             authorizer: authorizer, registry: sequencer.registry, desk: desk, loops: loops,
-            sequencer: sequencer, streamSettings: configuration.streams)
+            sequencer: sequencer, streamSettings: configuration.streams,
+            streamsMax: configuration.connectionsMax)
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
             registrationDays: configuration.clientDays)
         let admin = AdminRoutes(
             metrics: metrics, sequencer: sequencer, loops: loops, press: press,
-            tlsCounters: tlsCounters, certificateEnds: { [identity] in identity.current.notAfter },
+            tlsCounters: tlsSettings.counters,
+            certificateEnds: { [identity] in identity.current.notAfter },
             readiness: readiness)
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
-        var tlsSettings = TLSServerSettings(counters: tlsCounters)
-        // An idle peer that does not read says no goodbye; stopping does not wait long for it.
-        tlsSettings.closeTimeout = .seconds(2)
         let server = HTTPServerBuilder { [tlsSettings] responder in
             GatewayChannel(
                 responder: responder, identity: identity, tlsSettings: tlsSettings,
@@ -201,6 +204,7 @@ package struct Gateway: Sendable {
 
     private func close() async throws {
         try await store.close()
+        for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()
     }
 }
@@ -214,7 +218,7 @@ private struct StreamDrain: Service {
         try? await gracefulShutdown()
         readiness.set(serving: false)
         for shard in loops.all {
-            try? await shard.loop.submit { shard.drain() }.get()
+            try? await shard.loop.flatSubmit { shard.drain() }.get()
         }
     }
 }

@@ -53,8 +53,8 @@ package final class TLSContext: @unchecked Sendable {
     // keys itself, and the ALPN list is written once before the first handshake.
     let pointer: OpaquePointer
     private let protocols: UnsafeMutablePointer<ALPNList>
-    // Sound: OpenSSL reads it during handshakes; each connection keeps this object until its own
-    // OpenSSL object is freed.
+    // Sound: OpenSSL reads it during handshakes, and each connection keeps this object until its own
+    // is over.
 
     /// When the leaf certificate expires. A context with an expired certificate works: the operator
     /// is warned by the caller, clients refuse it.

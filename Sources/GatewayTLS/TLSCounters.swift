@@ -8,7 +8,7 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesResumed = 0
     /// Handshakes that ended without a connection, by reason; every reason is present.
     package var handshakesFailed: [HandshakeFailure: Int] = [:]
-    /// Ciphertext bytes that left by `sealAndSend` straight into the socket.
+    /// Ciphertext bytes of streams that left their channels.
     package var bytesSentDirectly = 0
     /// Ciphertext bytes that were handed to NIO, handshakes included.
     package var bytesSentByNIO = 0

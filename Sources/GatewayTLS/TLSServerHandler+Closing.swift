@@ -29,13 +29,11 @@ extension TLSServerHandler {
             }
         case (.output, .handshaking):
             // There is no half of a connection that does not exist yet.
-            descriptor = -1
             context.close(mode: .all, promise: promise)
         case (.input, .open) where !outputClosed:
             inputClosed = true
             context.close(mode: mode, promise: promise)
         default:
-            descriptor = -1
             context.close(mode: mode, promise: promise)
         }
     }
@@ -55,7 +53,6 @@ extension TLSServerHandler {
         guard phase == .open || phase == .handshaking else { return }
         goodbyeAwaited = graceful && phase == .open
         outputClosed = true
-        descriptor = -1
         phase = .closing
         failPending(ChannelError.ioOnClosedChannel)
         setDeadline(settings.closeTimeout, context)
@@ -72,7 +69,6 @@ extension TLSServerHandler {
     func sayGoodbye(_ context: ChannelHandlerContext) {
         guard let ssl, let wire, phase == .open else { return }
         outputClosed = true
-        descriptor = -1
         ERR_clear_error()
         wire.begin()
         SSL_shutdown(ssl)

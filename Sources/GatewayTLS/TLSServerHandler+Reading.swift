@@ -76,12 +76,6 @@ extension TLSServerHandler {
         }
         isResumed = SSL_session_reused(ssl) == 1
         loopCounters?.done(resumed: isResumed)
-        isHTTP2 = negotiatedProtocol == "h2"
-        guard !isHTTP2 else { return }
-        let handle = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { $0 }
-        descriptor = handle.flatMap { $0 } ?? -1
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {

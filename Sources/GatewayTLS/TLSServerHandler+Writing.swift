@@ -81,7 +81,6 @@ extension TLSServerHandler {
         // NIO closes the socket before it fails what was queued, and this before `channelInactive`.
         // A record that is lost cannot be followed by another one.
         if case .failure = result {
-            descriptor = -1
             outputClosed = true
         }
         for promise in promises { promise.completeWith(result) }

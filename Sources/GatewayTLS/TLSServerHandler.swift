@@ -2,7 +2,7 @@ import COpenSSL
 import NIOCore
 import NIOTLS
 
-/// TLS for one accepted connection, and a short way out for hot streams.
+/// TLS for one accepted connection.
 ///
 /// Must be the first handler of the pipeline that writes: it takes every byte that goes out as its
 /// own. It is bound to the channel's event loop; all members are used on that loop only.
@@ -46,7 +46,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var phase = Phase.idle
     /// Set with the phase `handshaking`, `nil` again with `closed`.
     var ssl: OpaquePointer?
-    /// Kept as long as `ssl`, which points into its ALPN list.
+    /// Kept for the handshake, which reads its ALPN list.
     private var tls: TLSContext?
     var wire: TLSWire?
     var loopCounters: TLSLoopCounters?
@@ -57,8 +57,6 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var pending: [PendingWrite] = []
     var pendingBytes = 0
     var flushWhenOpen = false
-    /// The socket for `sealAndSend`; -1 when there is none, or none any more.
-    var descriptor: NIOBSDSocket.Handle = -1
     /// Ciphertext owed to the peer's own demands and not taken by the kernel yet.
     var unreadAnswersBytes = 0
     var drainOwed = false
@@ -67,13 +65,11 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// Only the peer's `close_notify` is still read.
     var goodbyeAwaited = false
     var readWanted = false
-    /// ALPN chose HTTP/2; apart from the name because the hot path asks.
-    var isHTTP2 = false
 
     /// Ciphertext bytes of ours that NIO holds because the socket was full.
     package internal(set) var queuedBytes = 0
-    /// Called on the loop when `queuedBytes` is zero again after `sealAndSend` answered `.queued`
-    /// or a flush left something queued. Not called when the connection closes instead.
+    /// Called on the loop when `queuedBytes` is zero again after a flush left something queued. Not
+    /// called when the connection closes instead.
     package var onDrained: (() -> Void)?
     /// What ALPN chose; `nil` before the handshake is done and for a client without ALPN, which
     /// speaks HTTP/1.1.
@@ -169,10 +165,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         self.context = nil
     }
 
-    /// Forgets everything that belongs to the connection. The descriptor first: from now on its
-    /// number may be another client's.
+    /// Forgets everything that belongs to the connection.
     func release() {
-        descriptor = -1
         phase = .closed
         onDrained = nil
         deadline?.cancel()

@@ -9,8 +9,12 @@ package struct TLSServerSettings: Sendable {
     package var closeTimeout = TimeAmount.seconds(5)
     /// Plaintext written before the handshake is done; more closes the connection.
     package var bytesBeforeHandshakeMax = 256 * 1024
-    /// `sealAndSend` refuses when NIO holds this much of ours: the reader is too far behind.
+    /// A stream that left its channel takes no more when this much waits behind its socket: its
+    /// reader is too far behind.
     package var queuedBytesMax = 1024 * 1024
+    /// What the kernel may hold for a reader of such a stream; it takes twice that for its own
+    /// books (socket(7), SO_SNDBUF). Left to itself it would take megabytes for each stalled one.
+    package var streamSendBufferBytes: Int32 = 64 * 1024
     /// What we owe a peer that does not read, for messages that demand an answer (key updates,
     /// refused renegotiations); more closes the connection.
     package var unreadAnswersBytesMax = 16 * 1024
@@ -20,27 +24,5 @@ package struct TLSServerSettings: Sendable {
     /// Settings with the defaults above, counting into `counters`.
     package init(counters: TLSCounters = TLSCounters()) {
         self.counters = counters
-    }
-}
-
-/// What became of bytes given to `TLSServerHandler.sealAndSend`.
-package enum DirectWrite: Equatable, Sendable {
-    /// The kernel has taken all of it.
-    case sent
-    /// It waits in NIO, in order; `onDrained` tells when nothing waits any more.
-    case queued
-    /// Nothing was taken and nothing will be sent.
-    case refused(Refusal)
-
-    /// Why nothing was taken.
-    package enum Refusal: Equatable, Sendable {
-        /// The handshake is not done.
-        case handshaking
-        /// The connection is closed, closing, or closed for output.
-        case closed
-        /// HTTP/2 was negotiated: its frames and windows belong to the HTTP/2 handler.
-        case http2
-        /// `queuedBytesMax` is reached.
-        case queueFull
     }
 }

@@ -76,11 +76,6 @@ final class Connection: @unchecked Sendable {
         try channel.eventLoop.submit { try body(self.tls) }.wait()
     }
 
-    /// `sealAndSend` on the loop.
-    func send(_ bytes: [UInt8]) throws -> DirectWrite {
-        try onLoop { tls in bytes.withUnsafeBytes { tls.sealAndSend($0) } }
-    }
-
     func write(_ bytes: [UInt8]) throws {
         try channel.writeAndFlush(ByteBuffer(bytes: bytes)).wait()
     }

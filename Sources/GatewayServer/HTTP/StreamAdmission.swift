@@ -14,6 +14,8 @@ struct StreamAdmission: Sendable {
     let loops: ShardLoops
     let sequencer: Sequencer
     let streamSettings: StreamSettings
+    /// Streams held by all clients together: they outlive the count of connections.
+    let streamsMax: Int
 
     /// A request for what is stale, admitted.
     struct Admitted: Sendable {
@@ -79,6 +81,11 @@ struct StreamAdmission: Sendable {
             head: sequencer.store.head)
     }
 
+    /// Counts a stream of the client in, unless it or the gateway holds as many as it may.
+    func admitStream(_ key: ClientKey) -> Bool {
+        loops.openStreams < streamsMax && registry.admitStream(key)
+    }
+
     /// The cursor an answer names as the one really resumed from.
     func resumedCursor(_ point: ResumePoint) -> String {
         if case .after(let sequence) = point { desk.text(sequence) } else { "" }
@@ -109,6 +116,9 @@ extension HTTPField.Name {
 struct ShardLoops: Sendable {
     let all: [ShardLoop]
     private let byLoop: [ObjectIdentifier: ShardLoop]
+
+    /// Streams open now, on all of them.
+    var openStreams: Int { all.reduce(0) { $0 + $1.openStreams } }
 
     init(_ all: [ShardLoop]) {
         self.all = all

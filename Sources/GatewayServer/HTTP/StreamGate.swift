@@ -12,9 +12,10 @@ import WidgetModel
 
 /// Stands before Hummingbird: hands requests on, and keeps event streams.
 ///
-/// A connection whose request is an admitted event stream leaves HTTP behind: the handlers that
-/// parse and format go, no task stays, and the event loop's shard writes frames straight to TLS.
-/// Everything else, refused streams included, is Hummingbird's.
+/// An HTTP/1.1 connection whose request is an admitted event stream leaves its channel behind, with
+/// all handlers and the task: the event loop's shard writes to its socket. Of HTTP/2 the stream
+/// stays, and the shard writes to it through this gate. Everything else, refused streams included,
+/// is Hummingbird's.
 final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -28,7 +29,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         case deciding
         /// Hummingbird answers. To `deciding` when an event stream is asked for between requests.
         case http
-        /// The shard writes. To `closed` with the connection.
+        /// The shard writes, by HTTP/2. To `closed` with the stream.
         case stream(ShardLoop, StreamID)
         case closed
     }
@@ -128,16 +129,16 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
                 head, certificateURIs: { tls.peerCertificateURIs }),
-            admission.registry.admitStream(admitted.key)
+            admission.admitStream(admitted.key)
         {
             state = .deciding
             held = [part]
-            shard.whenReached(admitted.head) { [weak self, registry = admission.registry] in
-                guard let self, case .deciding = self.state else {
-                    registry.releaseStream(admitted.key)
+            shard.whenReached(admitted.head) {
+                guard case .deciding = self.state else {
+                    self.admission.registry.releaseStream(admitted.key)
                     return
                 }
-                open(admitted, on: shard)
+                self.open(admitted, on: shard)
             }
         } else {
             passOn([part])
@@ -300,14 +301,37 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             admission.registry.releaseStream(admitted.key)
             return
         }
-        sendHead(admitted, context)
+        if !isHTTP2, !tls.isDetachable {
+            // The answer before is still on its way.
+            tls.onDrained = {
+                self.tls.onDrained = nil
+                if case .deciding = self.state {
+                    self.open(admitted, on: shard)
+                } else {
+                    self.admission.registry.releaseStream(admitted.key)
+                }
+            }
+            return
+        }
         let opening = ShardLoop.Opening(
             key: admitted.key, record: admitted.record, vouched: admitted.vouched,
             point: admitted.point, kinds: admitted.kinds, expires: admitted.expires)
-        // Until the shard names the stream nothing else may happen on this connection.
+        let head = StreamHead(admission, admitted)
         held = []
-        guard let id = shard.open(opening, sink: self) else {
-            admission.registry.releaseStream(admitted.key)
+        if isHTTP2 {
+            // Before the state says stream: this is HTTP's last word.
+            context.write(wrapOutboundOut(.head(head.response)), promise: nil)
+            context.writeAndFlush(
+                wrapOutboundOut(.body(ByteBuffer(bytes: head.firstBlocks))), promise: nil)
+        }
+        let carrier: ShardLoop.Carrier =
+            isHTTP2
+            ? .sink(self, wantsHeartbeat: true) : .connection(tls, head: head.http1)
+        let id = shard.open(opening, on: carrier)
+        if id == nil { admission.registry.releaseStream(admitted.key) }
+        guard let id, isHTTP2 else {
+            // The connection is the shard's, or nobody's; the channel goes either way.
+            if case .closed = state { return }
             state = .closed
             taken.succeed(.stream)
             isEnding = true
@@ -320,55 +344,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         state = .stream(shard, id)
         taken.succeed(.stream)
-        if isHTTP2 { return }
-        tls.onDrained = { [weak self] in
-            if let self, case .stream(let shard, let id) = state { shard.drained(id) }
-        }
-        leaveHTTP(context)
-    }
-
-    private func sendHead(_ admitted: StreamAdmission.Admitted, _ context: ChannelHandlerContext) {
-        var response = HTTPResponse(status: .ok)
-        response.headerFields[.contentType] = EventStreamEncoder.mediaType
-        response.headerFields[.cacheControl] = "no-store, no-transform"
-        response.headerFields[.accelBuffering] = "no"
-        response.headerFields[.timelineCursor] = admission.resumedCursor(admitted.point)
-        response.headerFields[.date] = httpDate(admission.desk.wallSeconds())
-        let retry = EventStreamEncoder.retry(
-            milliseconds: admission.streamSettings.retryMilliseconds)
-        // Before the state says stream: this is HTTP's last word.
-        context.write(wrapOutboundOut(.head(response)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.body(ByteBuffer(bytes: retry))), promise: nil)
-    }
-
-    /// Takes HTTP/1.1's handlers out of the pipeline, and ends Hummingbird's part if it has one.
-    private func leaveHTTP(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // Not now: the decoder is further up this very call.
-        context.eventLoop.execute {
-            guard let context = bound.value.context, bound.value.isTaken else { return }
-            if bound.value.hasAsyncChannel {
-                context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-            }
-            let pipeline = context.pipeline.syncOperations
-            func remove<Handler: RemovableChannelHandler>(_ type: Handler.Type) {
-                guard let handler = try? pipeline.handler(type: type) else { return }
-                pipeline.removeHandler(handler, promise: nil)
-            }
-            remove(HTTP1ToHTTPServerCodec.self)
-            remove(HostCheck.self)
-            remove(HTTPResponseEncoder.self)
-            remove(ByteToMessageHandler<HTTPRequestDecoder>.self)
-            // A reader sends next to nothing: a small buffer for each of very many streams.
-            context.channel.setOption(
-                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 512)
-            )
-            .whenFailure { _ in }
-        }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if isHTTP2, context.channel.isWritable, case .stream(let shard, let id) = state {
+        if context.channel.isWritable, case .stream(let shard, let id) = state {
             shard.drained(id)
         }
         context.fireChannelWritabilityChanged()
@@ -376,30 +355,16 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
 }
 
 extension StreamGate: EventSink {
-    func send(_ frames: FramedBytes) -> SinkResult {
+    func send(_ blocks: ByteBuffer) -> SinkResult {
         guard let context, !isEnding else { return .gone }
-        if isHTTP2 {
-            context.writeAndFlush(wrapOutboundOut(.body(frames.buffer)), promise: nil)
-            return context.channel.isWritable ? .sent : .full
-        }
-        switch frames.chunk.withUnsafeBytes({ tls.sealAndSend($0) }) {
-        case .sent: return .sent
-        case .queued: return .full
-        case .refused: return .gone
-        }
+        context.writeAndFlush(wrapOutboundOut(.body(blocks)), promise: nil)
+        return context.channel.isWritable ? .sent : .full
     }
 
-    func end(_ farewell: FramedBytes?) {
+    func end(_ farewell: ByteBuffer?) {
         guard let context, !isEnding else { return }
         if let farewell { _ = send(farewell) }
         isEnding = true
-        if isHTTP2 {
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        } else {
-            _ = Self.lastChunk.withUnsafeBytes { tls.sealAndSend($0) }
-            context.close(promise: nil)
-        }
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
-
-    private static let lastChunk = Array("0\r\n\r\n".utf8)
 }

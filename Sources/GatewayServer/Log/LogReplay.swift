@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
+import GatewayTLS
 import Logging
 import NIOCore
 import WidgetModel
@@ -20,7 +21,8 @@ enum LogReplay {
     /// - Throws: `StoreError`; what `LogPayload` throws for rows that cannot be read.
     static func build(
         _ configuration: GatewayConfiguration, _ store: SQLiteStore, _ press: NotificationPress,
-        _ metrics: GatewayMetrics, _ eventLoops: [any EventLoop], _ logger: Logger
+        _ metrics: GatewayMetrics, _ tlsSettings: TLSServerSettings,
+        _ eventLoops: [any EventLoop], _ logger: Logger
     ) throws -> Built {
         let hash = SipHash(secret: Array(store.secret))
         let desk = try openEpoch(store, hash, logger)
@@ -31,8 +33,9 @@ enum LogReplay {
         let documents = try replay(store, hash, &decider, &shard)
         let loops = eventLoops.map { loop in
             ShardLoop(
-                loop: loop, shard: shard, settings: configuration.streams, press: press,
-                registry: registry, metrics: metrics, cursors: desk, logger: logger)
+                loop: loop, shard: shard, settings: configuration.streams,
+                tlsSettings: tlsSettings, press: press, registry: registry, metrics: metrics,
+                cursors: desk, logger: logger)
         }
         let sequencer = Sequencer(
             store: store, registry: registry, desk: desk, metrics: metrics,

@@ -82,7 +82,7 @@ struct AdminRoutes: Sendable {
             prefix + "signatures_total", "Notifications signed.", press.signatures.value)
         page.gauge(
             prefix + "streams", "Streams open.",
-            Double(loops.all.reduce(0) { $0 + $1.openStreams }))
+            Double(loops.openStreams))
         page.counter(
             prefix + "streams_opened_total", "Streams opened.", metrics.streamsOpened.value)
         page.counter(

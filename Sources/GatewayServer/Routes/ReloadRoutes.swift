@@ -22,7 +22,7 @@ extension GatewayRoutes {
             // The gate keeps every stream that it admits; what comes here was refused by it.
             guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
             admission.registry.releaseStream(admitted.key)
-            throw Problem.unavailable("Ask for the stream again.")
+            throw Problem.unavailable("The gateway holds as many streams as it may; ask again.")
         }
         let wait = Self.wait(request.headers[values: .prefer])
         metrics.polls.increment()
@@ -103,7 +103,7 @@ enum LongPoll {
         let opening = ShardLoop.Opening(
             key: admitted.key, record: record, vouched: admitted.vouched,
             point: .after(answer.position), kinds: admitted.kinds, expires: admitted.expires)
-        guard let id = shard.open(opening, sink: sink, isHeartbeatWanted: false) else {
+        guard let id = shard.open(opening, on: .sink(sink, wantsHeartbeat: false)) else {
             registry.releaseStream(admitted.key)
             promise.fail(Problem.unavailable("The gateway is stopping; try again."))
             return
@@ -127,12 +127,12 @@ enum LongPoll {
 private final class LongPollSink: EventSink {
     var wake: (() -> Void)?
 
-    func send(_ frames: FramedBytes) -> SinkResult {
+    func send(_ blocks: ByteBuffer) -> SinkResult {
         fire()
         return .gone
     }
 
-    func end(_ farewell: FramedBytes?) {
+    func end(_ farewell: ByteBuffer?) {
         fire()
     }
 

@@ -10,41 +10,42 @@ enum SinkResult {
     case gone
 }
 
-/// Where the bytes of one held-open stream go. Used on its event loop only.
+/// Where the blocks of one held-open stream go that is not a TLS connection of its own: an HTTP/2
+/// stream, or a long-poll. Used on its event loop only.
 protocol EventSink: AnyObject {
-    /// Sends frames. `frames` is what to say; the sink adds what its protocol needs around it.
-    func send(_ frames: FramedBytes) -> SinkResult
+    /// Sends blocks of the event stream.
+    func send(_ blocks: ByteBuffer) -> SinkResult
     /// Ends the stream in an orderly way, after `farewell` if there is one.
-    func end(_ farewell: FramedBytes?)
+    func end(_ farewell: ByteBuffer?)
 }
 
-/// Blocks of an event stream, prepared once for every protocol that carries them.
-final class FramedBytes {
-    /// The blocks.
-    let blocks: [UInt8]
-    /// The blocks as one chunk of HTTP/1.1's chunked coding (RFC 9112 section 7.1).
+/// Blocks of an event stream, prepared once for everyone who gets them.
+final class Frame {
+    /// The blocks as one chunk of HTTP/1.1's chunked coding.
     let chunk: [UInt8]
-    /// The blocks as a buffer that every HTTP/2 stream shares.
-    private(set) lazy var buffer = ByteBuffer(bytes: blocks)
+    /// The blocks alone, for HTTP/2.
+    private(set) lazy var blocks = ByteBuffer(bytes: chunk[content])
+    private let content: Range<Int>
 
     init(_ blocks: [UInt8]) {
-        self.blocks = blocks
-        chunk = Self.chunk(of: blocks)
+        (chunk, content) = ChunkedCoding.chunk(of: blocks)
     }
+}
 
-    /// Several frames as one, for a stream that gets them together.
-    init(joining frames: [FramedBytes]) {
-        blocks = frames.flatMap(\.blocks)
-        chunk = Self.chunk(of: blocks)
-    }
+/// HTTP/1.1's chunked transfer coding (RFC 9112 section 7.1).
+enum ChunkedCoding {
+    /// Ends a message.
+    static let last = Array("0\r\n\r\n".utf8)
 
-    private static func chunk(of blocks: [UInt8]) -> [UInt8] {
-        var chunk: [UInt8] = []
-        chunk.reserveCapacity(blocks.count + 16)
-        chunk.append(contentsOf: String(blocks.count, radix: 16).utf8)
-        chunk.append(contentsOf: "\r\n".utf8)
-        chunk.append(contentsOf: blocks)
-        chunk.append(contentsOf: "\r\n".utf8)
-        return chunk
+    /// `content`, not empty, as one chunk, and where in it the content lies.
+    static func chunk(of content: [UInt8]) -> (bytes: [UInt8], content: Range<Int>) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(content.count + 16)
+        bytes.append(contentsOf: String(content.count, radix: 16).utf8)
+        bytes.append(contentsOf: "\r\n".utf8)
+        let start = bytes.count
+        bytes.append(contentsOf: content)
+        bytes.append(contentsOf: "\r\n".utf8)
+        return (bytes, start..<start + content.count)
     }
 }

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewaySigning
+import GatewayTLS
 import HeapModule
 import Logging
 import NIOCore
@@ -12,11 +13,6 @@ import WidgetModel
 // Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
 // point checks or hops to.
 final class ShardLoop: @unchecked Sendable {
-    /// Deadlines of streams that are gone, beyond as many as are open, before they are swept.
-    private static let deadlinesSlack = 1_024
-    /// Seconds between two heartbeats of an idle stream.
-    static let heartbeatSeconds = 15
-
     /// One thing the log's writer tells the loop, in commit order.
     enum Message: Sendable {
         /// The next entry of the log.
@@ -40,70 +36,73 @@ final class ShardLoop: @unchecked Sendable {
         let expires: Int64
     }
 
-    private struct Session {
-        let id: StreamID
-        let sink: any EventSink
+    /// What carries a stream.
+    enum Carrier {
+        /// An HTTP/1.1 connection, which leaves its channel, and the head of the answer.
+        case connection(TLSServerHandler, head: [UInt8])
+        /// Anything else; heartbeats only where somebody reads them.
+        case sink(any EventSink, wantsHeartbeat: Bool)
+    }
+
+    /// What a delivery needs of a stream.
+    struct Session {
+        /// `nil` where no stream has the place.
+        var id: StreamID?
+        /// The id last given to the stream.
+        var watermark: UInt64 = 0
+        /// An HTTP/1.1 stream; `nil` where `sink` is not.
+        var stream: TLSStream?
+        var sink: (any EventSink)?
+    }
+
+    /// What is needed of a stream only when something about it changes.
+    struct SessionDetail {
         let key: ClientKey
-        /// The id last given to the sink.
-        var watermark: UInt64
         /// Since when nothing fits, in monotonic milliseconds.
         var stalledSince: Int64?
     }
 
-    private struct Deadline: Comparable {
-        let at: Int64
-        let id: StreamID
-        static func < (left: Deadline, right: Deadline) -> Bool { left.at < right.at }
-    }
-
     let loop: any EventLoop
-    private let settings: StreamSettings
-    private let press: NotificationPress
-    private let registry: Registry
-    private let metrics: GatewayMetrics
-    private let cursors: CursorDesk
-    private let logger: Logger
+    let settings: StreamSettings
+    let press: NotificationPress
+    let registry: Registry
+    let metrics: GatewayMetrics
+    let cursors: CursorDesk
+    let logger: Logger
+    private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [Message], isScheduled: Bool)>(([], false))
     private let openStreamCount = Atomic<Int>(0)
     private let reachedPosition = Atomic<UInt64>(0)
 
-    private var shard: Shard
-    private var sessions: [Session?] = []
-    private var framesWithID: [FramedBytes?] = []
-    private var framesWithoutID: [FramedBytes?] = []
-    private var joining: [FramedBytes] = []
-    private var isPumping = false
-    private var recovered: [StreamID] = []
+    var shard: Shard
+    /// The TLS connections among the streams.
+    private(set) lazy var connections = TLSStreams(
+        loop: loop, settings: tlsSettings,
+        owner: .init(
+            drained: { [unowned self] in if let id = id(named: $0) { drained(id) } },
+            ended: { [unowned self] in if let id = id(named: $0) { close(id) } }))
+    var sessions: [Session] = []
+    var details: [SessionDetail?] = []
+    var writing = Writing()
+    var clockwork = Clockwork()
     private var waiting: [(position: UInt64, resume: () -> Void)] = []
-    private var wheel: [[StreamID]] = Array(repeating: [], count: heartbeatSeconds)
-    private var wheelPlace = 0
-    private var deadlines = Heap<Deadline>()
-    private var windowTimer: (at: Int64, task: Scheduled<Void>)?
-    private var ticking: RepeatedTask?
-    private var isDraining = false
+    private(set) var isDraining = false
 
     init(
-        loop: any EventLoop, shard: Shard, settings: StreamSettings, press: NotificationPress,
-        registry: Registry, metrics: GatewayMetrics, cursors: CursorDesk, logger: Logger
+        loop: any EventLoop, shard: Shard, settings: StreamSettings,
+        tlsSettings: TLSServerSettings, press: NotificationPress, registry: Registry,
+        metrics: GatewayMetrics, cursors: CursorDesk, logger: Logger
     ) {
         self.loop = loop
         self.shard = shard
         self.settings = settings
+        self.tlsSettings = tlsSettings
         self.press = press
         self.registry = registry
         self.metrics = metrics
         self.cursors = cursors
         self.logger = logger
         reachedPosition.store(shard.position, ordering: .relaxed)
-    }
-
-    /// Starts the loop's one timer.
-    func start() {
-        loop.execute { [self] in
-            ticking = loop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) {
-                [weak self] _ in self?.tick()
-            }
-        }
     }
 
     // MARK: From other threads
@@ -124,10 +123,7 @@ final class ShardLoop: @unchecked Sendable {
         if mustSchedule { loop.execute { self.takeMessages() } }
     }
 
-    // MARK: On the loop
-
-    /// Monotonic milliseconds.
-    private var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+    // MARK: The log
 
     private func takeMessages() {
         let messages = inbox.withLock { inbox in
@@ -166,6 +162,8 @@ final class ShardLoop: @unchecked Sendable {
         for entry in ready { entry.resume() }
     }
 
+    // MARK: Questions
+
     /// What is stale for a client now, and the position the answer holds for.
     func poll(
         _ record: ClientRecord, app: String, since point: ResumePoint, kinds: Set<String>?,
@@ -193,231 +191,123 @@ final class ShardLoop: @unchecked Sendable {
         return (Set(kinds), shard.position)
     }
 
-    /// Opens a stream that was admitted by the registry. The sink gets the catch-up, or else the
-    /// cursor the stream stands at.
-    func open(
-        _ opening: Opening, sink: any EventSink, isHeartbeatWanted: Bool = true
-    ) -> StreamID? {
+    // MARK: Streams
+
+    /// Opens a stream that was admitted by the registry. It gets the catch-up, or else the cursor
+    /// it stands at.
+    ///
+    /// - Returns: `nil` when the gateway is stopping, the app has no catalog, or the connection
+    ///   could not leave its channel; then the caller closes what there is.
+    func open(_ opening: Opening, on carrier: Carrier) -> StreamID? {
         loop.assertInEventLoop()
-        guard !isDraining,
+        guard !isDraining, !writing.isPumping,
             let id = shard.open(
                 opening.record, app: opening.key.app, since: opening.point, kinds: opening.kinds,
                 vouched: opening.vouched)
         else { return nil }
-        while sessions.count <= Int(id.slot) { sessions.append(nil) }
-        let watermark: UInt64 = if case .after(let sequence) = opening.point { sequence } else { 0 }
-        sessions[Int(id.slot)] = Session(
-            id: id, sink: sink, key: opening.key, watermark: watermark, stalledSince: nil)
+        var session = Session(id: id)
+        if case .after(let sequence) = opening.point { session.watermark = sequence }
+        var wantsHeartbeat = true
+        switch carrier {
+        case .connection(let handler, let head):
+            guard let stream = connections.adopt(handler, name: Self.name(of: id)) else {
+                shard.clearOutput()
+                shard.close(id)
+                return nil
+            }
+            session.stream = stream
+            writing.preface = head
+        case .sink(let sink, let wanted):
+            session.sink = sink
+            wantsHeartbeat = wanted
+        }
+        while sessions.count <= Int(id.slot) {
+            sessions.append(Session())
+            details.append(nil)
+        }
+        sessions[Int(id.slot)] = session
+        details[Int(id.slot)] = SessionDetail(key: opening.key)
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
-        if isHeartbeatWanted { wheel[wheelPlace].append(id) }
-        let life = max(0, min(opening.expires - cursors.wallSeconds(), 365 * 24 * 3600))
-        deadlines.insert(Deadline(at: now + life * 1000, id: id))
-        if !shard.output.isEmpty {
-            pump()
-        } else if isHeartbeatWanted {
-            sendHeartbeat(id)
-        }
+        note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
+        if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
         return id
     }
 
-    /// The stream's connection is gone. May be called more than once.
+    /// The stream is over. May be called more than once.
     func close(_ id: StreamID) {
         loop.assertInEventLoop()
-        guard let session = sessions[Int(id.slot)], session.id == id else { return }
-        sessions[Int(id.slot)] = nil
+        guard isOpen(id), let detail = details[Int(id.slot)] else { return }
+        sessions[Int(id.slot)] = Session()
+        details[Int(id.slot)] = nil
         shard.close(id)
-        registry.releaseStream(session.key)
-        registry.noteSeen(session.key)
+        registry.releaseStream(detail.key)
+        registry.noteSeen(detail.key)
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
+    }
+
+    /// Ends a stream in order, after `farewell` if there is one.
+    func end(_ id: StreamID, _ farewell: Frame? = nil) {
+        guard isOpen(id) else { return }
+        let session = sessions[Int(id.slot)]
+        if let stream = session.stream {
+            let last = (farewell?.chunk ?? []) + ChunkedCoding.last
+            last.withUnsafeBytes { connections.end(stream, farewell: $0) }
+            close(id)
+        } else {
+            // It tells when it is gone.
+            session.sink?.end(farewell?.blocks)
+        }
     }
 
     /// The stream takes bytes again.
     func drained(_ id: StreamID) {
         loop.assertInEventLoop()
-        guard let session = sessions[Int(id.slot)], session.id == id, session.stalledSince != nil
-        else { return }
-        recovered.append(id)
+        guard isOpen(id), details[Int(id.slot)]?.stalledSince != nil else { return }
+        writing.recovered.append(id)
         // A sink may drain while frames are being sent; the catch-up then waits for their end.
-        if !isPumping { pump() }
+        if !writing.isPumping { pump() }
     }
+
+    func isOpen(_ id: StreamID) -> Bool {
+        Int(id.slot) < sessions.count && sessions[Int(id.slot)].id == id
+    }
+
+    private static func name(of id: StreamID) -> UInt64 {
+        UInt64(id.serial) << 32 | UInt64(id.slot)
+    }
+
+    private func id(named name: UInt64) -> StreamID? {
+        guard let id = sessions[Int(UInt32(truncatingIfNeeded: name))].id,
+            Self.name(of: id) == name
+        else { return nil }
+        return id
+    }
+
+    // MARK: The end
 
     /// Ends every stream, telling each reader to come back after a time of its own.
-    func drain() {
+    ///
+    /// - Returns: Succeeds when every connection is closed; bounded by the time a peer is given to
+    ///   end its side.
+    func drain() -> EventLoopFuture<Void> {
         loop.assertInEventLoop()
         isDraining = true
-        ticking?.cancel()
-        windowTimer?.task.cancel()
+        stopClockwork()
         for session in sessions {
-            guard let session else { continue }
+            guard let id = session.id else { continue }
             let retry = Int.random(in: settings.drainRetryMilliseconds)
-            session.sink.end(FramedBytes(EventStreamEncoder.retry(milliseconds: retry)))
+            end(id, Frame(EventStreamEncoder.retry(milliseconds: retry)))
         }
+        return connections.emptied()
     }
 
-    // MARK: Writing
-
-    /// Signs what the shard wants said and writes it, each stream once.
-    private func pump() {
-        guard !isPumping else { return }
-        isPumping = true
-        repeat {
-            for id in recovered where isOpen(id) {
-                sessions[Int(id.slot)]?.stalledSince = nil
-                shard.recovered(id)
-            }
-            recovered.removeAll(keepingCapacity: true)
-            write()
-        } while !recovered.isEmpty
-        isPumping = false
-    }
-
-    private func write() {
-        let frameCount = shard.output.frames.count
-        framesWithID.removeAll(keepingCapacity: true)
-        framesWithoutID.removeAll(keepingCapacity: true)
-        framesWithID.append(contentsOf: repeatElement(nil, count: frameCount))
-        framesWithoutID.append(contentsOf: repeatElement(nil, count: frameCount))
-        var delivered: UInt64 = 0
-        var place = 0
-        while place < shard.output.touched.count {
-            let (id, first) = shard.output.touched[place]
-            place += 1
-            delivered += write(id, first: Int(first))
-        }
-        if delivered > 0 {
-            metrics.deliveries.increment(by: delivered)
-            observeFreshness()
-        }
-        let ended = shard.output.ended
-        shard.clearOutput()
-        for id in ended where sessions[Int(id.slot)]?.id == id {
-            sessions[Int(id.slot)]?.sink.end(nil)
-        }
-    }
-
-    /// Writes a stream's frames of this turn together; returns how many they were.
-    private func write(_ id: StreamID, first: Int) -> UInt64 {
-        guard let session = sessions[Int(id.slot)], session.id == id else { return 0 }
-        joining.removeAll(keepingCapacity: true)
-        var watermark = session.watermark
-        var place = first
-        while place >= 0 {
-            let delivery = shard.output.deliveries[place]
-            guard let frame = frame(Int(delivery.frame), carriesID: delivery.carriesID) else {
-                // Unsigned, it cannot be sent, and its id must not be: the reader comes back.
-                session.sink.end(nil)
-                return 0
-            }
-            joining.append(frame)
-            if delivery.carriesID {
-                watermark = max(watermark, shard.output.frames[Int(delivery.frame)].watermark)
-            }
-            place = Int(delivery.next)
-        }
-        let count = UInt64(joining.count)
-        let bytes = joining.count == 1 ? joining[0] : FramedBytes(joining: joining)
-        send(bytes, to: id, watermark: watermark)
-        return count
-    }
-
-    private func send(_ bytes: FramedBytes, to id: StreamID, watermark: UInt64) {
-        guard let session = sessions[Int(id.slot)] else { return }
-        switch session.sink.send(bytes) {
-        case .sent:
-            sessions[Int(id.slot)]?.watermark = watermark
-        case .full:
-            // What was given is on its way; nothing more until it has left.
-            sessions[Int(id.slot)]?.watermark = watermark
-            sessions[Int(id.slot)]?.stalledSince = now
-            metrics.streamsLagged.increment()
-            shard.lagging(id, since: watermark)
-        case .gone:
-            shard.lagging(id, since: session.watermark)
-        }
-    }
-
-    private func frame(_ index: Int, carriesID: Bool) -> FramedBytes? {
-        if let known = carriesID ? framesWithID[index] : framesWithoutID[index] { return known }
-        let frame = shard.output.frames[index]
-        do {
-            let notification = try press.notification(
-                app: frame.app, content: frame.content, causeTime: frame.causeTime,
-                now: cursors.wallSeconds())
-            let id = carriesID ? cursors.text(frame.watermark) : nil
-            let framed = FramedBytes(EventStreamEncoder.reload(id: id, notification: notification))
-            if carriesID { framesWithID[index] = framed } else { framesWithoutID[index] = framed }
-            return framed
-        } catch {
-            logger.error("a notification could not be signed", metadata: ["error": "\(error)"])
-            return nil
-        }
-    }
-
-    private func observeFreshness() {
-        let wall = cursors.wallMilliseconds()
-        for frame in shard.output.frames where frame.acceptedAt > 0 {
-            metrics.freshnessSent.observe(Double(max(0, wall - frame.acceptedAt)) / 1000)
-        }
-    }
-
-    // MARK: Time
-
-    private func scheduleWindow() {
-        guard let end = shard.nextWindowEnd else { return }
-        if let timer = windowTimer, timer.at <= end { return }
-        windowTimer?.task.cancel()
-        let task = loop.scheduleTask(in: .milliseconds(max(0, end - now))) { [weak self] in
-            if let self { endWindows() }
-        }
-        windowTimer = (end, task)
-    }
-
-    private func endWindows() {
-        windowTimer = nil
-        guard !isDraining else { return }
-        shard.endWindows(now: now)
-        pump()
-        scheduleWindow()
-    }
-
-    private func tick() {
-        guard !isDraining else { return }
-        wheelPlace = (wheelPlace + 1) % Self.heartbeatSeconds
-        let due = wheel[wheelPlace]
-        wheel[wheelPlace].removeAll(keepingCapacity: true)
-        let now = now
-        for id in due {
-            guard let session = sessions[Int(id.slot)], session.id == id else { continue }
-            wheel[wheelPlace].append(id)
-            if let since = session.stalledSince {
-                if now - since >= settings.stallMilliseconds {
-                    metrics.streamsStalled.increment()
-                    session.sink.end(nil)
-                    close(id)
-                }
-            } else {
-                sendHeartbeat(id)
-            }
-        }
-        // Tokens outlive most streams: what is kept for streams that are gone must not add up.
-        if deadlines.count > 2 * openStreams + Self.deadlinesSlack {
-            deadlines = Heap(deadlines.unordered.filter { isOpen($0.id) })
-        }
-        while let deadline = deadlines.min, deadline.at <= now {
-            deadlines.removeMin()
-            if isOpen(deadline.id) { sessions[Int(deadline.id.slot)]?.sink.end(nil) }
-        }
-    }
-
-    private func isOpen(_ id: StreamID) -> Bool {
-        sessions[Int(id.slot)]?.id == id
-    }
-
-    private func sendHeartbeat(_ id: StreamID) {
-        guard let watermark = shard.heartbeat(id) else { return }
-        let bytes = FramedBytes(EventStreamEncoder.heartbeat(id: cursors.text(watermark)))
-        send(bytes, to: id, watermark: watermark)
+    /// Lets go of everything; the loop is about to stop.
+    func stop() {
+        loop.assertInEventLoop()
+        isDraining = true
+        stopClockwork()
+        connections.stop()
     }
 }
 

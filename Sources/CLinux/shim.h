@@ -1,0 +1,20 @@
+// Calls of Linux that Swift's Glibc module leaves out: epoll(7), eventfd(2), and affinity.
+// Wrapped here are only those behind syscall(2), which is variadic.
+#ifndef TIMELINE_GATEWAY_CLINUX_SHIM_H
+#define TIMELINE_GATEWAY_CLINUX_SHIM_H
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The calling thread's cores as a mask of `bytes` bytes, lowest core first. The first returns how
+// many bytes the kernel filled, the second 0; both -1 with errno on failure.
+static inline long bench_get_affinity(void *mask, unsigned long bytes) {
+    return syscall(SYS_sched_getaffinity, 0, bytes, mask);
+}
+static inline long bench_set_affinity(const void *mask, unsigned long bytes) {
+    return syscall(SYS_sched_setaffinity, 0, bytes, mask);
+}
+
+#endif

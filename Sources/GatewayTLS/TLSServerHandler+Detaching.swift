@@ -1,0 +1,30 @@
+import Glibc
+import NIOCore
+
+/// How a connection leaves its channel for `TLSStreams`.
+extension TLSServerHandler {
+    /// Whether the connection can leave now: it is open, speaks HTTP/1.1, neither side has ended,
+    /// and everything written has reached the socket.
+    package var isDetachable: Bool {
+        phase == .open && !inputClosed && !outputClosed && pending.isEmpty && queuedBytes == 0
+            && negotiatedProtocol != "h2"
+    }
+
+    /// Gives away OpenSSL's object and a second descriptor of the socket, and closes the channel,
+    /// which closes the first; nothing is said to the peer.
+    ///
+    /// What the peer sent so far is with OpenSSL or was handed on: nothing is left in between.
+    func detach() -> (ssl: OpaquePointer, descriptor: Int32)? {
+        guard isDetachable, let ssl, let context else { return nil }
+        let handle = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { $0 }
+        guard let handle = handle.flatMap({ $0 }) else { return nil }
+        let descriptor = fcntl(handle, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else { return nil }
+        self.ssl = nil
+        release()
+        context.close(promise: nil)
+        return (ssl, descriptor)
+    }
+}

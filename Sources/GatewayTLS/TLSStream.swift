@@ -1,0 +1,67 @@
+import COpenSSL
+import Glibc
+
+/// A TLS connection that left its channel to be written to by the thousand: OpenSSL's object and a
+/// socket of its own, nothing else. `TLSStreams` acts on it.
+package final class TLSStream {
+    /// Where it stands.
+    enum Phase {
+        /// Bytes are taken. To `closing` by `end`, or when the peer ends or breaks the connection.
+        case open
+        /// Our last record is on its way; waits for the peer's end or the deadline.
+        case closing
+        /// OpenSSL's object and the socket are gone.
+        case closed
+    }
+
+    /// Ciphertext that the kernel has not taken yet.
+    struct Backlog {
+        var bytes: [UInt8]
+        var sent = 0
+        /// How many of the bytes answer the peer's own demands.
+        var answers = 0
+
+        var left: Int { bytes.count - sent }
+    }
+
+    /// What the owner calls it.
+    package let name: UInt64
+    let ssl: OpaquePointer
+    let descriptor: Int32
+    /// Its place among the streams of its loop.
+    let place: UInt32
+    var phase = Phase.open
+    /// The watcher tells when the socket takes bytes again.
+    var isWatchedForRoom = false
+    var backlog: Backlog?
+
+    init(name: UInt64, ssl: OpaquePointer, descriptor: Int32, place: UInt32) {
+        self.name = name
+        self.ssl = ssl
+        self.descriptor = descriptor
+        self.place = place
+    }
+
+    /// Ciphertext bytes that the kernel has not taken yet.
+    package var queuedBytes: Int { backlog?.left ?? 0 }
+
+    func free() {
+        guard phase != .closed else { return }
+        phase = .closed
+        backlog = nil
+        SSL_free(ssl)
+        Glibc.close(descriptor)
+    }
+
+    deinit { free() }
+}
+
+/// What became of bytes given to a stream.
+package enum StreamWrite: Equatable, Sendable {
+    /// The kernel has taken all of it.
+    case sent
+    /// It waits behind a full socket, in order; `onDrained` tells when nothing waits any more.
+    case queued
+    /// Nothing was taken and nothing will be sent: the stream is over, or its reader too far behind.
+    case refused
+}

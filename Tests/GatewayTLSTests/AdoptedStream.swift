@@ -1,0 +1,127 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import NIOPosix
+import Testing
+
+/// A stream that left its channel, as a test sees it.
+final class AdoptedStream: @unchecked Sendable {
+    // Sound: `stream` is used on the loop only.
+    private let streams: TLSStreams
+    private let stream: TLSStream
+    let news: Record<[Seen]>
+
+    init(_ streams: TLSStreams, _ stream: TLSStream, _ news: Record<[Seen]>) {
+        self.streams = streams
+        self.stream = stream
+        self.news = news
+    }
+
+    func send(_ bytes: [UInt8]) throws -> StreamWrite {
+        try onLoop { bytes.withUnsafeBytes { self.streams.send($0, to: self.stream) } }
+    }
+
+    /// On the loop already.
+    func sendNow(_ bytes: [UInt8]) -> StreamWrite {
+        bytes.withUnsafeBytes { streams.send($0, to: stream) }
+    }
+
+    func end(_ farewell: [UInt8] = []) throws {
+        try onLoop { farewell.withUnsafeBytes { self.streams.end(self.stream, farewell: $0) } }
+    }
+
+    func close() throws { try onLoop { self.streams.close(self.stream) } }
+
+    var queuedBytes: Int {
+        get throws { try onLoop { self.stream.queuedBytes } }
+    }
+
+    func onLoop<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) throws -> Result {
+        try streams.onLoop(body)
+    }
+}
+
+extension TLSStreams {
+    func onLoop<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) throws -> Result {
+        try loop.submit(body).wait()
+    }
+
+    /// How many streams are open or closing.
+    var countNow: Int {
+        get throws { try onLoop { self.count } }
+    }
+}
+
+/// The streams of a server with one loop, and what each owner heard.
+final class StreamHouse: Sendable {
+    let server: TestServer
+    let streams: TLSStreams
+    private let news: Record<[UInt64: Record<[Seen]>]>
+
+    init(
+        _ change: (inout TestServer.Options) -> Void = { _ in }
+    ) throws {
+        var options = TestServer.Options()
+        options.echoes = false
+        change(&options)
+        server = try TestServer(nil, options)
+        let news = Record<[UInt64: Record<[Seen]>]>([:])
+        self.news = news
+        streams = TLSStreams(
+            loop: server.group.next(), settings: options.settings,
+            owner: .init(
+                drained: { name in news.now[name]?.change { $0.append(.drained) } },
+                ended: { name in news.now[name]?.change { $0.append(.inputClosed) } }))
+    }
+
+    /// A client that is connected, and its connection still in its channel.
+    func connect(
+        _ index: Int = 0, _ change: (inout RawClient.Options) -> Void = { _ in }
+    ) throws -> (RawClient, Connection) {
+        let client = try server.client(change).handshake()
+        let connection = try server.connection(index)
+        connection.seen.wait { $0.first == .open(client.alpn) }
+        return (client, connection)
+    }
+
+    /// Takes a connection out of its channel; `nil` when it cannot leave.
+    func adopt(_ connection: Connection, name: UInt64 = 0) throws -> AdoptedStream? {
+        let heard = Record<[Seen]>([])
+        news.change { $0[name] = heard }
+        let streams = streams
+        return try connection.onLoop { tls in
+            streams.adopt(tls, name: name).map { AdoptedStream(streams, $0, heard) }
+        }
+    }
+
+    /// A client and the stream it holds.
+    func stream(
+        _ index: Int = 0, _ change: (inout RawClient.Options) -> Void = { _ in }
+    ) throws -> (RawClient, AdoptedStream) {
+        let (client, connection) = try connect(index, change)
+        return (client, try #require(try adopt(connection, name: UInt64(index))))
+    }
+
+    func stop() {
+        try? streams.onLoop { self.streams.stop() }
+        server.stop()
+    }
+}
+
+extension RawClient {
+    /// Ends a client's connection by a reset.
+    static func reset(_ socket: Int32, port: Int) throws {
+        var hard = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
+        // The second descriptor takes the first one's number: the socket itself is closed.
+        let other = try RawClient.connect(port: port)
+        dup2(other, socket)
+        Glibc.close(other)
+    }
+}

@@ -1,0 +1,347 @@
+import COpenSSL
+import Foundation
+import GatewayTLS
+import Glibc
+import NIOCore
+import NIOPosix
+import Testing
+
+/// Connections that left their channels.
+@Suite(.serialized) struct StreamTests {
+    private func slow(
+        _ change: (inout TestServer.Options) -> Void = { _ in }
+    ) throws -> (StreamHouse, RawClient, AdoptedStream) {
+        // Small buffers on both sides: otherwise the kernel takes a lot.
+        let house = try StreamHouse {
+            $0.settings.streamSendBufferBytes = 4096
+            change(&$0)
+        }
+        let (client, stream) = try house.stream { $0.receiveBuffer = 4096 }
+        return (house, client, stream)
+    }
+
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func aStreamOutlivesItsChannel(version: Int32) throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, connection) = try house.connect { $0.version = version }
+        try connection.write(pattern(300))
+        let before = house.server.counters.snapshot()
+        let stream = try #require(try house.adopt(connection))
+        connection.seen.wait { $0.contains(.inactive) }
+        #expect(try client.read(300) == pattern(300))
+        for size in [1, 500, 16_384, 50_000] {
+            #expect(try stream.send(pattern(size)) == .sent)
+            #expect(try client.read(size) == pattern(size))
+        }
+        #expect(try stream.send([]) == .sent)
+        #expect(try stream.queuedBytes == 0)
+        let after = house.server.counters.snapshot()
+        #expect(after.bytesSentDirectly > 66_885)
+        #expect(after.bytesSentDirectly < 67_500)
+        #expect(after.bytesSentByNIO == before.bytesSentByNIO)
+        #expect(throws: ChannelError.ioOnClosedChannel) { try connection.write([1]) }
+    }
+
+    /// The channel's descriptor number goes to others while the stream lives.
+    @Test func everyStreamReachesItsOwnReader() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        var all: [(RawClient, AdoptedStream)] = []
+        for index in 0..<40 {
+            all.append(try house.stream(index))
+            if index % 3 == 2 {
+                let (client, stream) = all.removeFirst()
+                try stream.close()
+                #expect(throws: RawClient.Failed.self) { try client.read(1) }
+            }
+            for (place, (client, stream)) in all.enumerated() {
+                let bytes = pattern(100 + place, seed: index * 50 + place)
+                #expect(try stream.send(bytes) == .sent)
+                #expect(try client.read(bytes.count) == bytes)
+            }
+        }
+        #expect(try house.streams.countNow == all.count)
+    }
+
+    @Test func onlyAQuietOpenConnectionOfHTTP1CanLeave() throws {
+        let house = try StreamHouse { $0.sendBuffer = 4096 }
+        defer { house.stop() }
+        let client = try house.server.client()
+        let connection = try house.server.connection()
+        #expect(try house.adopt(connection) == nil)
+        try client.handshake()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        #expect(try house.adopt(connection) != nil)
+        #expect(try house.adopt(connection) == nil)
+        let (web, other) = try house.connect(1) { $0.protocols = ["h2"] }
+        #expect(try house.adopt(other) == nil)
+        try other.write([2])
+        #expect(try web.read(1) == [2])
+        // With something queued, and then without.
+        let (full, busy) = try house.connect(2) { $0.receiveBuffer = 4096 }
+        let written = try busy.channel.eventLoop.submit {
+            busy.channel.writeAndFlush(ByteBuffer(bytes: pattern(500_000)))
+        }.wait()
+        #expect(try house.adopt(busy) == nil)
+        #expect(try full.read(500_000) == pattern(500_000))
+        try written.wait()
+        let stream = try #require(try house.adopt(busy, name: 2))
+        #expect(try stream.send([7]) == .sent)
+        #expect(try full.read(1) == [7])
+        let (leaving, half) = try house.connect(3)
+        leaving.sayGoodbye()
+        half.seen.wait { $0.contains(.inputClosed) }
+        #expect(try house.adopt(half) == nil)
+    }
+
+    @Test func whileTheSocketIsFullEverythingQueuesInOrder() throws {
+        let (house, client, stream) = try slow()
+        defer { house.stop() }
+        var expected: [UInt8] = []
+        var answers: [StreamWrite] = []
+        var round = 0
+        while answers.filter({ $0 == .queued }).count < 40, round < 2000 {
+            let bytes = pattern(1500, seed: round)
+            answers.append(try stream.send(bytes))
+            expected += bytes
+            round += 1
+        }
+        #expect(answers.first == .sent)
+        #expect(answers.last == .queued)
+        #expect(try stream.queuedBytes > 30 * 1500)
+        #expect(stream.news.now.isEmpty)
+        #expect(try client.read(expected.count) == expected)
+        stream.news.wait { $0 == [.drained] }
+        #expect(try stream.queuedBytes == 0)
+        #expect(try stream.send(pattern(100)) == .sent)
+        #expect(try client.read(100) == pattern(100))
+    }
+
+    @Test func everyAnswerOfAStalledReaderIsTrue() throws {
+        let (house, client, stream) = try slow()
+        defer { house.stop() }
+        // Draining and filling again, many times: each byte arrives once.
+        var expected: [UInt8] = []
+        var answers: [StreamWrite] = []
+        for round in 0..<60 {
+            for piece in 0..<12 {
+                let bytes = pattern(700 + 13 * piece, seed: round * 100 + piece)
+                answers.append(try stream.send(bytes))
+                expected += bytes
+            }
+            let half = expected.count / 2
+            #expect(try client.read(half) == Array(expected[..<half]))
+            expected.removeFirst(half)
+        }
+        #expect(try client.read(expected.count) == expected)
+        let firstQueued = try #require(answers.firstIndex(of: .queued))
+        #expect(answers[firstQueued...].contains(.sent))
+        #expect(!answers.contains(.refused))
+    }
+
+    @Test func aQueueHasAnEnd() throws {
+        let (house, client, stream) = try slow { $0.settings.queuedBytesMax = 20_000 }
+        defer { house.stop() }
+        var expected: [UInt8] = []
+        var last = StreamWrite.sent
+        var round = 0
+        while last != .refused, round < 1000 {
+            let bytes = pattern(1000, seed: round)
+            last = try stream.send(bytes)
+            if last != .refused { expected += bytes }
+            round += 1
+        }
+        #expect(last == .refused)
+        #expect(try stream.queuedBytes <= 21_000)
+        #expect(try client.read(expected.count) == expected)
+    }
+
+    /// Streams and channels of one loop share what OpenSSL reads from and writes to.
+    @Test func failingConnectionsLeaveOthersAlone() throws {
+        let house = try StreamHouse {
+            $0.echoes = true
+            $0.settings.closeTimeout = .milliseconds(50)
+        }
+        defer { house.stop() }
+        let (talker, _) = try house.connect(0)
+        let good = try (1...8).map { try house.stream($0) }
+        for round in 0..<40 {
+            let accepted = house.server.connections.now.count
+            let socket = try RawClient.connect(port: house.server.port)
+            switch round % 5 {
+            case 0:
+                let bytes = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+                _ = Glibc.send(socket, bytes, bytes.count, 0)
+            case 1:
+                let bytes = pattern(300, seed: round)
+                _ = Glibc.send(socket, bytes, bytes.count, 0)
+            case 2:
+                let bad = try house.server.client { $0.protocols = ["spdy/3"] }
+                #expect(throws: RawClient.Failed.self) { try bad.handshake() }
+            case 3:
+                let bad = try house.server.client().handshake()
+                try breakProtocol(bad)
+            default:
+                let (bad, stream) = try house.stream(accepted + 1)
+                try breakProtocol(bad)
+                stream.news.wait { $0 == [.inputClosed] }
+            }
+            let words = pattern(200, seed: round)
+            try talker.write(words)
+            #expect(try talker.read(200) == words)
+            for (index, (client, stream)) in good.enumerated() {
+                try client.write(pattern(50 + index, seed: round))
+                let pushed = pattern(100 + round, seed: index)
+                #expect(try stream.send(pushed) == .sent)
+                #expect(try client.read(pushed.count) == pushed)
+            }
+            Glibc.close(socket)
+        }
+    }
+
+    /// Sends a record that is none, and expects to be told.
+    private func breakProtocol(_ client: RawClient) throws {
+        let noise: [UInt8] = [23, 3, 3, 0, 60] + pattern(60)
+        _ = Glibc.send(client.socket, noise, noise.count, 0)
+        let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        #expect(error?.description.contains("bad record mac") == true)
+    }
+
+    @Test func whatAReaderSaysIsDropped() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, connection) = try house.connect()
+        let stream = try #require(try house.adopt(connection))
+        for round in 0..<20 {
+            try client.write(pattern(60_000, seed: round))
+            #expect(try stream.send(pattern(10, seed: round)) == .sent)
+            #expect(try client.read(10) == pattern(10, seed: round))
+        }
+        #expect(connection.received.now.isEmpty)
+        #expect(stream.news.now.isEmpty)
+    }
+
+    @Test func aKeyUpdateIsAnsweredAndGoesUnnoticed() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream { $0.version = TLS1_3_VERSION }
+        for round in 0..<20 {
+            #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1)
+            try client.write(pattern(100, seed: round))
+            #expect(try stream.send(pattern(10, seed: round)) == .sent)
+            #expect(try client.read(10) == pattern(10, seed: round))
+        }
+        #expect(stream.news.now.isEmpty)
+    }
+
+    @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
+        let house = try StreamHouse { $0.settings.streamSendBufferBytes = 4096 }
+        defer { house.stop() }
+        let (client, stream) = try house.stream {
+            $0.version = TLS1_3_VERSION
+            $0.receiveBuffer = 2048
+        }
+        while try stream.send(pattern(1000)) == .sent {}
+        var rounds = 0
+        while stream.news.now.isEmpty, rounds < 20_000 {
+            guard SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1,
+                (try? client.write([1])) != nil
+            else { break }
+            rounds += 1
+        }
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(rounds > 100)
+        #expect(try house.streams.countNow == 0)
+    }
+
+    @Test func anEndIsSaidAndWaitsForThePeers() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        #expect(try stream.send(pattern(10)) == .sent)
+        try stream.end(pattern(20, seed: 1))
+        #expect(try client.readToGoodbye() == pattern(10) + pattern(20, seed: 1))
+        #expect(try stream.send([1]) == .refused)
+        #expect(try house.streams.countNow == 1)
+        // What it still says is not listened to.
+        try client.write(pattern(30_000))
+        client.sayGoodbye()
+        client.shutdownSending()
+        try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
+        #expect(stream.news.now.isEmpty)
+    }
+
+    @Test func aPeerThatDoesNotEndIsNotWaitedForLong() throws {
+        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
+        defer { house.stop() }
+        let held = try (0..<3).map { try house.stream($0) }
+        for (_, stream) in held { try stream.end() }
+        try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
+        for (client, _) in held { #expect(try client.readToGoodbye().isEmpty) }
+    }
+
+    @Test func whatIsQueuedLeavesBeforeTheEnd() throws {
+        let (house, client, stream) = try slow()
+        defer { house.stop() }
+        var expected: [UInt8] = []
+        while try stream.queuedBytes < 50_000 {
+            let bytes = pattern(1500, seed: expected.count)
+            #expect(try stream.send(bytes) != .refused)
+            expected += bytes
+        }
+        try stream.end([9])
+        #expect(try client.readToGoodbye() == expected + [9])
+    }
+
+    @Test func aPeersGoodbyeEndsTheStream() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        client.sayGoodbye()
+        #expect(try client.readToGoodbye().isEmpty)
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(try stream.send([1]) == .refused)
+        client.shutdownSending()
+        try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
+    }
+
+    @Test func theEndOfTCPEndsTheStream() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        client.shutdownSending()
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(try house.streams.countNow == 0)
+        #expect(try stream.send([1]) == .refused)
+    }
+
+    @Test func aResetEndsTheStream() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        // The loop is busy while the reset arrives, so that `send` meets it first.
+        let (socket, port) = (client.socket, house.server.port)
+        let answers = try stream.onLoop {
+            try RawClient.reset(socket, port: port)
+            return (0..<3).map { _ in stream.sendNow(pattern(100)) }
+        }
+        #expect(answers.last == .refused)
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(try house.streams.countNow == 0)
+        try stream.close()
+    }
+
+    @Test func stoppingEndsAll() throws {
+        let house = try StreamHouse()
+        defer { house.server.stop() }
+        let held = try (0..<5).map { try house.stream($0) }
+        try held[0].1.end()
+        try house.streams.onLoop { house.streams.stop() }
+        #expect(try house.streams.countNow == 0)
+        for (index, (client, stream)) in held.enumerated() where index > 0 {
+            #expect(throws: RawClient.Failed.self) { try client.read(1) }
+            #expect(try stream.send([1]) == .refused)
+        }
+    }
+}
