@@ -150,23 +150,22 @@ package struct Gateway: Sendable {
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
-        let server = HTTPServerBuilder { [tlsSettings] responder in
-            GatewayChannel(
-                responder: responder, identity: identity, tlsSettings: tlsSettings,
-                settings: ConnectionSettings(), admission: admission)
+        let responder = routes.router().buildResponder()
+        let (exchanges, continuation) = AsyncStream.makeStream(of: GatewayChannel.Exchange.self)
+        let requests = RequestLoop(
+            responder: { [quiet, desk] request, writer, channel in
+                try await Self.answer(request, writer, channel, responder, desk, quiet)
+            }, logger: quiet)
+        let setup = GatewayChannel(
+            requests: requests, identity: identity, tlsSettings: tlsSettings, settings: ConnectionSettings(),
+            admission: admission, exchanges: continuation, logger: quiet)
+        let listener = Listener(
+            host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
+            setup: setup, exchanges: exchanges, group: group
+        ) { port in
+            readiness.set(serving: true)
+            onReady("https://\(Address(host: listen.host, port: port))")
         }
-        let url = { @Sendable (port: Int) in "https://\(Address(host: listen.host, port: port))" }
-        let application = Application(
-            router: routes.router(), server: server,
-            configuration: .init(
-                address: .hostname(listen.host, port: listen.port), serverName: nil,
-                backlog: 4096,
-                availableConnectionsDelegate: MaximumAvailableConnections(
-                    configuration.connectionsMax)),
-            onServerRunning: { channel in
-                readiness.set(serving: true)
-                onReady(url(channel.localAddress?.port ?? listen.port))
-            }, eventLoopGroupProvider: .shared(group), logger: quiet)
         let adminApplication = Application(
             router: admin.router(),
             configuration: .init(
@@ -184,7 +183,7 @@ package struct Gateway: Sendable {
         }
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [adminApplication, upkeep, application, drain],
+            services: [adminApplication, upkeep, listener, drain],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
@@ -200,6 +199,17 @@ package struct Gateway: Sendable {
             )
         }
         try await close()
+    }
+
+    /// Lets the routes answer one request.
+    private static func answer(
+        _ request: Request, _ writer: consuming ResponseWriter, _ channel: any Channel,
+        _ responder: some HTTPResponder<GatewayContext>, _ desk: CursorDesk, _ logger: Logger
+    ) async throws {
+        let context = GatewayContext(source: .init(channel: channel, logger: logger))
+        var response = try await responder.respond(to: request, context: context)
+        response.headers[.date] = httpDate(desk.wallSeconds())
+        try await writer.write(response: response.head, body: response.body)
     }
 
     private func close() async throws {

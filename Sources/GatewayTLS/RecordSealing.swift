@@ -62,10 +62,10 @@ enum RecordSealing {
     }
 
     /// Seals `plaintext`; the records are in the wire's output. Our BIO never blocks, so a write is
-    /// taken whole or fails for good.
+    /// taken whole or fails for good: nobody asks `SSL_get_error`, and the thread's error queue need
+    /// not be emptied for it, which costs as much as a tenth of the sealing.
     @inline(__always)
     static func seal(_ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer) -> Bool {
-        ERR_clear_error()
         var written = 0
         return SSL_write_ex(ssl, plaintext.baseAddress, plaintext.count, &written) == 1
             && written == plaintext.count

@@ -3,8 +3,20 @@ import Foundation
 import GatewayServer
 import WidgetModel
 
-/// The gateway's own program.
+/// Runs the command beside the first thread, which waits: the runtime would end that thread, and
+/// tools that follow a process by it, such as those that count instructions, lose it then.
 @main
+enum Main {
+    static func main() {
+        Task.detached {
+            await TimelineGateway.main()
+            exit(EXIT_SUCCESS)
+        }
+        while true { pause() }
+    }
+}
+
+/// The gateway's own program.
 struct TimelineGateway: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline-gateway",

@@ -30,7 +30,7 @@ struct ConnectionSettings: Sendable {
 
 /// One accepted connection: TLS, then HTTP/1.1 or HTTP/2 as ALPN says. Requests go to Hummingbird,
 /// event streams to their event loop's shard.
-struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
+struct GatewayChannel: Sendable {
     /// What a connection's first request turned it into.
     enum Taken: Sendable {
         /// An event stream; its event loop owns it from here.
@@ -39,53 +39,50 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
     }
 
-    /// A connection, or one stream of an HTTP/2 connection, and what becomes of it.
-    struct Exchange: Sendable {
+    /// A connection of HTTP/1.1, or one stream of HTTP/2, and what becomes of it.
+    struct Conversation: Sendable {
         let channel: any Channel
         let taken: EventLoopFuture<Taken>
     }
 
-    enum Negotiated: Sendable {
-        case http1(Exchange)
-        case http2(NIOHTTP2Handler.AsyncStreamMultiplexer<Exchange>)
+    /// A connection that needs a task.
+    enum Exchange: Sendable {
+        case http1(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
+        case http2(NIOHTTP2Handler.AsyncStreamMultiplexer<Conversation>)
     }
 
-    struct Value: ServerChildChannelValue {
-        let channel: any Channel
-        let negotiated: EventLoopFuture<Negotiated>
-    }
-
-    let responder: HTTPChannelHandler.Responder
+    let requests: RequestLoop
     let identity: TLSIdentity
     let tlsSettings: TLSServerSettings
     let settings: ConnectionSettings
     let admission: StreamAdmission
+    /// Where connections that need a task are handed to the listener.
+    let exchanges: AsyncStream<Exchange>.Continuation
+    let logger: Logger
 
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeCompletedFuture {
-            let pipeline = channel.pipeline.syncOperations
-            let tls = TLSServerHandler(identity: identity, settings: tlsSettings)
-            try pipeline.addHandler(tls)
-            let bound = NIOLoopBound(tls, eventLoop: channel.eventLoop)
-            let negotiation = NIOTypedApplicationProtocolNegotiationHandler<Negotiated> { result in
-                channel.eventLoop.makeCompletedFuture {
-                    switch result {
-                    case .negotiated("h2"):
-                        return .http2(try configureHTTP2(channel, bound.value, logger))
-                    case .negotiated, .fallback:
-                        return .http1(try configureHTTP1(channel, bound.value, logger))
-                    }
-                }
-            }
-            try pipeline.addHandler(negotiation)
-            return Value(
-                channel: channel, negotiated: negotiation.protocolNegotiationResult)
+    /// Begins TLS on an accepted connection.
+    func start(_ channel: any Channel) throws {
+        let tls = TLSServerHandler(identity: identity, settings: tlsSettings)
+        try channel.pipeline.syncOperations.addHandler(tls)
+        try channel.pipeline.syncOperations.addHandler(ConnectionStart(tls: tls, setup: self))
+    }
+
+    /// Makes a connection one of HTTP/1.1.
+    func startHTTP1(_ channel: any Channel, _ tls: TLSServerHandler) throws {
+        let conversation = try configureHTTP1(channel, tls)
+        conversation.taken.whenSuccess { [exchanges] taken in
+            if case .http(let channel) = taken { exchanges.yield(.http1(channel)) }
         }
     }
 
+    /// Makes a connection one of HTTP/2.
+    func startHTTP2(_ channel: any Channel, _ tls: TLSServerHandler) throws {
+        exchanges.yield(.http2(try configureHTTP2(channel, tls)))
+    }
+
     private func configureHTTP1(
-        _ channel: any Channel, _ tls: TLSServerHandler, _ logger: Logger
-    ) throws -> Exchange {
+        _ channel: any Channel, _ tls: TLSServerHandler
+    ) throws -> Conversation {
         let pipeline = channel.pipeline.syncOperations
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = settings.headerBytesMax
@@ -97,12 +94,12 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
             withDecoderLimitConfiguration: limits)
         try pipeline.addHandler(HostCheck())
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: true))
-        return try addGate(channel, tls, isHTTP2: false, logger)
+        return try addGate(channel, tls, isHTTP2: false)
     }
 
     private func configureHTTP2(
-        _ channel: any Channel, _ tls: TLSServerHandler, _ logger: Logger
-    ) throws -> NIOHTTP2Handler.AsyncStreamMultiplexer<Exchange> {
+        _ channel: any Channel, _ tls: TLSServerHandler
+    ) throws -> NIOHTTP2Handler.AsyncStreamMultiplexer<Conversation> {
         var configuration = NIOHTTP2Handler.Configuration()
         configuration.connection.initialSettings = [
             HTTP2Setting(
@@ -121,7 +118,7 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
                 try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
-                return try addGate(stream, bound.value, isHTTP2: true, logger)
+                return try addGate(stream, bound.value, isHTTP2: true)
             }
         }
         try channel.pipeline.syncOperations.addHandler(end)
@@ -129,32 +126,31 @@ struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     }
 
     private func addGate(
-        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool, _ logger: Logger
-    ) throws -> Exchange {
+        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool
+    ) throws -> Conversation {
         let gate = StreamGate(
             tls: tls, isHTTP2: isHTTP2, settings: settings, admission: admission, logger: logger,
             taken: channel.eventLoop.makePromise())
         try channel.pipeline.syncOperations.addHandler(gate)
-        return Exchange(channel: channel, taken: gate.taken.futureResult)
+        return Conversation(channel: channel, taken: gate.taken.futureResult)
     }
 
-    func handle(value: Value, logger: Logger) async {
-        guard let negotiated = try? await value.negotiated.get() else { return }
-        switch negotiated {
-        case .http1(let exchange):
-            await handle(exchange, logger)
+    /// Serves a connection to its end.
+    func handle(_ exchange: Exchange) async {
+        switch exchange {
+        case .http1(let channel):
+            await requests.run(channel)
         case .http2(let connection):
             try? await withThrowingDiscardingTaskGroup { group in
-                for try await exchange in connection.inbound {
-                    group.addTask { await handle(exchange, logger) }
+                for try await conversation in connection.inbound {
+                    group.addTask {
+                        // The task of a stream ends here: only its event loop knows it.
+                        if case .http(let channel)? = try? await conversation.taken.get() {
+                            await requests.run(channel)
+                        }
+                    }
                 }
             }
         }
-    }
-
-    private func handle(_ exchange: Exchange, _ logger: Logger) async {
-        // The task of a stream ends here: from now on only its event loop knows it.
-        guard case .http(let channel) = try? await exchange.taken.get() else { return }
-        await handleHTTP(asyncChannel: channel, logger: logger)
     }
 }

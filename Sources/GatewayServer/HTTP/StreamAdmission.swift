@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
+import GatewayTLS
 import HTTPTypes
 import NIOCore
 import WidgetModel
@@ -27,6 +28,12 @@ struct StreamAdmission: Sendable {
         let expires: Int64
         /// The shard has to have reached this before it answers.
         let head: UInt64
+
+        var opening: ShardLoop.Opening {
+            .init(
+                key: key, record: record, vouched: vouched, point: point, kinds: kinds,
+                expires: expires)
+        }
     }
 
     /// The path of a request for what is stale: app, client and query; `nil` for any other.
@@ -79,6 +86,26 @@ struct StreamAdmission: Sendable {
             key: key, record: record, vouched: token.attributes, point: desk.point(of: cursor),
             kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
             head: sequencer.store.head)
+    }
+
+    /// Opens the stream a connection asks for, if everything allows it now; what stands in the way
+    /// is for the route to say.
+    func openNow(
+        _ request: HTTPRequest, _ connection: TLSServerHandler, _ loop: any EventLoop
+    ) -> Bool {
+        guard Self.wantsStream(request), connection.isDetachable,
+            let shard = loops.shard(of: loop),
+            let admitted = try? admit(
+                request, certificateURIs: { connection.peerCertificateURIs }),
+            shard.position >= admitted.head, admitStream(admitted.key)
+        else { return false }
+        let head = StreamHead(self, admitted)
+        let carrier = ShardLoop.Carrier.connection(connection, head: head.http1)
+        guard shard.open(admitted.opening, on: carrier) != nil else {
+            registry.releaseStream(admitted.key)
+            return false
+        }
+        return true
     }
 
     /// Counts a stream of the client in, unless it or the gateway holds as many as it may.

@@ -313,9 +313,6 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
             return
         }
-        let opening = ShardLoop.Opening(
-            key: admitted.key, record: admitted.record, vouched: admitted.vouched,
-            point: admitted.point, kinds: admitted.kinds, expires: admitted.expires)
         let head = StreamHead(admission, admitted)
         held = []
         if isHTTP2 {
@@ -327,7 +324,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         let carrier: ShardLoop.Carrier =
             isHTTP2
             ? .sink(self, wantsHeartbeat: true) : .connection(tls, head: head.http1)
-        let id = shard.open(opening, on: carrier)
+        let id = shard.open(admitted.opening, on: carrier)
         if id == nil { admission.registry.releaseStream(admitted.key) }
         guard let id, isHTTP2 else {
             // The connection is the shard's, or nobody's; the channel goes either way.

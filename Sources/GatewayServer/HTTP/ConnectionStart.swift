@@ -1,0 +1,67 @@
+import GatewayTLS
+import Logging
+import NIOCore
+import NIOTLS
+
+/// Stands behind TLS until it is known what a connection is for: HTTP/2, an event stream, which
+/// leaves at once, or requests, for which HTTP/1.1's handlers come into its place.
+final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let tls: TLSServerHandler
+    private let setup: GatewayChannel
+    private var deadline: Scheduled<Void>?
+
+    init(tls: TLSServerHandler, setup: GatewayChannel) {
+        self.tls = tls
+        self.setup = setup
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
+            begin(context) { try setup.startHTTP2(context.channel, tls) }
+        case is TLSUserEvent:
+            deadline = context.eventLoop.assumeIsolated().scheduleTask(
+                in: setup.settings.firstRequestTimeout
+            ) { context.close(promise: nil) }
+        case is ChannelShouldQuiesceEvent, ChannelEvent.inputClosed:
+            context.close(promise: nil)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if let request = FirstRequest.read(unwrapInboundIn(data), setup.settings),
+            setup.admission.openNow(request, tls, context.eventLoop)
+        {
+            context.close(promise: nil)
+            return
+        }
+        begin(context) {
+            try setup.startHTTP1(context.channel, tls)
+            // To the handlers that came behind this one.
+            context.fireChannelRead(data)
+        }
+    }
+
+    private func begin(_ context: ChannelHandlerContext, _ start: () throws -> Void) {
+        do {
+            try start()
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        } catch {
+            context.close(promise: nil)
+        }
+    }
+}
