@@ -182,7 +182,16 @@ let package = Package(
         ),
         .testTarget(
             name: "GatewayServerTests",
-            dependencies: ["GatewayCore", "GatewayServer", "GatewaySigning", "WidgetModel"],
+            dependencies: [
+                "GatewayCore", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
+                "WidgetModel",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
