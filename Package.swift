@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
         .executable(name: "timeline-gateway", targets: ["timeline-gateway"]),
         .executable(name: "timelinectl", targets: ["timelinectl"]),
+        .executable(name: "gateway-bench", targets: ["gateway-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -82,7 +83,8 @@ let package = Package(
         .target(
             name: "GatewayServer",
             dependencies: [
-                "GatewayCore", "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
+                "CLinux", "GatewayCore", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "WidgetModel",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -130,6 +132,15 @@ let package = Package(
             name: "timelinectl",
             dependencies: [
                 "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+
+        .executableTarget(
+            name: "gateway-bench",
+            dependencies: [
+                "CLinux", "COpenSSL", "GatewayCore", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
@@ -197,6 +208,11 @@ let package = Package(
         .testTarget(
             name: "ProcessTests",
             dependencies: ["GatewayTestSupport", "WidgetModel", "timeline-gateway"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayBenchTests",
+            dependencies: ["WidgetModel", "gateway-bench", "timeline-gateway"],
             swiftSettings: settings
         ),
         .testTarget(

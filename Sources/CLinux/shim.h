@@ -10,10 +10,10 @@
 
 // The calling thread's cores as a mask of `bytes` bytes, lowest core first. The first returns how
 // many bytes the kernel filled, the second 0; both -1 with errno on failure.
-static inline long bench_get_affinity(void *mask, unsigned long bytes) {
+static inline long gateway_get_affinity(void *mask, unsigned long bytes) {
     return syscall(SYS_sched_getaffinity, 0, bytes, mask);
 }
-static inline long bench_set_affinity(const void *mask, unsigned long bytes) {
+static inline long gateway_set_affinity(const void *mask, unsigned long bytes) {
     return syscall(SYS_sched_setaffinity, 0, bytes, mask);
 }
 

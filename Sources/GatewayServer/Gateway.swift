@@ -157,7 +157,8 @@ package struct Gateway: Sendable {
                 try await Self.answer(request, writer, channel, responder, desk, quiet)
             }, logger: quiet)
         let setup = GatewayChannel(
-            requests: requests, identity: identity, tlsSettings: tlsSettings, settings: ConnectionSettings(),
+            requests: requests, identity: identity, tlsSettings: tlsSettings,
+            settings: ConnectionSettings(),
             admission: admission, exchanges: continuation, logger: quiet)
         let listener = Listener(
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,

@@ -66,7 +66,11 @@ func hits(
 ) throws -> Bool {
     let raised = Set(try ruleSet.decide(change, limits: Limits()).keys.map(\.values.hash))
     return ruleSet.dependencies(of: client([widget], attributes: attributes)).contains {
-        !raised.isDisjoint(with: ruleSet.rules[$0.rule].hashes(reaching: $0.positions))
+        var isHit = false
+        ruleSet.rules[$0.rule].visitHashes(reaching: $0.values) {
+            if raised.contains($0) { isHit = true }
+        }
+        return isHit
     }
 }
 
@@ -141,4 +145,11 @@ func words(_ stale: StaleSet?) -> String {
         let values = name.parameters.map { "\($0.name)=\($0.value ?? "null")" }
         return name.kind + target + (values.isEmpty ? "" : "(\(values.joined(separator: " ")))")
     }.joined(separator: ", ")
+}
+
+extension Rule {
+    /// The name of the key with these positions.
+    func name(of positions: [BoundValues.Position]) -> StaleName {
+        name(of: BoundValues(rule: self, positions: positions))
+    }
 }

@@ -98,7 +98,7 @@ import WidgetModel
             [["entity": "E", "match": ["id": "$a"]]],
             parameters: [["name": "a", "type": "String", "default": "1"]])
         let own = client([widget(["a": .unset])])
-        let name = rules.rules[0].name(of: rules.dependencies(of: own)[0].positions)
+        let name = rules.rules[0].name(of: rules.dependencies(of: own)[0].values)
         let reload = ReloadNotification.Reload(kind: name.kind, parameters: name.parameters)
         #expect(reload.concerns(kind: "k", values: ["a": .unset]))
         #expect(!reload.concerns(kind: "k", values: ["a": .single("2")]))

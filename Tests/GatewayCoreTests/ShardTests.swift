@@ -256,14 +256,15 @@ import WidgetModel
     @Test func `dead holders are swept when they are the majority and the last takes the list`()
         throws
     {
-        var index = SubscriptionIndex(ruleCount: 1)
+        let rules = try ruleSet([["entity": "E", "match": ["id": "$a"]]]).rules
+        var index = SubscriptionIndex(rules: rules)
         let key = try Self.key("1")
         for stream in 0..<100 {
             index.insert(.init(stream: UInt32(stream), generation: 1), rule: 0, values: key)
         }
         func count() -> Int {
             var count = 0
-            index.visitHolders(rule: 0, values: key) { _ in count += 1 }
+            index.visitHolders(rule: 0, values: key) { count += $0.count }
             return count
         }
         for ended in 1...60 {
@@ -273,13 +274,14 @@ import WidgetModel
         }
         for ended in 61...100 { index.end(rule: 0, values: key) { $0.stream >= UInt32(ended) } }
         #expect(count() == 0)
-        #expect(!index.isHeld(rule: 0, values: key))
+        let isHeld = index.isHeld(rule: 0, values: key)
+        #expect(!isHeld)
         index.end(rule: 0, values: key) { _ in true }
     }
 
     @Test func `a broad key reaches every agreeing key and an exact one its own`() throws {
         let rule = try ruleSet([["entity": "E", "match": ["id": "$a", "x": "$b"]]]).rules[0]
-        var index = SubscriptionIndex(ruleCount: 1)
+        var index = SubscriptionIndex(rules: [rule])
         for (stream, values) in [["1", "2"], ["1", "3"], ["2", "2"]].enumerated() {
             index.insert(
                 .init(stream: UInt32(stream), generation: 0), rule: 0,
@@ -288,8 +290,9 @@ import WidgetModel
         func reached(_ positions: [BoundValues.Position]) -> [UInt32] {
             var streams: [UInt32] = []
             let values = BoundValues(rule: rule, positions: positions)
-            index.visitHolders(rule: 0, values: values) { streams.append($0.stream) }
-            #expect(index.isHeld(rule: 0, values: values) == !streams.isEmpty)
+            index.visitHolders(rule: 0, values: values) { streams += $0.map(\.stream) }
+            let isHeld = index.isHeld(rule: 0, values: values)
+            #expect(isHeld == !streams.isEmpty)
             return streams.sorted()
         }
         #expect(reached([.value("1"), .missing]) == [0, 1])

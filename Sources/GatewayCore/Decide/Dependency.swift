@@ -5,37 +5,67 @@ package struct Dependency: Sendable, Hashable {
     /// The rule's slot.
     package let rule: Int
     /// Own values; never ``BoundValues/Position/missing``.
-    package let positions: [BoundValues.Position]
+    package let values: BoundValues
+}
+
+/// What one client holds of a catalog: the kinds, and everything it depends on by their rules.
+struct Holdings {
+    /// The kinds of which it holds widgets or controls, each once.
+    fileprivate(set) var kinds: [KindRules] = []
+    /// The kinds of which it holds a non-empty recommendation set, each once.
+    fileprivate(set) var sets: [KindRules] = []
+    /// Each once, those by retired rules included.
+    fileprivate(set) var dependencies: [Dependency] = []
+
+    /// Lists longer than this are searched by hash.
+    private static let searchedMax = 16
+    private var seen: Set<Dependency> = []
+
+    fileprivate init(capacity: Int) {
+        dependencies.reserveCapacity(capacity)
+    }
+
+    /// Whether it holds nothing of the catalog.
+    var isEmpty: Bool { kinds.isEmpty && sets.isEmpty }
+
+    fileprivate mutating func add(_ dependency: Dependency) {
+        if dependencies.count < Self.searchedMax {
+            guard !dependencies.contains(dependency) else { return }
+        } else {
+            if seen.isEmpty { seen = Set(dependencies) }
+            guard seen.insert(dependency).inserted else { return }
+        }
+        dependencies.append(dependency)
+    }
 }
 
 extension Rule {
-    /// The positions of what depends on this rule with these values: one for each combination of
-    /// list values; none when the client lacks a bound attribute.
-    func positions(
-        parameters: [String: ParameterValue], attributes: [String: [String]]
-    ) -> [[BoundValues.Position]] {
-        var combinations: [[BoundValues.Position]] = [[]]
-        for binding in bindings {
-            let own: [BoundValues.Position]
-            switch binding.source {
+    /// Calls `body` with the keys of what depends on this rule with these values: one for each
+    /// combination of list values; none when the client lacks a bound attribute.
+    func visitKeys(
+        parameters: [String: ParameterValue], attributes: [String: [String]],
+        _ body: (BoundValues) -> Void
+    ) {
+        BoundValues.visitCombinations(of: bindings.count) { place in
+            switch bindings[place].source {
             case .parameter(let name, _):
                 // A default stands in for what is unset, but by the name of unset: that is how
                 // the client knows the widget.
                 switch parameters[name] ?? .unset {
-                case .unset: own = [.unset]
-                case .list([]): own = [.nothing]
-                case let value: own = value.texts.map { .value($0) }
+                case .unset: .one(.unset)
+                case .single(let text): .one(.value(text))
+                case .list([]): .one(.nothing)
+                case .list(let texts): .each(texts)
                 }
-            case .clientAttribute(let name):
-                own = (attributes[name] ?? []).map { .value($0) }
+            case .clientAttribute(let name): .each(attributes[name] ?? [])
             }
-            combinations = combinations.flatMap { head in own.map { head + [$0] } }
+        } _: { bytes in
+            body(BoundValues(rule: self, bytes: bytes))
         }
-        return combinations
     }
 
-    /// How many combinations ``positions(parameters:attributes:)`` would return, without making
-    /// them: a registration is refused by this number before it costs memory.
+    /// How many keys ``visitKeys(parameters:attributes:_:)`` would visit, without making them: a
+    /// registration is refused by this number before it costs memory.
     func combinations(
         parameters: [String: ParameterValue], attributes: [String: [String]]
     ) -> Int {
@@ -52,93 +82,62 @@ extension Rule {
         }
     }
 
-    /// Every key that a change may raise to hit `positions`: at each one the own value, or
-    /// `missing` for a change that lacks the attribute.
-    func hashes(reaching positions: [BoundValues.Position]) -> [UInt64] {
-        var encodings: [[UInt8]] = [[]]
-        for position in positions { encodings = encodings.extended(by: [position, .missing]) }
-        return encodings.map(keyHash)
-    }
-
-    /// The name by which a notification calls one of this rule's keys.
-    package func name(of positions: [BoundValues.Position]) -> StaleName {
-        guard target == .timeline else { return StaleName(target, kind) }
-        var parameters: [ReloadNotification.Parameter] = []
-        for (binding, position) in zip(bindings, positions) {
-            guard case .parameter(let name, _) = binding.source else { continue }
-            let parameter: ReloadNotification.Parameter
-            switch position {
-            case .missing, .nothing: continue
-            case .unset: parameter = .init(name: name, value: nil)
-            case .value(let text): parameter = .init(name: name, value: text)
-            }
-            if !parameters.contains(parameter) { parameters.append(parameter) }
-        }
-        return StaleName(target, kind, parameters.sorted { $0.name < $1.name })
+    /// Calls `body` with every key, as its hash, that a change may raise to hit `values`: at each
+    /// position the own value, or `missing` for a change that lacks the attribute.
+    func visitHashes(reaching values: BoundValues, _ body: (UInt64) -> Void) {
+        body(values.hash)
+        values.visitLacking { body(keyHash($0)) }
     }
 }
 
 extension RuleSet {
-    /// Everything a client depends on by rules, each once. `kinds` narrows it.
-    ///
-    /// - Parameter includingRetired: Whether rules of earlier catalogs count too.
+    /// Everything a client depends on by rules in force, each once. `kinds` narrows it.
     package func dependencies(
-        of record: ClientRecord, kinds: Set<String>? = nil, includingRetired: Bool = false
+        of record: ClientRecord, kinds: Set<String>? = nil
     ) -> [Dependency] {
-        var result: [Dependency] = []
-        var seen: Set<Dependency> = []
-        visitDependants(of: record, kinds: kinds) { kind, isSet, parameters in
-            let retired = includingRetired ? retiredSlots(ofKind: kind) : []
-            for slot in slots(ofKind: kind) + retired
-            where (rule(slot).target == .recommendations) == isSet {
-                for positions in rule(slot).positions(
-                    parameters: parameters, attributes: record.attributes)
-                {
-                    let dependency = Dependency(rule: slot, positions: positions)
-                    if seen.insert(dependency).inserted { result.append(dependency) }
+        holdings(of: record, kinds: kinds).dependencies.filter { $0.rule < rules.count }
+    }
+
+    /// What a client holds of this catalog. `kinds` narrows it.
+    func holdings(of record: ClientRecord, kinds: Set<String>?) -> Holdings {
+        let registration = record.registration
+        var holdings = Holdings(
+            capacity: registration.widgets.count + registration.controls.count)
+        func add(_ kind: KindRules, _ parameters: [String: ParameterValue], isSet: Bool) {
+            for slot in kind.slots {
+                let rule = rule(slot)
+                guard (rule.target == .recommendations) == isSet else { continue }
+                rule.visitKeys(parameters: parameters, attributes: record.attributes) {
+                    holdings.add(Dependency(rule: slot, values: $0))
                 }
             }
         }
-        return result
+        func wanted(_ kind: String) -> KindRules? {
+            if let kinds, !kinds.contains(kind) { return nil }
+            return rules(ofKind: kind)
+        }
+        func addHeld(_ kind: String, _ parameters: [String: ParameterValue], isControl: Bool) {
+            guard let kind = wanted(kind), (kind.target == .control) == isControl else { return }
+            holdings.kinds.appendOnce(kind)
+            add(kind, parameters, isSet: false)
+        }
+        for widget in registration.widgets {
+            addHeld(widget.kind, widget.parameters, isControl: false)
+        }
+        for control in registration.controls {
+            addHeld(control.kind, control.parameters, isControl: true)
+        }
+        for set in registration.recommendations where !set.items.isEmpty {
+            guard let kind = wanted(set.kind) else { continue }
+            holdings.sets.appendOnce(kind)
+            for item in set.items { add(kind, item.parameters, isSet: true) }
+        }
+        return holdings
     }
+}
 
-    /// Calls `body` with each declared kind the client holds, whether it is held as a
-    /// recommendation set, and the values that configure it.
-    func visitDependants(
-        of record: ClientRecord, kinds: Set<String>?,
-        _ body: (String, Bool, [String: ParameterValue]) -> Void
-    ) {
-        func isWanted(_ kind: String) -> Bool {
-            since(kind: kind) != nil && (kinds?.contains(kind) ?? true)
-        }
-        for widget in record.registration.widgets
-        where isWanted(widget.kind) && target(ofKind: widget.kind) != .control {
-            body(widget.kind, false, widget.parameters)
-        }
-        for control in record.registration.controls
-        where isWanted(control.kind) && target(ofKind: control.kind) == .control {
-            body(control.kind, false, control.parameters)
-        }
-        for set in record.registration.recommendations where isWanted(set.kind) {
-            for item in set.items { body(set.kind, true, item.parameters) }
-        }
-    }
-
-    /// The kinds of which the client holds widgets or controls.
-    func heldKinds(of record: ClientRecord, kinds: Set<String>?) -> Set<String> {
-        var held: Set<String> = []
-        visitDependants(of: record, kinds: kinds) { kind, isSet, _ in
-            if !isSet { held.insert(kind) }
-        }
-        return held
-    }
-
-    /// The kinds of which the client holds a non-empty recommendation set.
-    func heldSets(of record: ClientRecord, kinds: Set<String>?) -> Set<String> {
-        var held: Set<String> = []
-        visitDependants(of: record, kinds: kinds) { kind, isSet, _ in
-            if isSet { held.insert(kind) }
-        }
-        return held
+extension [KindRules] {
+    fileprivate mutating func appendOnce(_ kind: KindRules) {
+        if !contains(where: { $0 === kind }) { append(kind) }
     }
 }

@@ -15,8 +15,8 @@ package enum Target: UInt8, Sendable, Hashable {
 /// One dependency rule of a catalog, ready to decide with.
 ///
 /// A rule is identified by its content, defaults included, never by its place: a catalog that
-/// repeats it keeps its versions.
-package struct Rule: Sendable {
+/// repeats it keeps its versions. Immutable, and a class so that handing it on copies nothing.
+package final class Rule: Sendable {
     /// What it makes stale.
     package let target: Target
     /// The kind it belongs to.
@@ -32,9 +32,16 @@ package struct Rule: Sendable {
     /// At most one notification per key in this time, in milliseconds.
     package let collapse: Int64
 
-    private let identityHash: UInt64
     private let hash: SipHash
-    private let properties: Set<String>
+    /// Has absorbed the hash of the identity: every key of the rule is hashed from here.
+    private let hashState: SipHash.State
+    private let operations: UInt8
+    /// The properties of interest where they are many; few are sooner compared than hashed.
+    private let properties: Set<String>?
+    /// The key of a widget that leaves every parameter unset.
+    private let unsetKey: BoundValues
+    /// For each binding the parameter's name, if it binds to one.
+    private let parameterNames: [String?]
     private let literals: [(attribute: String, value: String)]
 
     /// A binding whose value differs from widget to widget.
@@ -53,7 +60,7 @@ package struct Rule: Sendable {
         }
 
         /// Whether a widget that leaves this binding's parameter unset agrees with `values`.
-        func agreesUnset(with values: [String]) -> Bool {
+        func agreesUnset(with values: some Collection<String>) -> Bool {
             guard case .parameter(_, let defaultValue) = source else { return false }
             guard defaultValue != .unset else { return true }
             return defaultValue.texts.contains { text in
@@ -72,7 +79,8 @@ package struct Rule: Sendable {
         self.hash = hash
         kind = widget.kind
         collapse = widget.collapseMilliseconds
-        properties = Set(declaration.properties)
+        properties = declaration.properties.count > 8 ? Set(declaration.properties) : nil
+        operations = declaration.operations.reduce(0) { $0 | $1.bit }
         var bindings: [Binding] = []
         var literals: [(String, String)] = []
         for match in declaration.match {
@@ -91,9 +99,14 @@ package struct Rule: Sendable {
             }
         }
         self.bindings = bindings
+        parameterNames = bindings.map {
+            if case .parameter(let name, _) = $0.source { name } else { nil }
+        }
         self.literals = literals
         identity = Self.identity(declaration, target, kind, bindings)
-        identityHash = hash(identity)
+        hashState = hash.absorbing(hash(identity))
+        let unset = [UInt8](repeating: 1, count: bindings.count)
+        unsetKey = BoundValues(bytes: unset, hash: hash.hash(unset, after: hashState))
     }
 
     /// The rule's content as JSON: an encoding in which no two contents share a text.
@@ -123,7 +136,7 @@ package struct Rule: Sendable {
 
     /// The keyed hash of one of this rule's keys.
     func keyHash(_ bytes: [UInt8]) -> UInt64 {
-        hash(identityHash, hash(bytes))
+        hash.hash(bytes, after: hashState)
     }
 
     /// Why a change does not hit this rule, or that it does.
@@ -143,9 +156,9 @@ package struct Rule: Sendable {
     /// Compares all but the positions, which differ from widget to widget.
     package func verdict(on change: Change) -> Verdict {
         guard change.entity == declaration.entity else { return .otherEntity }
-        guard declaration.operations.contains(change.operation) else { return .operationNotListed }
-        if change.operation == .update, !properties.isEmpty, !change.properties.isEmpty,
-            !change.properties.contains(where: properties.contains)
+        guard operations & change.operation.bit != 0 else { return .operationNotListed }
+        if change.operation == .update, !declaration.properties.isEmpty,
+            !change.properties.isEmpty, !change.properties.contains(where: isOfInterest)
         {
             return .propertiesNotListed
         }
@@ -159,37 +172,77 @@ package struct Rule: Sendable {
         return .hit
     }
 
-    /// Whether a change that hits this rule does so for lack of an attribute.
-    package func isBroad(_ change: Change) -> Bool {
-        declaration.match.contains { change.values(of: $0.attribute) == nil }
+    private func isOfInterest(_ property: String) -> Bool {
+        properties?.contains(property) ?? declaration.properties.contains(property)
     }
 
-    /// How many combinations of values the change has at this rule's positions.
-    func combinations(of change: Change) -> Int {
-        bindings.reduce(1) { product, binding in
-            let (result, overflow) = product.multipliedReportingOverflow(
-                by: change.values(of: binding.attribute)?.count ?? 1)
-            return overflow ? Int.max : result
-        }
-    }
-
-    /// The keys a change raises: at each position every value it has, and `unset` beside them
-    /// for a parameter without default or with one among them; or `missing` when it lacks the
-    /// attribute.
-    func keys(of change: Change) -> [BoundValues] {
-        var encodings: [[UInt8]] = [[]]
+    /// Of a change that hits this rule: how many combinations of values it has at the rule's
+    /// positions, and whether it hits for lack of an attribute.
+    func shape(of change: Change) -> (combinations: Int, isBroad: Bool) {
+        var (combinations, isBroad) = (1, false)
         for binding in bindings {
-            guard let values = change.values(of: binding.attribute) else {
-                for index in encodings.indices {
-                    BoundValues.append(.missing, to: &encodings[index])
-                }
+            guard let count = change.valueCount(of: binding.attribute) else {
+                isBroad = true
                 continue
             }
-            var positions = values.map(BoundValues.Position.value)
-            if binding.agreesUnset(with: values) { positions.append(.unset) }
-            encodings = encodings.extended(by: positions)
+            let (product, overflow) = combinations.multipliedReportingOverflow(by: count)
+            combinations = overflow ? Int.max : product
         }
-        return encodings.map { BoundValues(rule: self, bytes: $0) }
+        for literal in literals where change.valueCount(of: literal.attribute) == nil {
+            isBroad = true
+        }
+        return (combinations, isBroad)
+    }
+
+    /// Calls `body` with the keys a change raises: at each position every value it has, and
+    /// `unset` beside them for a parameter without default or with one among them; or `missing`
+    /// when it lacks the attribute.
+    func visitKeys(of change: Change, _ body: (BoundValues) -> Void) {
+        if bindings.count == 1, bindings[0].attribute == "id", let id = change.id {
+            // As nearly all rules and changes are: what is the same for all is not made anew.
+            body(BoundValues(rule: self, bytes: BoundValues.encoded(.value(id), after: [])))
+            if bindings[0].agreesUnset(with: CollectionOfOne(id)) { body(unsetKey) }
+            return
+        }
+        BoundValues.visitCombinations(of: bindings.count) { place in
+            let binding = bindings[place]
+            if binding.attribute == "id", let id = change.id {
+                return .one(.value(id), orUnset: binding.agreesUnset(with: CollectionOfOne(id)))
+            }
+            guard let values = change.values(of: binding.attribute) else { return .one(.missing) }
+            return .each(values, orUnset: binding.agreesUnset(with: values))
+        } _: { bytes in
+            body(BoundValues(rule: self, bytes: bytes))
+        }
+    }
+
+    /// The name by which a notification calls one of this rule's keys.
+    package func name(of values: BoundValues) -> StaleName {
+        guard target == .timeline else { return StaleName(target, kind) }
+        var parameters: [ReloadNotification.Parameter] = []
+        values.visitPositions { place, position in
+            guard place < parameterNames.count, let name = parameterNames[place] else { return }
+            let parameter: ReloadNotification.Parameter
+            switch position {
+            case .missing, .nothing: return
+            case .unset: parameter = .init(name: name, value: nil)
+            case .value(let text): parameter = .init(name: name, value: text)
+            }
+            if !parameters.contains(parameter) { parameters.append(parameter) }
+        }
+        if parameters.count > 1 { parameters.sort { $0.name < $1.name } }
+        return StaleName(target, kind, parameters)
+    }
+}
+
+extension Operation {
+    /// A bit of its own.
+    fileprivate var bit: UInt8 {
+        switch self {
+        case .insert: 1
+        case .update: 2
+        case .delete: 4
+        }
     }
 }
 
@@ -198,22 +251,9 @@ extension Change {
     func values(of attribute: String) -> [String]? {
         attribute == "id" ? id.map { [$0] } : attributes[attribute]
     }
-}
 
-extension [[UInt8]] {
-    /// Every encoding extended by every position.
-    func extended(by positions: [BoundValues.Position]) -> [[UInt8]] {
-        if count == 1, positions.count == 1, let only = positions.first {
-            var result = self
-            BoundValues.append(only, to: &result[0])
-            return result
-        }
-        return flatMap { encoding in
-            positions.map { position in
-                var extended = encoding
-                BoundValues.append(position, to: &extended)
-                return extended
-            }
-        }
+    /// How many values an attribute has; `nil` when it is missing.
+    func valueCount(of attribute: String) -> Int? {
+        attribute == "id" ? id.map { _ in 1 } : attributes[attribute]?.count
     }
 }

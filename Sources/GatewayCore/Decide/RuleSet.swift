@@ -17,12 +17,11 @@ package final class RuleSet: Sendable {
     /// declared anew.
     static let kindRetiredRulesMax = 64
 
-    /// When each kind was first declared, without interruption since.
-    private let kindSince: [String: UInt64]
+    /// The key everything of the app depends on, for operator reloads.
+    package let operatorKey: UInt64
+
+    private let kinds: [String: KindRules]
     private let slotsByEntity: [String: [Int]]
-    private let slotsByKind: [String: [Int]]
-    private let retiredSlotsByKind: [String: [Int]]
-    private let configurationByKind: [String: WidgetConfigurationType]
     private let hash: SipHash
 
     /// Compiles a catalog that the entry at `sequence` put in force, replacing `previous`.
@@ -36,13 +35,11 @@ package final class RuleSet: Sendable {
         var rules: [Rule] = []
         var identities: Set<[UInt8]> = []
         var kindSince: [String: UInt64] = [:]
-        var configurations: [String: WidgetConfigurationType] = [:]
         for widget in catalog.widgets {
             // A kind that becomes a control, or ceases to be one, is another kind.
             let isKept =
                 previous?.target(ofKind: widget.kind) == widget.configuration.target
             kindSince[widget.kind] = isKept ? previous?.since(kind: widget.kind) : sequence
-            configurations[widget.kind] = widget.configuration
             let intent = catalog.intent(of: widget)
             func add(_ declarations: [DependencyRule], _ target: Target) {
                 for declaration in declarations {
@@ -73,32 +70,41 @@ package final class RuleSet: Sendable {
         }
         self.rules = rules
         self.retired = retired
-        self.kindSince = kindSince
-        configurationByKind = configurations
+        operatorKey = hash(0, hash(catalog.app))
         slotsByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
-        slotsByKind = Dictionary(grouping: rules.indices) { rules[$0].kind }
-        retiredSlotsByKind = Dictionary(grouping: retired.indices) { retired[$0].kind }
-            .mapValues { indices in indices.map { $0 + rules.count } }
+        let slots = Dictionary(grouping: rules.indices) { rules[$0].kind }
+        let retiredSlots = Dictionary(grouping: retired.indices) { retired[$0].kind }
+        var kinds: [String: KindRules] = [:]
+        for widget in catalog.widgets {
+            let kind = widget.kind
+            kinds[kind] = KindRules(
+                kind: kind, target: widget.configuration.target,
+                since: kindSince[kind] ?? sequence, slots: slots[kind] ?? [],
+                retired: (retiredSlots[kind] ?? []).map { $0 + rules.count },
+                operatorKey: hash(1, hash(kind))
+            ) { $0 < rules.count ? rules[$0] : retired[$0 - rules.count] }
+        }
+        self.kinds = kinds
+    }
+
+    /// What is known of a declared kind.
+    func rules(ofKind kind: String) -> KindRules? {
+        kinds[kind]
     }
 
     /// When `kind` was first declared, without interruption since; `nil` when it is not.
     package func since(kind: String) -> UInt64? {
-        kindSince[kind]
+        kinds[kind]?.since
     }
 
     /// What a change to one of `kind`'s widgets makes stale.
     package func target(ofKind kind: String) -> Target? {
-        configurationByKind[kind]?.target
+        kinds[kind]?.target
     }
 
     /// The slots of `kind`'s rules.
-    package func slots(ofKind kind: String) -> [Int] {
-        slotsByKind[kind] ?? []
-    }
-
-    /// The slots of `kind`'s retired rules.
-    func retiredSlots(ofKind kind: String) -> [Int] {
-        retiredSlotsByKind[kind] ?? []
+    package func slots(ofKind kind: String) -> ArraySlice<Int> {
+        kinds[kind].map { $0.slots.prefix($0.slotsInForce) } ?? []
     }
 
     /// The rule in a slot, retired or not.
@@ -108,12 +114,7 @@ package final class RuleSet: Sendable {
 
     /// The key every widget of a kind depends on, for operator reloads.
     package func operatorKey(kind: String) -> UInt64 {
-        hash(1, hash(kind))
-    }
-
-    /// The key everything of the app depends on, for operator reloads.
-    package var operatorKey: UInt64 {
-        hash(0, hash(catalog.app))
+        kinds[kind]?.operatorKey ?? hash(1, hash(kind))
     }
 
     /// What a change hits.
@@ -150,13 +151,14 @@ package final class RuleSet: Sendable {
         for slot in slotsByEntity[change.entity] ?? [] {
             let rule = rules[slot]
             guard rule.verdict(on: change) == .hit else { continue }
-            let combinations = rule.combinations(of: change)
+            let (combinations, isBroad) = rule.shape(of: change)
             guard combinations <= limits.changeRuleKeysMax else {
                 throw TooManyKeys(count: combinations, kind: rule.kind)
             }
-            if rule.isBroad(change) { decision.isBroad = true }
-            for values in rule.keys(of: change) {
-                decision.keys.append(RaisedKey(rule: slot, values: values))
+            if isBroad { decision.isBroad = true }
+            if decision.keys.isEmpty { decision.keys.reserveCapacity(4) }
+            rule.visitKeys(of: change) {
+                decision.keys.append(RaisedKey(rule: slot, values: $0))
             }
         }
         return decision

@@ -58,6 +58,7 @@ package struct StaleSet: Sendable, Hashable {
     /// where the kind is named as a whole, or everywhere above `entriesMax`; above `kindsMax` it
     /// says that everything is stale.
     func bounded(entriesMax: Int, kindsMax: Int) -> StaleSet {
+        guard !names.isEmpty else { return self }
         let whole = Set(names.lazy.filter(\.parameters.isEmpty))
         var result = self
         result.names = names.filter {

@@ -7,79 +7,86 @@ package struct Staleness {
     let versions: VersionWindow
     let limits: CoreLimits
 
-    /// What is stale for `record` since `point`, in a bounded number of words.
+    /// What is stale since `point` for a client that holds `holdings`, in a bounded number of
+    /// words.
     ///
     /// Costs the client's own keys, never the changes missed.
     ///
-    /// - Parameter includingOwed: Whether recommendation sets that were said before and not
-    ///   acknowledged are said again, as at every resume and poll.
+    /// - Parameters:
+    ///   - isNarrowed: Whether the holdings are those of some kinds only.
+    ///   - confirmed: Up to where each recommendation set is known to be built, to say those
+    ///     again that were said before and not acknowledged, as at every resume and poll; `nil`
+    ///     to not say them again.
     func stale(
-        for record: ClientRecord, since point: ResumePoint, kinds: Set<String>?,
-        includingOwed: Bool, at head: UInt64
+        for holdings: Holdings, since point: ResumePoint, isNarrowed: Bool,
+        confirmed: [String: UInt64]?, at head: UInt64
     ) -> StaleSet {
-        let heldKinds = ruleSet.heldKinds(of: record, kinds: kinds)
-        let heldSets = ruleSet.heldSets(of: record, kinds: kinds)
-        guard !heldKinds.isEmpty || !heldSets.isEmpty else { return StaleSet() }
+        guard !holdings.isEmpty else { return StaleSet() }
         guard case .after(let cursor) = point, cursor >= versions.floor,
             versions.version(of: ruleSet.operatorKey) <= cursor
-        else { return everything(heldKinds, heldSets, kinds, at: head) }
+        else { return everything(holdings, isNarrowed, at: head) }
+        // A recommendation set is owed until it was acknowledged or registered with the cursor it
+        // was built at, whatever cursor a stream resumes from.
+        func bound(ofSet kind: String) -> UInt64 {
+            min(cursor, confirmed?[kind] ?? cursor)
+        }
         var result = StaleSet()
-        for kind in heldKinds.sorted() {
-            guard let target = ruleSet.target(ofKind: kind) else { continue }
-            // A rule or kind newer than the cursor was not watched when the client built.
-            let newest = newest(ofKind: kind, isSet: false)
-            let reloaded = versions.version(of: ruleSet.operatorKey(kind: kind))
-            if max(newest, reloaded) > cursor {
-                result.add(StaleName(target, kind), at: max(newest, reloaded))
-            }
-        }
-        for kind in heldSets.sorted() {
-            let newest = newest(ofKind: kind, isSet: true)
-            let bound = includingOwed ? owedAbove(cursor, kind, record) : cursor
-            if newest > bound {
-                result.add(StaleName(.recommendations, kind), at: newest)
-            } else if bound < versions.floor {
-                result.add(StaleName(.recommendations, kind), at: head)
-            }
-        }
-        for dependency in ruleSet.dependencies(
-            of: record, kinds: kinds, includingRetired: true)
+        // A rule or kind newer than the cursor was not watched when the client built.
+        for (kind, sequence) in Self.sorted(
+            holdings.kinds,
+            {
+                let sequence = max($0.newestTimelines, versions.version(of: $0.operatorKey))
+                return sequence > cursor ? sequence : nil
+            })
         {
+            result.add(StaleName(kind.target, kind.kind), at: sequence)
+        }
+        for (kind, sequence) in Self.sorted(
+            holdings.sets,
+            {
+                let bound = bound(ofSet: $0.kind)
+                return $0.newestSet > bound ? $0.newestSet : bound < versions.floor ? head : nil
+            })
+        {
+            result.add(StaleName(.recommendations, kind.kind), at: sequence)
+        }
+        for dependency in holdings.dependencies {
             let rule = ruleSet.rule(dependency.rule)
-            let isOwed = includingOwed && rule.target == .recommendations
-            let bound = isOwed ? owedAbove(cursor, rule.kind, record) : cursor
-            let version = rule.hashes(reaching: dependency.positions)
-                .reduce(0) { max($0, versions.version(of: $1)) }
-            if version > bound { result.add(rule.name(of: dependency.positions), at: version) }
+            var version: UInt64 = 0
+            rule.visitHashes(reaching: dependency.values) {
+                version = max(version, versions.version(of: $0))
+            }
+            let isSet = rule.target == .recommendations
+            if version > (isSet ? bound(ofSet: rule.kind) : cursor) {
+                result.add(rule.name(of: dependency.values), at: version)
+            }
         }
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 
-    /// When the kind, or the newest rule of its timelines or of its set, was declared.
-    private func newest(ofKind kind: String, isSet: Bool) -> UInt64 {
-        (ruleSet.slots(ofKind: kind) + ruleSet.retiredSlots(ofKind: kind))
-            .lazy.map(ruleSet.rule).filter { ($0.target == .recommendations) == isSet }
-            .reduce(ruleSet.since(kind: kind) ?? 0) { max($0, $1.since) }
-    }
-
-    /// A recommendation set is owed until it was acknowledged or registered with the cursor it
-    /// was built at, whatever cursor a stream resumes from.
-    private func owedAbove(_ cursor: UInt64, _ kind: String, _ record: ClientRecord) -> UInt64 {
-        min(cursor, record.confirmed[kind] ?? cursor)
+    /// The kinds that are stale, by name, and since when.
+    private static func sorted(
+        _ kinds: [KindRules], _ staleSince: (KindRules) -> UInt64?
+    ) -> [(KindRules, UInt64)] {
+        var stale: [(KindRules, UInt64)] = []
+        for kind in kinds {
+            if let sequence = staleSince(kind) { stale.append((kind, sequence)) }
+        }
+        if stale.count > 1 { stale.sort { $0.0.kind < $1.0.kind } }
+        return stale
     }
 
     private func everything(
-        _ heldKinds: Set<String>, _ heldSets: Set<String>, _ kinds: Set<String>?, at head: UInt64
+        _ holdings: Holdings, _ isNarrowed: Bool, at head: UInt64
     ) -> StaleSet {
         // A narrowed question gets a narrowed answer: `all` would speak of other kinds too.
-        guard kinds != nil else { return .everything(at: head) }
+        guard isNarrowed else { return .everything(at: head) }
         var result = StaleSet()
-        for kind in heldKinds.sorted() {
-            guard let target = ruleSet.target(ofKind: kind) else { continue }
-            result.add(StaleName(target, kind), at: head)
+        for (kind, _) in Self.sorted(holdings.kinds, { _ in head }) {
+            result.add(StaleName(kind.target, kind.kind), at: head)
         }
-        for kind in heldSets.sorted() {
-            result.add(StaleName(.recommendations, kind), at: head)
+        for (kind, _) in Self.sorted(holdings.sets, { _ in head }) {
+            result.add(StaleName(.recommendations, kind.kind), at: head)
         }
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }

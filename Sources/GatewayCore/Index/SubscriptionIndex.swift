@@ -11,51 +11,114 @@ struct SubscriptionIndex {
     /// The holders of one key. Those whose generation ended are dead; they are swept when they are
     /// the majority, so that ending one costs nothing and a long list is never searched.
     private struct HolderList {
-        var holders: [Holder] = []
-        var dead = 0
+        /// Most keys have one holder: it needs no heap object.
+        var first: Holder
+        var others: [Holder] = []
+        var dead: UInt32 = 0
+
+        static let none = HolderList(first: Holder(stream: 0, generation: 0))
+
+        var count: Int { others.count + 1 }
+
+        mutating func sweep(_ isAlive: (Holder) -> Bool) {
+            others.removeAll { !isAlive($0) }
+            if !isAlive(first), let last = others.popLast() { first = last }
+            dead = 0
+        }
     }
 
-    private var rules: [[BoundValues: HolderList]]
+    private struct RuleIndex {
+        let rule: Rule
+        var keys = KeyTable<HolderList>()
+        /// For broad changes, by which attributes they lack: made when the first such change comes.
+        var projections: [[Bool]: KeyProjection] = [:]
+    }
 
-    /// An index for a rule set with `ruleCount` slots.
-    init(ruleCount: Int) {
-        rules = Array(repeating: [:], count: ruleCount)
+    private var rules: [RuleIndex]
+
+    /// An index for these rules, in their order.
+    init(rules: [Rule]) {
+        self.rules = rules.map { RuleIndex(rule: $0) }
     }
 
     /// Whether any stream depends on what a raised key reaches.
-    func isHeld(rule: Int, values: BoundValues) -> Bool {
-        values.isBroad
-            ? rules[rule].keys.contains { $0.agrees(withBroad: values) }
-            : rules[rule][values] != nil
+    mutating func isHeld(rule: Int, values: BoundValues) -> Bool {
+        guard values.isBroad else { return rules[rule].keys.find(values) != nil }
+        let missing = values.missing
+        return missing.contains(false)
+            ? projection(rule, missing).isHeld(values) : rules[rule].keys.count > 0
     }
 
     mutating func insert(_ holder: Holder, rule: Int, values: BoundValues) {
-        rules[rule][values, default: HolderList()].holders.append(holder)
+        if let number = rules[rule].keys.find(values) {
+            rules[rule].keys[number].others.append(holder)
+            return
+        }
+        let number = rules[rule].keys.add(values, HolderList(first: holder))
+        for missing in rules[rule].projections.keys {
+            let projected = values.lacking(missing, rules[rule].rule)
+            rules[rule].projections[missing]?.add(number, projected)
+        }
     }
 
     /// Notes that one holder of the key ended; `isAlive` tells which of the others did not.
     mutating func end(rule: Int, values: BoundValues, isAlive: (Holder) -> Bool) {
-        guard let place = rules[rule].index(forKey: values) else { return }
-        rules[rule].values[place].dead += 1
-        let list = rules[rule].values[place]
-        if list.dead >= list.holders.count {
-            rules[rule].remove(at: place)
-        } else if list.dead > 8, list.dead * 2 > list.holders.count {
-            rules[rule].values[place].holders.removeAll { !isAlive($0) }
-            rules[rule].values[place].dead = 0
+        guard let number = rules[rule].keys.find(values) else { return }
+        rules[rule].keys[number].dead += 1
+        let dead = Int(rules[rule].keys[number].dead)
+        let count = rules[rule].keys[number].count
+        if dead >= count {
+            remove(number, values, rule)
+        } else if dead > 8, dead * 2 > count {
+            rules[rule].keys[number].sweep(isAlive)
         }
     }
 
-    /// Calls `body` with every holder, dead ones included, that a raised key reaches.
-    func visitHolders(rule: Int, values: BoundValues, _ body: (Holder) -> Void) {
-        if values.isBroad {
-            // A broad key agrees with many exact ones. Such changes are rare and reach a good
-            // part of the rule's holders, so one walk over the rule's keys is their right price.
-            for (key, list) in rules[rule] where key.agrees(withBroad: values) {
-                for holder in list.holders { body(holder) }
-            }
-        } else if let list = rules[rule][values] {
-            for holder in list.holders { body(holder) }
+    private mutating func remove(_ number: Int, _ values: BoundValues, _ rule: Int) {
+        for missing in rules[rule].projections.keys {
+            let projected = values.lacking(missing, rules[rule].rule)
+            rules[rule].projections[missing]?.remove(number, projected)
         }
+        rules[rule].keys.remove(number, leaving: .none)
+    }
+
+    /// Calls `body` with every holder, dead ones included, that a raised key reaches, some at a
+    /// time; in an order that depends on nothing but what was done before.
+    @inline(__always)
+    mutating func visitHolders(
+        rule: Int, values: BoundValues, _ body: (UnsafeBufferPointer<Holder>) -> Void
+    ) {
+        func visit(_ number: Int) {
+            // Sound: the pointers are used within the closures that lend them.
+            withUnsafePointer(to: rules[rule].keys[number].first) {
+                body(UnsafeBufferPointer(start: $0, count: 1))
+            }
+            rules[rule].keys[number].others.withUnsafeBufferPointer(body)
+        }
+        if values.isBroad {
+            for number in numbers(rule, agreeingWith: values) { visit(number) }
+        } else if let number = rules[rule].keys.find(values) {
+            visit(number)
+        }
+    }
+
+    /// The keys that agree with a broad one are found by what it does not lack: the cost is theirs
+    /// and not that of all keys, but for the first time.
+    private mutating func numbers(_ rule: Int, agreeingWith values: BoundValues) -> [Int] {
+        let missing = values.missing
+        return missing.contains(false)
+            ? projection(rule, missing).numbers(values).map { Int($0) }
+            : Array(rules[rule].keys.numbers)
+    }
+
+    private mutating func projection(_ rule: Int, _ missing: [Bool]) -> KeyProjection {
+        if let known = rules[rule].projections[missing] { return known }
+        let (keys, owner) = (rules[rule].keys, rules[rule].rule)
+        let made = KeyProjection(of: keys.numbers) { number in
+            BoundValues(rule: owner, bytes: Array(keys.values(of: number)))
+                .lacking(missing, owner)
+        }
+        rules[rule].projections[missing] = made
+        return made
     }
 }

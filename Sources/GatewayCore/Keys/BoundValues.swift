@@ -44,55 +44,67 @@ package struct BoundValues: Sendable, Hashable {
 
     /// The key of `rule` with these positions.
     package init(rule: Rule, positions: [Position]) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(positions.count * 24)
-        for position in positions { Self.append(position, to: &bytes) }
-        self.init(rule: rule, bytes: bytes)
+        self.init(
+            rule: rule, bytes: positions.reduce([]) { Self.encoded($1, after: $0) })
     }
 
-    /// The key of `rule` with positions encoded by ``append(_:to:)``.
+    /// The key of `rule` with positions encoded by ``encoded(_:after:)``.
     init(rule: Rule, bytes: [UInt8]) {
-        self.bytes = bytes
-        hash = rule.keyHash(bytes)
+        self.init(bytes: bytes, hash: rule.keyHash(bytes))
     }
 
-    /// Appends the encoding of one position; no encoding is the beginning of another.
-    static func append(_ position: Position, to bytes: inout [UInt8]) {
+    init(bytes: [UInt8], hash: UInt64) {
+        self.bytes = bytes
+        self.hash = hash
+    }
+
+    /// The encoding of one position after those of others; no encoding is the beginning of
+    /// another.
+    static func encoded(_ position: Position, after head: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
         switch position {
-        case .missing: bytes.append(0)
-        case .unset: bytes.append(1)
-        case .value(let text):
-            let utf8 = text.utf8
-            let count = UInt32(clamping: utf8.count)
-            bytes.append(2)
-            bytes.append(UInt8(truncatingIfNeeded: count))
-            bytes.append(UInt8(truncatingIfNeeded: count >> 8))
-            bytes.append(UInt8(truncatingIfNeeded: count >> 16))
-            bytes.append(contentsOf: utf8)
-        case .nothing: bytes.append(3)
+        case .missing, .unset, .nothing:
+            bytes.reserveCapacity(head.count + 1)
+            bytes.append(contentsOf: head)
+            bytes.append(position == .missing ? 0 : position == .unset ? 1 : 3)
+        case .value(var text):
+            text.withUTF8 { utf8 in
+                bytes.reserveCapacity(head.count + 4 + utf8.count)
+                bytes.append(contentsOf: head)
+                bytes.append(2)
+                bytes.append(UInt8(truncatingIfNeeded: utf8.count))
+                bytes.append(UInt8(truncatingIfNeeded: utf8.count >> 8))
+                bytes.append(UInt8(truncatingIfNeeded: utf8.count >> 16))
+                // Sound: the buffer is read within the closure that lends it.
+                bytes.append(contentsOf: utf8)
+            }
         }
+        return bytes
     }
 
     /// The positions, decoded.
     package var positions: [Position] {
         var positions: [Position] = []
-        var index = 0
-        while index < bytes.count {
-            switch bytes[index] {
-            case 0: positions.append(.missing)
-            case 1: positions.append(.unset)
-            case 3: positions.append(.nothing)
-            default:
-                let count =
-                    Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16
-                let start = index + 4
-                positions.append(
-                    .value(String(decoding: bytes[start..<start + count], as: UTF8.self)))
-                index = start + count - 1
-            }
-            index += 1
-        }
+        visitPositions { positions.append($1) }
         return positions
+    }
+
+    /// Calls `body` with each position, decoded, and its place.
+    @inline(__always)
+    func visitPositions(_ body: (Int, Position) -> Void) {
+        var (index, place) = (0, 0)
+        while index < bytes.count {
+            let end = end(of: index)
+            switch bytes[index] {
+            case 0: body(place, .missing)
+            case 1: body(place, .unset)
+            case 3: body(place, .nothing)
+            default:
+                body(place, .value(String(decoding: bytes[index + 4..<end], as: UTF8.self)))
+            }
+            index = end
+            place += 1
+        }
     }
 
     /// The hash is a function of the bytes and the rule.
@@ -117,18 +129,73 @@ package struct BoundValues: Sendable, Hashable {
 extension BoundValues {
     /// Whether some position is missing: the key of a change that lacks an attribute.
     var isBroad: Bool {
-        // A position's encoding starts with its tag; values are skipped by their length.
         var index = 0
         while index < bytes.count {
-            switch bytes[index] {
-            case 0: return true
-            case 1, 3: index += 1
-            default:
-                let count =
-                    Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16
-                index += 4 + count
-            }
+            if bytes[index] == 0 { return true }
+            index = end(of: index)
         }
         return false
+    }
+
+    /// Of each position, whether it is missing.
+    var missing: [Bool] {
+        var missing: [Bool] = []
+        var index = 0
+        while index < bytes.count {
+            missing.append(bytes[index] == 0)
+            index = end(of: index)
+        }
+        return missing
+    }
+
+    /// The broad key of a change that lacks these attributes and agrees with this key elsewhere.
+    func lacking(_ missing: [Bool], _ rule: Rule) -> BoundValues {
+        var result: [UInt8] = []
+        var index = 0
+        for isMissing in missing where index < bytes.count {
+            let end = end(of: index)
+            if isMissing {
+                result.append(0)
+            } else {
+                result.append(contentsOf: bytes[index..<end])
+            }
+            index = end
+        }
+        return BoundValues(rule: rule, bytes: result)
+    }
+
+    /// Calls `body` with the encoding of each broad key that agrees with this key.
+    func visitLacking(_ body: ([UInt8]) -> Void) {
+        var count = 0
+        var index = 0
+        while index < bytes.count {
+            count += 1
+            index = end(of: index)
+        }
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        for lacked in 1..<max(1, 1 << count) {
+            result.removeAll(keepingCapacity: true)
+            var index = 0
+            for place in 0..<count {
+                let end = end(of: index)
+                if lacked >> place & 1 == 1 {
+                    result.append(0)
+                } else {
+                    result.append(contentsOf: bytes[index..<end])
+                }
+                index = end
+            }
+            body(result)
+        }
+    }
+
+    /// Where the position ends that starts at `index`: it starts with its tag, and a value tells
+    /// its length.
+    private func end(of index: Int) -> Int {
+        guard bytes[index] == 2 else { return index + 1 }
+        let count =
+            Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16
+        return index + 4 + count
     }
 }

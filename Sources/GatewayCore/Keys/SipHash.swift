@@ -24,7 +24,23 @@ package struct SipHash: Sendable {
 
     /// The hash of `bytes`.
     package func callAsFunction(_ bytes: [UInt8]) -> UInt64 {
+        hash(bytes, from: State(key), byteCount: bytes.count)
+    }
+
+    /// What has absorbed one word, to go on from for many hashes.
+    func absorbing(_ word: UInt64) -> State {
         var state = State(key)
+        state.absorb(word)
+        return state
+    }
+
+    /// The hash of the word that `state` absorbed, followed by `bytes`.
+    func hash(_ bytes: [UInt8], after state: State) -> UInt64 {
+        hash(bytes, from: state, byteCount: bytes.count + 8)
+    }
+
+    private func hash(_ bytes: [UInt8], from state: State, byteCount: Int) -> UInt64 {
+        var state = state
         let whole = bytes.count & ~7
         bytes.withUnsafeBytes { raw in
             var offset = 0
@@ -35,7 +51,7 @@ package struct SipHash: Sendable {
                 offset += 8
             }
         }
-        var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+        var last = UInt64(truncatingIfNeeded: byteCount) << 56
         for index in whole..<bytes.count {
             last |= UInt64(bytes[index]) << (8 * UInt64(index - whole))
         }
@@ -56,27 +72,28 @@ package struct SipHash: Sendable {
         return state.finish()
     }
 
-    private struct State {
-        var v0: UInt64
-        var v1: UInt64
-        var v2: UInt64
-        var v3: UInt64
+    /// A hash in the making.
+    struct State: Sendable {
+        private var v0: UInt64
+        private var v1: UInt64
+        private var v2: UInt64
+        private var v3: UInt64
 
-        init(_ key: (UInt64, UInt64)) {
+        fileprivate init(_ key: (UInt64, UInt64)) {
             v0 = key.0 ^ 0x736f_6d65_7073_6575
             v1 = key.1 ^ 0x646f_7261_6e64_6f6d
             v2 = key.0 ^ 0x6c79_6765_6e65_7261
             v3 = key.1 ^ 0x7465_6462_7974_6573
         }
 
-        mutating func absorb(_ word: UInt64) {
+        fileprivate mutating func absorb(_ word: UInt64) {
             v3 ^= word
             round()
             round()
             v0 ^= word
         }
 
-        mutating func finish() -> UInt64 {
+        fileprivate mutating func finish() -> UInt64 {
             v2 ^= 0xFF
             for _ in 0..<4 { round() }
             return v0 ^ v1 ^ v2 ^ v3

@@ -24,54 +24,61 @@ package struct ShardOutput: Sendable {
         package fileprivate(set) var next: Int32
         /// Whether the frame carries the id for this stream.
         package fileprivate(set) var carriesID: Bool
+
+        init(frame: Int32, next: Int32, carriesID: Bool) {
+            self.frame = frame
+            self.next = next
+            self.carriesID = carriesID
+        }
     }
+
+    /// A stream with deliveries, and the first of them.
+    package typealias Touched = (stream: StreamID, first: Int32)
 
     /// The notifications.
     package fileprivate(set) var frames: [Frame] = []
     /// The deliveries, linked per stream.
     package fileprivate(set) var deliveries: [Delivery] = []
     /// Streams with deliveries, and the first of each; each stream once.
-    package fileprivate(set) var touched: [(stream: StreamID, first: Int32)] = []
+    package fileprivate(set) var touched: [Touched] = []
     /// Streams whose client was removed: to be ended.
     package internal(set) var ended: [StreamID] = []
 
     /// Whether there is nothing to do.
     package var isEmpty: Bool { touched.isEmpty && ended.isEmpty }
 
-    mutating func add(_ frame: Frame) -> Int32 {
+    /// The place of the frame added next.
+    var nextFrame: Int32 { Int32(truncatingIfNeeded: frames.count) }
+
+    mutating func add(_ frame: Frame) {
         frames.append(frame)
-        return Int32(truncatingIfNeeded: frames.count - 1)
     }
 
-    /// Hands a frame to a stream. Of several in one batch only the last carries the id.
-    mutating func deliver(
-        _ frame: Int32, watermark: UInt64, to stream: inout StreamRecord, slot: UInt32,
-        batch: UInt64
+    mutating func append(
+        _ made: UnsafeBufferPointer<Delivery>, _ met: UnsafeBufferPointer<Touched>
     ) {
-        let index = Int32(truncatingIfNeeded: deliveries.count)
-        var carriesID = false
-        if stream.batch == batch, stream.last >= 0 {
-            carriesID = deliveries[Int(stream.last)].carriesID
-            deliveries[Int(stream.last)].carriesID = false
-        } else if watermark > stream.watermark {
-            carriesID = true
-            stream.watermark = watermark
-        }
-        stream.batch = batch
-        if stream.last >= 0 {
-            deliveries[Int(stream.last)].next = index
-        } else {
-            stream.first = index
-            touched.append((StreamID(slot: slot, serial: stream.serial), index))
-        }
-        stream.last = index
-        deliveries.append(Delivery(frame: frame, next: -1, carriesID: carriesID))
+        deliveries.append(contentsOf: made)
+        touched.append(contentsOf: met)
+    }
+
+    /// Whether a delivery carries the id, which it does no more.
+    mutating func takeID(of delivery: Int32) -> Bool {
+        let carriesID = deliveries[Int(delivery)].carriesID
+        deliveries[Int(delivery)].carriesID = false
+        return carriesID
+    }
+
+    /// Notes that a stream's delivery is followed by another.
+    mutating func link(_ delivery: Int32, to next: Int32) {
+        deliveries[Int(delivery)].next = next
     }
 
     mutating func removeAll() {
+        // Most changes reach nobody.
+        guard !isEmpty else { return }
         frames.removeAll(keepingCapacity: true)
         deliveries.removeAll(keepingCapacity: true)
         touched.removeAll(keepingCapacity: true)
-        ended.removeAll(keepingCapacity: true)
+        if !ended.isEmpty { ended.removeAll(keepingCapacity: true) }
     }
 }

@@ -12,19 +12,18 @@ struct StreamRecord {
     /// Ends with each registration in force, and with the stream.
     var generation: UInt32 = 0
     var serial: UInt32 = 0
+    /// Its app's place among the shard's apps; -1 for a slot that is free.
     var app: Int32 = -1
-    /// Bytes wait that do not fit: nothing is sent before a catch-up.
-    var isLagging = false
-    /// The batch and the name last delivered, so that each is delivered once.
-    var batch: UInt64 = 0
-    var group: UInt64 = 0
+    /// Its last delivery of this turn, -1 for none.
+    var last: Int32 = -1
+    /// The number of the notification last delivered, so that each is delivered once.
+    var notified: UInt64 = 0
     /// The id last sent: everything up to here that concerns the client has been sent.
     var watermark: UInt64 = 0
     /// Everything up to here was sent by a catch-up, waiting changes included.
     var covered: UInt64 = 0
-    /// First and last delivery of this turn, -1 for none.
-    var first: Int32 = -1
-    var last: Int32 = -1
+    /// Bytes wait that do not fit: nothing is sent before a catch-up.
+    var isLagging = false
 
     var isOpen: Bool { app >= 0 }
 }
@@ -35,5 +34,7 @@ struct StreamSubscription {
     let kinds: Set<String>?
     let vouched: [String: [String]]
     /// Its place in the app's list of streams.
-    var place: Int
+    var place: UInt32
+    /// The slot of the same client's stream that was opened before it.
+    var previous: UInt32?
 }

@@ -1,9 +1,11 @@
+import CLinux
 import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
 import Logging
+import NIOCore
 import WidgetModel
 
 /// Everything a gateway runs by, checked.
@@ -231,8 +233,15 @@ package struct GatewayConfiguration: Sendable {
 
 /// What the gateway asks of the machine.
 enum System {
-    /// Cores this process may use: as many event loops make sense.
-    static var cores: Int { ProcessInfo.processInfo.activeProcessorCount }
+    /// Cores this process may use, by its affinity and by its control group's quota: as many event
+    /// loops make sense.
+    static var cores: Int {
+        var mask = [UInt8](repeating: 0, count: 1024)
+        let filled = gateway_get_affinity(&mask, UInt(mask.count))
+        let allowed = mask.prefix(max(0, filled)).reduce(0) { $0 + $1.nonzeroBitCount }
+        let quota = NIOCore.System.coreCount
+        return max(1, allowed > 0 ? min(allowed, quota) : quota)
+    }
 }
 
 extension ConfigurationLayers {

@@ -108,26 +108,34 @@ extension Sequencer {
         _ registrar: Registrar, _ catalog: Catalog
     ) throws {
         let stated = stored.registration.attributes
-        guard case .client(let vouched) = registrar else {
-            stored.vouched = stated
-            return
-        }
-        stored.vouched = (previous?.vouched ?? [:]).merging(vouched) { $1 }
-        for (name, values) in stated.sorted(by: { $0.key < $1.key }) {
-            if let known = stored.vouched[name] {
-                guard Set(known) == Set(values) else {
-                    throw Problem.forbidden(
-                        "attribute-contradicts-token",
-                        "The attribute `\(name.prefix(64))` is not what the token vouches for.")
-                }
-            } else if catalog.selfDeclared.contains(name) {
-                stored.own[name] = values
-            } else {
-                throw Problem.forbidden(
-                    "attribute-not-vouched",
-                    "The attribute `\(name.prefix(64))` must come from the client's token or its "
-                        + "backend; the catalog's selfDeclared does not list it.")
+        let attributes: ClientAttributes
+        switch registrar {
+        case .backend:
+            attributes = ClientAttributes(statedByBackend: stated)
+        case .client(let vouched):
+            do throws(ClientAttributes.Refusal) {
+                attributes = try ClientAttributes(
+                    statedByClient: stated, token: vouched, before: previous?.vouched ?? [:],
+                    selfDeclared: catalog.selfDeclared)
+            } catch {
+                throw Self.problem(error)
             }
+        }
+        stored.own = attributes.own
+        stored.vouched = attributes.vouched
+    }
+
+    private static func problem(_ refusal: ClientAttributes.Refusal) -> ProblemDetails {
+        switch refusal {
+        case .contradictsToken(let name):
+            Problem.forbidden(
+                "attribute-contradicts-token",
+                "The attribute `\(name.prefix(64))` is not what the token vouches for.")
+        case .notVouched(let name):
+            Problem.forbidden(
+                "attribute-not-vouched",
+                "The attribute `\(name.prefix(64))` must come from the client's token or its "
+                    + "backend; the catalog's selfDeclared does not list it.")
         }
     }
 

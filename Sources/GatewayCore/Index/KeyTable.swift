@@ -1,0 +1,167 @@
+/// Maps the real values of keys to an element each: open addressing with linear probing over
+/// their 64-bit hashes.
+///
+/// A key is known by a small number that stays its own until it is removed. Its values lie in one
+/// run of bytes with those of all others, so that a key costs no heap object; freed space is used
+/// again by keys of about the same length.
+struct KeyTable<Element: Sendable>: Sendable {
+    private struct Key {
+        var hash: UInt64
+        /// Where its values start, in units of eight bytes; ``free`` marks a number not in use.
+        var start: UInt32
+        var byteCount: UInt32
+        var element: Element
+
+        static var free: UInt32 { .max }
+    }
+
+    /// The upper half of a key's hash, then its number plus one; 0 for a free slot. A power of two
+    /// of them, at most three quarters in use.
+    private var slots: [UInt64] = []
+    private var keys: [Key] = []
+    private var freeKeys: [UInt32] = []
+    private var bytes: [UInt8] = []
+    /// Where freed values started, by their length in units.
+    private var freeBytes: [Int: [UInt32]] = [:]
+
+    /// How many keys there are.
+    var count: Int { keys.count - freeKeys.count }
+
+    /// The numbers of all keys, in an order that depends on nothing but what was done before.
+    var numbers: some Sequence<Int> {
+        keys.indices.lazy.filter { keys[$0].start != Key.free }
+    }
+
+    /// The element of a key by its number.
+    subscript(number: Int) -> Element {
+        _read { yield keys[number].element }
+        _modify { yield &keys[number].element }
+    }
+
+    /// The encoded values of a key by its number.
+    func values(of number: Int) -> ArraySlice<UInt8> {
+        let start = Int(keys[number].start) * 8
+        return bytes[start..<start + Int(keys[number].byteCount)]
+    }
+
+    /// The number of the key with these values: hashes find it, values decide.
+    func find(_ values: BoundValues) -> Int? {
+        guard !slots.isEmpty else { return nil }
+        let mask = slots.count - 1
+        var place = Int(truncatingIfNeeded: values.hash) & mask
+        while slots[place] != 0 {
+            if slots[place] >> 32 == values.hash >> 32 {
+                let number = Self.number(in: slots[place])
+                if isKey(number, values) { return number }
+            }
+            place = (place + 1) & mask
+        }
+        return nil
+    }
+
+    /// Adds a key that is not there yet; returns its number.
+    mutating func add(_ values: BoundValues, _ element: Element) -> Int {
+        if (count + 1) * 4 > slots.count * 3 { grow() }
+        let key = Key(
+            hash: values.hash, start: store(values.bytes), byteCount: UInt32(values.bytes.count),
+            element: element)
+        let number: Int
+        if let free = freeKeys.popLast() {
+            number = Int(free)
+            keys[number] = key
+        } else {
+            number = keys.count
+            keys.append(key)
+        }
+        enter(number)
+        return number
+    }
+
+    /// Removes a key by its number, and its element with it.
+    mutating func remove(_ number: Int, leaving empty: Element) {
+        if count == 1 {
+            self = KeyTable()
+            return
+        }
+        let mask = slots.count - 1
+        var hole = Int(truncatingIfNeeded: keys[number].hash) & mask
+        while Self.number(in: slots[hole]) != number { hole = (hole + 1) & mask }
+        // What was pushed past the hole moves back, so that no probe ends before its key.
+        var next = (hole + 1) & mask
+        while slots[next] != 0 {
+            let home = Int(truncatingIfNeeded: keys[Self.number(in: slots[next])].hash)
+            if (next - home) & mask >= (next - hole) & mask {
+                slots[hole] = slots[next]
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+        slots[hole] = 0
+        let units = Self.units(Int(keys[number].byteCount))
+        if units > 0 { freeBytes[units, default: []].append(keys[number].start) }
+        keys[number] = Key(hash: 0, start: Key.free, byteCount: 0, element: empty)
+        freeKeys.append(UInt32(number))
+    }
+
+    private static func number(in slot: UInt64) -> Int {
+        Int(slot & 0xFFFF_FFFF) - 1
+    }
+
+    private static func units(_ byteCount: Int) -> Int { (byteCount + 7) / 8 }
+
+    private func isKey(_ number: Int, _ values: BoundValues) -> Bool {
+        keys[number].hash == values.hash && Int(keys[number].byteCount) == values.bytes.count
+            && bytes.hasBytes(values.bytes, at: Int(keys[number].start) * 8)
+    }
+
+    /// Enters a key at the first free slot from where its hash points to.
+    private mutating func enter(_ number: Int) {
+        let mask = slots.count - 1
+        var place = Int(truncatingIfNeeded: keys[number].hash) & mask
+        while slots[place] != 0 { place = (place + 1) & mask }
+        slots[place] = (keys[number].hash & ~0xFFFF_FFFF) | UInt64(UInt32(number + 1))
+    }
+
+    private mutating func grow() {
+        slots = Array(repeating: 0, count: max(4, slots.count * 2))
+        for number in keys.indices where keys[number].start != Key.free { enter(number) }
+    }
+
+    private mutating func store(_ values: [UInt8]) -> UInt32 {
+        let units = Self.units(values.count)
+        if let start = freeBytes[units]?.popLast() {
+            let first = Int(start) * 8
+            bytes.replaceSubrange(first..<first + values.count, with: values)
+            return start
+        }
+        let start = bytes.count / 8
+        bytes.append(contentsOf: values)
+        bytes.append(contentsOf: repeatElement(0, count: units * 8 - values.count))
+        return UInt32(start)
+    }
+}
+
+extension [UInt8] {
+    /// Whether `other` stands here from `start` on.
+    fileprivate func hasBytes(_ other: [UInt8], at start: Int) -> Bool {
+        withUnsafeBytes { own in
+            other.withUnsafeBytes { other in
+                // Sound: the pointers are read within the closures that lend them, and nowhere
+                // beyond `own.count` and `other.count`.
+                guard start + other.count <= own.count else { return false }
+                var place = 0
+                while place + 8 <= other.count {
+                    let word = other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                    let mine = own.loadUnaligned(fromByteOffset: start + place, as: UInt64.self)
+                    guard word == mine else { return false }
+                    place += 8
+                }
+                while place < other.count {
+                    guard other[place] == own[start + place] else { return false }
+                    place += 1
+                }
+                return true
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import WidgetModel
+
+extension Shard {
+    /// What is stale for a client now, or `nil` for an app without a catalog.
+    package func poll(
+        _ record: ClientRecord, app: String, since point: ResumePoint, kinds: Set<String>?
+    ) -> StaleSet? {
+        appIndices[app].map {
+            staleness($0).stale(
+                for: apps[$0].ruleSet.holdings(of: record, kinds: kinds), since: point,
+                isNarrowed: kinds != nil, confirmed: record.confirmed, at: position)
+        }
+    }
+
+    /// Opens a stream. If anything is stale since `point`, the catch-up is in ``output``.
+    ///
+    /// - Parameter vouched: Attributes that the stream's token vouches for beside those of the
+    ///   registration; they stay with the stream when the client registers anew.
+    /// - Returns: `nil` for an app without a catalog.
+    package mutating func open(
+        _ record: ClientRecord, app name: String, since point: ResumePoint, kinds: Set<String>?,
+        vouched: [String: [String]] = [:]
+    ) -> StreamID? {
+        guard let app = appIndices[name] else { return nil }
+        let slot: UInt32
+        if let free = freeSlots.popLast() {
+            slot = free
+        } else {
+            slot = UInt32(truncatingIfNeeded: streams.count)
+            streams.append(StreamRecord())
+            subscriptions.append(nil)
+        }
+        let index = Int(slot)
+        streams[index].app = Int32(truncatingIfNeeded: app)
+        streams[index].serial &+= 1
+        streams[index].generation &+= 1
+        streams[index].isLagging = false
+        streams[index].last = -1
+        if case .after(let sequence) = point {
+            // It may be ahead of this shard, having heard from one that is faster. Then what is
+            // still to be applied up to there was said already, and the id must not go back.
+            streams[index].watermark = sequence
+            streams[index].covered = sequence
+        } else {
+            streams[index].watermark = 0
+            streams[index].covered = 0
+        }
+        subscriptions[index] = StreamSubscription(
+            record: record.vouched(vouched), kinds: kinds, vouched: vouched,
+            place: UInt32(apps[app].streams.count),
+            previous: apps[app].clients.updateValue(slot, forKey: record.client))
+        apps[app].streams.append(slot)
+        openStreams += 1
+        if let holdings = holdings(of: slot, app) {
+            insertKeys(of: slot, app, holdings)
+            catchUp(slot, since: point, holdings, includingOwed: true)
+        }
+        return StreamID(slot: slot, serial: streams[index].serial)
+    }
+
+    /// The stream is gone.
+    package mutating func close(_ id: StreamID) {
+        let index = Int(id.slot)
+        guard isOpen(id), let subscription = subscriptions[index] else { return }
+        let app = Int(streams[index].app)
+        removeKeys(of: id.slot, app)
+        let last = apps[app].streams.removeLast()
+        if last != id.slot {
+            apps[app].streams[Int(subscription.place)] = last
+            subscriptions[Int(last)]?.place = subscription.place
+        }
+        unlink(id.slot, subscription, app)
+        subscriptions[index] = nil
+        streams[index].app = -1
+        streams[index].isLagging = false
+        openStreams -= 1
+        freeSlots.append(id.slot)
+    }
+
+    /// Whether `id` names a stream that is open.
+    package func isOpen(_ id: StreamID) -> Bool {
+        let index = Int(id.slot)
+        return index < streams.count && streams[index].serial == id.serial
+            && streams[index].isOpen
+    }
+
+    /// The stream could not take what was sent since `sequence`: nothing more is sent until
+    /// ``recovered(_:)``.
+    package mutating func lagging(_ id: StreamID, since sequence: UInt64) {
+        guard isOpen(id) else { return }
+        streams[Int(id.slot)].isLagging = true
+        streams[Int(id.slot)].watermark = sequence
+    }
+
+    /// The stream takes bytes again: one catch-up from what it last got.
+    package mutating func recovered(_ id: StreamID) {
+        guard isOpen(id), streams[Int(id.slot)].isLagging else { return }
+        streams[Int(id.slot)].isLagging = false
+        let watermark = streams[Int(id.slot)].watermark
+        // Sets still owed may have been said in what was not taken.
+        catchUp(
+            id.slot, since: watermark == 0 ? .everything : .after(watermark), includingOwed: true)
+    }
+
+    /// The id an idle stream's heartbeat carries; `nil` when the stream is gone or lags, and then
+    /// its id must not move.
+    package mutating func heartbeat(_ id: StreamID) -> UInt64? {
+        guard isOpen(id), !streams[Int(id.slot)].isLagging else { return nil }
+        let index = Int(id.slot)
+        streams[index].watermark = max(
+            streams[index].watermark, streams[index].covered,
+            watermark(Int(streams[index].app)))
+        return streams[index].watermark
+    }
+
+    /// Takes a stream that closes out of the list of its client's streams.
+    private mutating func unlink(
+        _ slot: UInt32, _ subscription: StreamSubscription, _ app: Int
+    ) {
+        let client = subscription.record.client
+        guard var later = apps[app].clients[client] else { return }
+        if later == slot {
+            apps[app].clients[client] = subscription.previous
+            return
+        }
+        while let previous = subscriptions[Int(later)]?.previous, previous != slot {
+            later = previous
+        }
+        subscriptions[Int(later)]?.previous = subscription.previous
+    }
+
+    /// The slots of a client's open streams, in the order in which they were opened.
+    private func slots(ofClient client: String, _ app: Int) -> [UInt32] {
+        var slots: [UInt32] = []
+        var next = apps[app].clients[client]
+        while let slot = next {
+            slots.append(slot)
+            next = subscriptions[Int(slot)]?.previous
+        }
+        return slots.reversed()
+    }
+
+    // MARK: Registrations
+
+    /// A client registered anew: its open streams follow at once.
+    package mutating func registered(_ record: ClientRecord, app name: String) {
+        guard let app = appIndices[name] else { return }
+        for slot in slots(ofClient: record.client, app) {
+            guard let subscription = subscriptions[Int(slot)] else { continue }
+            removeKeys(of: slot, app)
+            subscriptions[Int(slot)]?.record = record.vouched(subscription.vouched)
+            guard let holdings = holdings(of: slot, app) else { continue }
+            insertKeys(of: slot, app, holdings)
+            // The id it last got is the cursor it goes by for what it holds from now on, too.
+            // A lagging stream asks when it recovers.
+            let watermark = streams[Int(slot)].watermark
+            catchUp(slot, since: watermark == 0 ? .everything : .after(watermark), holdings)
+        }
+    }
+
+    /// A client confirmed recommendation sets: nothing it depends on changed.
+    package mutating func confirmed(_ record: ClientRecord, app name: String) {
+        guard let app = appIndices[name] else { return }
+        for slot in slots(ofClient: record.client, app) {
+            guard let held = subscriptions[Int(slot)]?.record else { continue }
+            // Only what was confirmed is taken over: the stream may have been opened with a later
+            // registration than the one confirmed, and its keys are in the index.
+            subscriptions[Int(slot)]?.record = held.with(
+                confirmed: held.confirmed.merging(record.confirmed) { max($0, $1) })
+        }
+    }
+
+    /// A client was removed: its streams end.
+    package mutating func removed(client: String, app name: String) {
+        guard let app = appIndices[name] else { return }
+        for slot in slots(ofClient: client, app) {
+            output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
+        }
+    }
+
+    mutating func insertKeys(of slot: UInt32, _ app: Int, _ holdings: Holdings) {
+        let holder = SubscriptionIndex.Holder(
+            stream: slot, generation: streams[Int(slot)].generation)
+        let ruleCount = apps[app].ruleSet.rules.count
+        for dependency in holdings.dependencies where dependency.rule < ruleCount {
+            apps[app].index.insert(holder, rule: dependency.rule, values: dependency.values)
+        }
+    }
+
+    private mutating func removeKeys(of slot: UInt32, _ app: Int) {
+        guard let holdings = holdings(of: slot, app) else { return }
+        streams[Int(slot)].generation &+= 1
+        let ruleCount = apps[app].ruleSet.rules.count
+        for dependency in holdings.dependencies where dependency.rule < ruleCount {
+            apps[app].index.end(rule: dependency.rule, values: dependency.values) {
+                streams[Int($0.stream)].generation == $0.generation
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import WidgetModel
+
+/// A scenario, or all of them.
+struct ScenarioChoice: ExpressibleByArgument {
+    /// What it stands for.
+    let scenarios: [ScenarioName]
+
+    static var allValueStrings: [String] { ["all"] + ScenarioName.allCases.map(\.rawValue) }
+
+    init?(argument: String) {
+        if argument == "all" {
+            scenarios = ScenarioName.allCases
+        } else {
+            guard let scenario = ScenarioName(rawValue: argument) else { return nil }
+            scenarios = [scenario]
+        }
+    }
+}
+
+/// A server to compare with.
+enum PeerName: String, CaseIterable, ExpressibleByArgument {
+    case nchan
+}
+
+/// Measures a real gateway on this machine alone.
+@main
+struct GatewayBench: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gateway-bench",
+        abstract: "Measure a real timeline gateway, with nothing but this machine.",
+        discussion: """
+            Starts `timeline-gateway serve` on a temporary directory, loads it over
+            TLS 1.3 and HTTP/1.1 from one thread, and stops it again. Server and load
+            run on a core each where there are two. HTTP/2 is not measured.
+
+            SCENARIOS
+              all        every one of these; so does naming none
+            \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
+
+            CPU is the server's own, from /proc. It includes what the kernel does for
+            it; on loopback that is the receiving side's network path too, so compare
+            ratios. The machine's noise shows in the ranges.
+
+            EXIT STATUS
+              0    measured, and nothing was lost
+              1    something was lost, a request failed or a scenario could not be
+                   measured; with --enforce also when a bar is missed
+              64   the command line is wrong
+              130  stopped by Ctrl-C: 128 and the signal's number
+
+            EXAMPLES
+              gateway-bench --quick
+              gateway-bench fanout latency --streams 10000 --repetitions 5
+              gateway-bench fanout handshake --peer nchan
+              gateway-bench all --quick --json > figures.json
+            """)
+
+    @Argument(help: "What to measure.")
+    var scenarios: [ScenarioChoice] = []
+
+    private var chosen: [ScenarioName] {
+        let chosen = scenarios.flatMap(\.scenarios)
+        return chosen.isEmpty ? ScenarioName.allCases : chosen
+    }
+
+    @OptionGroup var size: SizeOptions
+
+    @Option(help: "The gateway's program. Default: timeline-gateway beside this one.")
+    var gateway: String?
+
+    @Option(help: "Cores of the server, such as 0 or 0,2. Default: the first, if there are two.")
+    var serverCores: CoreList?
+
+    @Option(help: "Cores of this program. Default: the second.")
+    var benchCores: CoreList?
+
+    @Option(help: "Compare with nginx and nchan: fanout, latency, handshake.")
+    var peer: PeerName?
+
+    @Flag(help: "Print one JSON document instead of tables.")
+    var json = false
+
+    @Flag(help: "Fail when a bar is missed.")
+    var enforce = false
+
+    @Flag(help: .hidden)
+    var inProcess = false
+
+    func run() throws {
+        Interruption.install()
+        let limit = Machine.raiseDescriptorLimit()
+        let settings = try settings()
+        let fitting = limit - Machine.descriptorsReserve
+        guard settings.streams <= fitting, settings.clients <= fitting else {
+            throw ValidationError(
+                "\(max(settings.streams, settings.clients)) streams do not fit: this machine "
+                    + "allows \(limit) open files (ulimit -Hn), enough for \(fitting) streams.")
+        }
+        if peer != nil, !NchanPeer.isInstalled {
+            throw ValidationError(
+                "--peer nchan: install nginx and libnginx-mod-nchan, or leave it out.")
+        }
+        let machine = Machine.describe()
+        if let cores = settings.benchCores { try Machine.pin(to: cores) }
+        var session = BenchSession(settings: settings, printsTables: !json)
+        do {
+            try session.run(chosen)
+        } catch let interruption as Interruption {
+            Terminal.tell("gateway-bench: stopped by a signal; nothing is left behind")
+            throw ExitCode(128 + interruption.signal)
+        }
+        let report = session.report
+        if json { Terminal.print(report.json(machine: machine, settings: settings.json).text) }
+        if report.hasLosses || (enforce && report.missesBar) { throw ExitCode.failure }
+    }
+
+    private func settings() throws -> BenchSettings {
+        let allowed = Machine.allowedCores()
+        let hasTwo = allowed.count >= 2
+        return BenchSettings(
+            gateway: try program(),
+            serverCores: serverCores?.cores ?? (hasTwo ? [allowed[0]] : nil),
+            benchCores: benchCores?.cores ?? (hasTwo ? [allowed[1]] : nil),
+            isQuick: size.quick, hasPeer: peer != nil,
+            repetitions: size.repetitions ?? (size.quick ? 1 : chosen.count == 1 ? 5 : 3),
+            streams: size.value(size.streams, 10_000, quick: 1_000),
+            rate: size.rate ?? Double(5 * size.value(size.streams, 10_000, quick: 1_000)),
+            stalled: size.stalled ?? max(1, size.value(size.streams, 10_000, quick: 1_000) / 10),
+            clients: size.value(size.clients, 1_000, quick: 200),
+            handshakes: size.value(size.handshakes, 2_000, quick: 300),
+            requests: size.value(size.requests, 20_000, quick: 2_000),
+            widgets: size.value(size.widgets, 1_000_000, quick: 50_000),
+            isInProcess: inProcess)
+    }
+
+    private func program() throws -> String {
+        if let gateway {
+            guard FileManager.default.isExecutableFile(atPath: gateway) else {
+                throw ValidationError("--gateway: \(gateway) is no program.")
+            }
+            return gateway
+        }
+        let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        let beside = own.deletingLastPathComponent().appendingPathComponent("timeline-gateway").path
+        guard FileManager.default.isExecutableFile(atPath: beside) else {
+            throw ValidationError(
+                "\(beside) is missing: build it (swift build -c release), or name one with "
+                    + "--gateway.")
+        }
+        return beside
+    }
+}

@@ -1,0 +1,136 @@
+import COpenSSL
+import Glibc
+
+/// Hears what happens on connections. Every call comes from the generator's loop.
+protocol ConnectionUser: AnyObject {
+    /// The handshake is done.
+    func opened(_ connection: ClientConnection)
+    /// The head of a response came.
+    func headed(_ connection: ClientConnection, _ head: ResponseHead)
+    /// A response that is no event stream is complete.
+    func answered(_ connection: ClientConnection, status: Int, body: [UInt8])
+    /// An event stream said something: `events` data lines ended, maybe none but an id.
+    func streamed(_ connection: ClientConnection, events: Int)
+    /// Bytes came after the handshake, whatever they meant; called after all of the above.
+    func heard(_ connection: ClientConnection)
+    /// It is closed, and not by its user.
+    func closed(_ connection: ClientConnection, reason: String)
+}
+
+extension ConnectionUser {
+    func headed(_ connection: ClientConnection, _ head: ResponseHead) {}
+    func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {}
+    func streamed(_ connection: ClientConnection, events: Int) {}
+    func heard(_ connection: ClientConnection) {}
+}
+
+/// What a connection is made with.
+struct ConnectionSettings {
+    /// The port of 127.0.0.1.
+    var port: UInt16
+    /// Counts up; the source address follows from it.
+    var number = 0
+    /// Receive buffer of the socket, bytes, and a small segment size with it, so that the peer's
+    /// send buffer stays small too; `nil` for the system's.
+    var receiveBufferBytes: Int32?
+    /// A session to resume. The user frees it.
+    var resuming: OpaquePointer?
+}
+
+/// One TLS connection with HTTP/1.1 on it. Owned by the ``Generator``, and by its user.
+final class ClientConnection {
+    /// Where a connection stands.
+    enum State { case connecting, handshaking, open, closed }
+
+    /// What its user numbered it with.
+    let number: Int
+    /// Where it stands.
+    var state = State.connecting
+    /// Sent and received at the socket.
+    let socket: Int32
+    /// OpenSSL's side of it; freed by ``close()``.
+    private(set) var session: OpaquePointer?
+    /// Its user, who outlives it.
+    unowned let user: any ConnectionUser
+    /// Where the generator keeps it.
+    var slot = 0
+    /// Whether the poller is asked for room to write.
+    var wantsWriting = true
+    /// Ciphertext that the socket did not take yet.
+    var unsent: [UInt8] = []
+
+    /// Reads the responses.
+    var reader = ResponseReader()
+    /// The head of the response that is being read.
+    var head: ResponseHead?
+    /// The body so far of a response that is no stream.
+    var body: [UInt8] = []
+    /// Reads the stream.
+    var scanner = EventScanner()
+    /// TLS records received.
+    var records = RecordCounter()
+    /// Times that something was read from the socket.
+    var reads = 0
+    /// Bytes of event stream received, chunk framing removed.
+    var streamBytes = 0
+    /// Events that its user counted.
+    var events = 0
+
+    /// Source addresses 127.0.0.2 and on, so that one does not run out of ports.
+    private static let sourceAddresses = 8
+    private static let smallSegmentBytes: Int32 = 536
+
+    /// Starts to connect.
+    init(_ settings: ConnectionSettings, tls: TLSClient, user: any ConnectionUser) throws {
+        number = settings.number
+        self.user = user
+        socket = Glibc.socket(
+            AF_INET,
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else {
+            throw BenchFailure("no socket: \(String(cString: strerror(errno)))")
+        }
+        // From here on the value is whole: `deinit` frees what it has when a step fails.
+        session = try tls.session(resuming: settings.resuming)
+        try connect(settings)
+    }
+
+    deinit { close() }
+
+    private func connect(_ settings: ConnectionSettings) throws {
+        set(Int(IPPROTO_TCP), TCP_NODELAY, 1)
+        if let bytes = settings.receiveBufferBytes {
+            set(Int(SOL_SOCKET), SO_RCVBUF, bytes)
+            set(Int(IPPROTO_TCP), TCP_MAXSEG, Self.smallSegmentBytes)
+        }
+        // Ports are then chosen for the pair of addresses, not for the source alone.
+        set(Int(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, 1)
+        let source = UInt8(2 + settings.number % Self.sourceAddresses)
+        let target = sockaddr_in(loopback: 1, port: settings.port)
+        let isBound =
+            sockaddr_in(loopback: source, port: 0).withSockaddr { bind(socket, $0, $1) } == 0
+        guard isBound,
+            target.withSockaddr({ Glibc.connect(socket, $0, $1) }) == 0 || errno == EINPROGRESS
+        else { throw BenchFailure("cannot connect: \(String(cString: strerror(errno)))") }
+    }
+
+    private func set(_ level: Int, _ option: Int32, _ value: Int32) {
+        var value = value
+        setsockopt(socket, Int32(level), option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Whether the server took the ticket offered.
+    var isResumed: Bool { session.map { SSL_session_reused($0) == 1 } ?? false }
+
+    /// The session to resume later, once a ticket came; the caller frees it.
+    func takeTicket() -> OpaquePointer? { session.flatMap { SSL_get1_session($0) } }
+
+    /// Closes the socket and frees the session. May be called more than once.
+    func close() {
+        guard state != .closed else { return }
+        state = .closed
+        SSL_free(session)
+        session = nil
+        if socket >= 0 { _ = Glibc.close(socket) }
+    }
+}

@@ -1,0 +1,198 @@
+import CLinux
+import COpenSSL
+import Glibc
+
+/// Many client connections on one thread: an epoll loop over non-blocking sockets.
+final class Generator {
+    /// Bytes read from a socket at once, and decrypted at once.
+    static let bufferBytes = 64 * 1024
+    /// Connections served between two waits.
+    private static let eventsMax = 512
+    /// Longest wait, so that a signal is noticed.
+    private static let waitMillisecondsMax: Int64 = 100
+
+    /// What connections share of TLS.
+    let tls: TLSClient
+    private let poller: Int32
+    private var connections: [ClientConnection?] = []
+    private var freeSlots: [Int] = []
+    private var ciphertext = [UInt8](repeating: 0, count: bufferBytes)
+    /// What was decrypted last; each connection's in turn.
+    var plaintext = [UInt8](repeating: 0, count: bufferBytes)
+    private var events = [epoll_event](repeating: epoll_event(), count: eventsMax)
+
+    /// - Parameter ca: A file with the certificates to trust.
+    init(ca: String) throws {
+        tls = try TLSClient(ca: ca)
+        poller = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard poller >= 0 else { throw BenchFailure("no epoll") }
+    }
+
+    deinit {
+        for connection in connections { connection?.close() }
+        _ = Glibc.close(poller)
+    }
+
+    // MARK: Connections
+
+    /// Starts to connect; the user hears of the rest.
+    func connect(
+        _ settings: ConnectionSettings, user: any ConnectionUser
+    ) throws -> ClientConnection {
+        let connection = try ClientConnection(settings, tls: tls, user: user)
+        if let slot = freeSlots.popLast() {
+            connection.slot = slot
+            connections[slot] = connection
+        } else {
+            connection.slot = connections.count
+            connections.append(connection)
+        }
+        watch(connection, EPOLL_CTL_ADD, EPOLLIN.rawValue | EPOLLOUT.rawValue)
+        return connection
+    }
+
+    /// Sends a request or more.
+    func send(_ bytes: [UInt8], on connection: ClientConnection) {
+        guard connection.state == .open, let session = connection.session else { return }
+        ERR_clear_error()
+        let written = SSL_write(session, bytes, Int32(clamping: bytes.count))
+        guard Int(written) == bytes.count else {
+            fail(connection, "TLS: \(TLSClient.reason())")
+            return
+        }
+        flush(connection)
+    }
+
+    /// Closes it, with TLS's goodbye when there is a session; its user hears nothing more.
+    func close(_ connection: ClientConnection) {
+        guard connection.state != .closed else { return }
+        if connection.state == .open, let session = connection.session {
+            SSL_shutdown(session)
+            let goodbye = tls.takeOutgoing()
+            _ = Glibc.send(connection.socket, goodbye, goodbye.count, Int32(MSG_NOSIGNAL))
+        }
+        drop(connection)
+    }
+
+    /// Reads nothing more from it until ``resumeReading(_:)``.
+    func stopReading(_ connection: ClientConnection) { watch(connection, EPOLL_CTL_MOD, 0) }
+
+    /// Reads from it again.
+    func resumeReading(_ connection: ClientConnection) {
+        watch(connection, EPOLL_CTL_MOD, EPOLLIN.rawValue)
+    }
+
+    private func drop(_ connection: ClientConnection) {
+        connection.close()
+        connections[connection.slot] = nil
+        freeSlots.append(connection.slot)
+    }
+
+    /// Closes it and tells its user.
+    func fail(_ connection: ClientConnection, _ reason: String) {
+        guard connection.state != .closed else { return }
+        drop(connection)
+        connection.user.closed(connection, reason: reason)
+    }
+
+    private func watch(_ connection: ClientConnection, _ change: Int32, _ wanted: UInt32) {
+        connection.wantsWriting = wanted & EPOLLOUT.rawValue != 0
+        var event = epoll_event()
+        event.events = wanted
+        event.data.u64 = UInt64(connection.slot)
+        epoll_ctl(poller, change, connection.socket, &event)
+    }
+
+    // MARK: The loop
+
+    /// Serves the connections until `isDone` or the time is over; asked between two rounds.
+    ///
+    /// - Parameter timer: Called before each wait; does what is due and answers when it wants to
+    ///   be called again, in monotonic nanoseconds.
+    /// - Returns: Whether it is done.
+    /// - Throws: ``Interruption``.
+    @discardableResult
+    func run(
+        seconds: Double, timer: () -> Int64? = { nil }, until isDone: () -> Bool
+    ) throws -> Bool {
+        let end = monotonicNanoseconds() + Int64(seconds * 1e9)
+        while true {
+            try Interruption.check()
+            let wish = min(timer() ?? end, end)
+            if isDone() { return true }
+            let now = monotonicNanoseconds()
+            if now >= end { return false }
+            // Rounded up: to wake too early would be to wait without rest.
+            let wait = min(max(0, (wish - now + 999_999) / 1_000_000), Self.waitMillisecondsMax)
+            let count = epoll_wait(poller, &events, Int32(Self.eventsMax), Int32(wait))
+            for place in 0..<max(0, Int(count)) {
+                let event = events[place]
+                // A slot given to another since gets a needless look, no more.
+                if let connection = connections[Int(event.data.u64)] {
+                    serve(connection, event.events)
+                }
+            }
+        }
+    }
+
+    private func serve(_ connection: ClientConnection, _ ready: UInt32) {
+        if connection.state == .connecting {
+            var error: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(connection.socket, SOL_SOCKET, SO_ERROR, &error, &size)
+            guard error == 0 else {
+                fail(connection, "cannot connect: \(String(cString: strerror(error)))")
+                return
+            }
+            guard ready & EPOLLOUT.rawValue != 0 else { return }
+            connection.state = .handshaking
+            advance(connection)
+        } else if ready & EPOLLOUT.rawValue != 0 {
+            flush(connection)
+        }
+        if ready & ~EPOLLOUT.rawValue != 0 { read(connection) }
+    }
+
+    private func read(_ connection: ClientConnection) {
+        let count = recv(connection.socket, &ciphertext, Self.bufferBytes, 0)
+        guard count > 0 else {
+            if count == 0 { fail(connection, "the server closed it") }
+            if count < 0, errno != EAGAIN, errno != EINTR {
+                fail(connection, String(cString: strerror(errno)))
+            }
+            return
+        }
+        connection.reads += 1
+        connection.records.take(ciphertext.span.extracting(0..<count))
+        BIO_write(tls.incoming, ciphertext, Int32(count))
+        advance(connection)
+        tls.clearIncoming()
+    }
+
+    /// Gives the socket what waits.
+    func flush(_ connection: ClientConnection) {
+        let fresh = tls.takeOutgoing()
+        connection.unsent += fresh
+        var sent = 0
+        while sent < connection.unsent.count {
+            let count = connection.unsent.withUnsafeBytes { bytes in
+                // Sound: `sent` is below the count, and the pointer stays inside the closure.
+                Glibc.send(
+                    connection.socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
+            }
+            if count < 0 {
+                if errno == EAGAIN { break }
+                fail(connection, String(cString: strerror(errno)))
+                return
+            }
+            sent += count
+        }
+        connection.unsent.removeFirst(sent)
+        let wants = !connection.unsent.isEmpty
+        if wants != connection.wantsWriting {
+            watch(
+                connection, EPOLL_CTL_MOD, EPOLLIN.rawValue | (wants ? EPOLLOUT.rawValue : 0))
+        }
+    }
+}

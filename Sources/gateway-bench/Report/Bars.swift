@@ -1,0 +1,31 @@
+/// What the figures of a full run are measured against.
+enum Bars {
+    /// Bounds of our own figures.
+    static func own(_ scenario: ScenarioName, _ name: String) -> Bar? {
+        switch (scenario, name) {
+        case (.fanout, "memory per idle stream"): .atMost(17_000.0 / 1_024)
+        case (.burst, "one batch / one at a time"), (.burst, "pipelined / one at a time"):
+            .atMost(0.3)
+        case (.slow, "p99 with / without, closed loop"), (.slow, "p99 with / without, fixed rate"):
+            .atMost(1.1)
+        case (.storm, "reconnect / plain request"): .atMost(1.15)
+        case (.accept, "changes alone"): .atLeast(10_000)
+        case (.accept, "changes in batches of 100"): .atLeast(50_000)
+        case (.register, "registrations"): .atLeast(5_000)
+        case (.decide, "decisions, 1000000 widgets"): .atLeast(500_000)
+        case (.decide, "index per widget, 1000000 widgets"): .atMost(120)
+        default: nil
+        }
+    }
+
+    /// Bounds of our figure by the peer's.
+    static func byPeer(_ scenario: ScenarioName, _ name: String) -> Bar? {
+        switch (scenario, name) {
+        case (.fanout, "server CPU per delivery"): .atMost(0.75)
+        case (.fanout, "memory per idle stream"): .atMost(0.58)
+        case (.latency, "p99 from the schedule"): .atMost(0.9)
+        case (.handshake, "server CPU per full handshake"): .atMost(1.15)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// What a figure is measured against.
+enum Bar: Equatable {
+    /// It should not be above this.
+    case atMost(Double)
+    /// It should not be below this.
+    case atLeast(Double)
+
+    /// Whether `value` meets it.
+    func isMet(by value: Double) -> Bool {
+        switch self {
+        case .atMost(let bound): value <= bound
+        case .atLeast(let bound): value >= bound
+        }
+    }
+
+    /// It in words.
+    var text: String {
+        switch self {
+        case .atMost(let bound): "<= \(Figure.text(bound))"
+        case .atLeast(let bound): ">= \(Figure.text(bound))"
+        }
+    }
+}
+
+/// One figure of one repetition.
+struct Sample {
+    /// The scenario it belongs to.
+    let scenario: ScenarioName
+    /// What was measured; one row of the report.
+    let name: String
+    /// The unit.
+    let unit: String
+    /// The figure.
+    let value: Double
+    /// What it is measured against, if there is something.
+    var bar: Bar?
+    /// Whether anything but 0 means that something was lost.
+    var isLoss = false
+
+    /// A figure.
+    init(
+        _ scenario: ScenarioName, _ name: String, _ value: Double, _ unit: String, bar: Bar? = nil
+    ) {
+        (self.scenario, self.name, self.value, self.unit) = (scenario, name, value, unit)
+        self.bar = bar
+    }
+
+    /// A count of what was lost or came unasked for: it has to be 0.
+    static func loss(_ scenario: ScenarioName, _ name: String, _ count: Int) -> Sample {
+        var sample = Sample(scenario, name, Double(count), "", bar: .atMost(0))
+        sample.isLoss = true
+        return sample
+    }
+}
+
+/// Numbers for people.
+enum Figure {
+    /// About four digits.
+    static func text(_ value: Double) -> String {
+        let size = abs(value)
+        let isWhole = value == value.rounded()
+        let decimals = isWhole || size >= 1_000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3
+        let scale = [1.0, 10, 100, 1_000][decimals]
+        // Figures are far below 2^63; what is not is told in its own form.
+        guard let scaled = Int64(exactly: (size * scale).rounded()) else { return "\(value)" }
+        let (whole, rest) = scaled.quotientAndRemainder(dividingBy: Int64(scale))
+        let sign = value < 0 ? "-" : ""
+        guard decimals > 0 else { return "\(sign)\(whole)" }
+        let digits = String(rest)
+        let zeros = String(repeating: "0", count: max(0, decimals - digits.count))
+        return "\(sign)\(whole).\(zeros)\(digits)"
+    }
+
+    /// The middle one; of an even number the mean of the two. 0 for none.
+    static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        guard !sorted.isEmpty else { return 0 }
+        let middle = sorted.count / 2
+        return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    }
+}

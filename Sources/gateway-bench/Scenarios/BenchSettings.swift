@@ -1,0 +1,58 @@
+import WidgetModel
+
+/// How much is measured, and with what.
+struct BenchSettings {
+    /// The gateway's program.
+    var gateway: String
+    /// The cores the server runs on; `nil` for any.
+    var serverCores: [Int]?
+    /// The cores this program runs on; `nil` for any.
+    var benchCores: [Int]?
+    /// Whether everything is smaller.
+    var isQuick: Bool
+    /// Whether nginx with nchan is measured too.
+    var hasPeer: Bool
+    /// Repetitions of each scenario.
+    var repetitions: Int
+    /// Streams of `fanout`, `latency`, `slow` and `storm`.
+    var streams: Int
+    /// Deliveries a second in `latency` and `slow`.
+    var rate: Double
+    /// Streams of `slow` that never read.
+    var stalled: Int
+    /// Clients of `burst`.
+    var clients: Int
+    /// Handshakes of each kind in `handshake`.
+    var handshakes: Int
+    /// Requests in `accept` and `register`.
+    var requests: Int
+    /// Widgets of `decide`.
+    var widgets: Int
+    /// Whether `decide` runs in this very process, which was started for it.
+    var isInProcess: Bool
+
+    /// Changes at the start of a run that are not measured.
+    var warmUpChanges: Int { isQuick ? 3 : 10 }
+    /// Changes of a closed loop.
+    var closedChanges: Int { isQuick ? 10 : 40 }
+    /// Seconds at a fixed rate.
+    var rateSeconds: Double { isQuick ? 2 : 8 }
+    /// Changes a second that make ``rate`` with so many streams.
+    func changesPerSecond(streams: Int) -> Double { rate / Double(max(1, streams)) }
+
+    /// What the report says of them.
+    var json: JSONValue {
+        func cores(_ list: [Int]?) -> JSONValue {
+            list.map { .array($0.map { .integer(Int64($0)) }) } ?? .null
+        }
+        return [
+            "gateway": .string(gateway), "serverCores": cores(serverCores),
+            "benchCores": cores(benchCores), "quick": .bool(isQuick),
+            "peer": hasPeer ? "nchan" : .null, "repetitions": .integer(Int64(repetitions)),
+            "streams": .integer(Int64(streams)), "rate": .number(rate),
+            "stalled": .integer(Int64(stalled)), "clients": .integer(Int64(clients)),
+            "handshakes": .integer(Int64(handshakes)), "requests": .integer(Int64(requests)),
+            "widgets": .integer(Int64(widgets)),
+        ]
+    }
+}

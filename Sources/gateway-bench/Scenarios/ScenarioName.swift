@@ -1,0 +1,25 @@
+/// What can be measured.
+enum ScenarioName: String, CaseIterable, Sendable {
+    case fanout, latency, handshake, burst, slow, storm, accept, register, decide
+
+    /// What it measures, in a line of at most 64 characters.
+    var abstract: String {
+        switch self {
+        case .fanout: "streams of one key; the next change when all have the last"
+        case .latency: "the same streams at a fixed rate, timed from the schedule"
+        case .handshake: "full and resumed TLS handshakes without a request"
+        case .burst: "50 changes: one at a time, in one batch, as 50 pipelined posts"
+        case .slow: "streams beside others that never read and have to be closed"
+        case .storm: "all streams reconnect from an old cursor after a restart"
+        case .accept: "changes answered 202, alone and in batches of 100"
+        case .register: "registrations of clients with 4 widgets"
+        case .decide: "the core alone: changes decided at a million widgets"
+        }
+    }
+
+    /// Name and abstract, for a list of all.
+    var help: String {
+        let gap = String(repeating: " ", count: max(1, 11 - rawValue.count))
+        return "  " + rawValue + gap + abstract
+    }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+
+/// How much is measured.
+struct SizeOptions: ParsableArguments {
+    /// Most of anything.
+    private static let countMax = 10_000_000
+
+    @Flag(help: "Everything smaller: a minute or two instead of many. Figures are rough.")
+    var quick = false
+
+    @Option(help: "Default: 5 for one scenario, 3 for several, 1 with --quick.")
+    var repetitions: Int?
+
+    @Option(help: "Streams of fanout, latency, slow and storm. Default: 10000, quick 1000.")
+    var streams: Int?
+
+    @Option(help: "Deliveries a second of latency and slow. Default: 5 times the streams.")
+    var rate: Double?
+
+    @Option(help: "Streams of slow that never read. Default: a tenth of all.")
+    var stalled: Int?
+
+    @Option(help: "Clients of burst. Default: 1000, quick 200.")
+    var clients: Int?
+
+    @Option(help: "Handshakes of each kind. Default: 2000, quick 300.")
+    var handshakes: Int?
+
+    @Option(help: "Requests of accept and register. Default: 20000, quick 2000.")
+    var requests: Int?
+
+    @Option(help: "Widgets of decide. Default: 1000000, quick 50000.")
+    var widgets: Int?
+
+    func validate() throws {
+        let counts = [
+            ("--repetitions", repetitions), ("--streams", streams), ("--stalled", stalled),
+            ("--clients", clients), ("--handshakes", handshakes), ("--requests", requests),
+            ("--widgets", widgets),
+        ]
+        for (name, count) in counts {
+            if let count, !(1...Self.countMax).contains(count) {
+                throw ValidationError("\(name) must be 1 to \(Self.countMax).")
+            }
+        }
+        if let rate, !(rate >= 1 && rate <= 1e9) {
+            throw ValidationError("--rate must be 1 to 1000000000.")
+        }
+        if stalled ?? 1 >= value(streams, 10_000, quick: 1_000) {
+            throw ValidationError("--stalled must be fewer than --streams, which must be over 1.")
+        }
+    }
+
+    /// What was given, or the default.
+    func value(_ given: Int?, _ full: Int, quick small: Int) -> Int {
+        given ?? (quick ? small : full)
+    }
+}
+
+/// Cores, as in `0,2`.
+struct CoreList: ExpressibleByArgument {
+    /// The cores.
+    let cores: [Int]
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+        cores = parts.compactMap { Int($0) }.filter { (0..<1024).contains($0) }
+        guard !cores.isEmpty, cores.count == parts.count else { return nil }
+    }
+}
