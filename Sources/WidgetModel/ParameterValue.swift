@@ -117,7 +117,12 @@ extension String {
     /// Whether two texts are the same bytes. `==` also takes different ways of writing a
     /// character for the same, which rules must not.
     package func hasSameBytes(as other: String) -> Bool {
-        utf8.elementsEqual(other.utf8)
+        guard utf8.count == other.utf8.count else { return false }
+        // Sound: the pointers are read within the closures that lend them.
+        let isSame = utf8.withContiguousStorageIfAvailable { own in
+            other.utf8.withContiguousStorageIfAvailable { own.elementsEqual($0) }
+        }
+        return isSame.flatMap { $0 } ?? utf8.elementsEqual(other.utf8)
     }
 
     /// Hashes what ``hasSameBytes(as:)`` compares.

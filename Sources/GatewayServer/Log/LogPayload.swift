@@ -11,9 +11,16 @@ enum LogPayload {
 
     /// A change and when it happened.
     static func change(_ change: Change, time: String?) -> Data {
-        var object: JSONObject = ["data": change.json]
-        if let time { object["time"] = .string(time) }
-        return Data(JSONValue.object(object).serialized)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        bytes.append(contentsOf: #"{"data":"#.utf8)
+        change.json.append(to: &bytes)
+        if let time {
+            bytes.append(contentsOf: #","time":"#.utf8)
+            JSONValue.string(time).append(to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
+        return Data(bytes)
     }
 
     static func readChange(

@@ -132,23 +132,27 @@ final class Sequencer: Sendable {
         guard let ruleSet else { throw Problem.unknownApp }
         var outcome = PostOutcome()
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
-        var posted: [EventIdentity: [UInt8]] = [:]
+        var posted: [EventIdentity: Int] = [:]
         var reused = Faults()
         for (index, event) in events.enumerated() {
-            let identity = EventIdentity(event)
-            let data = event.change.json.serialized
-            let place = events.count > 1 ? "[\(index)].id" : "id"
-            if let earlier = posted[identity] {
+            // A post of one event has no other it could repeat.
+            let earlier =
+                events.count > 1
+                ? posted.insertIfAbsent(index, for: EventIdentity(event)) : nil
+            func place() -> String { events.count > 1 ? "[\(index)].id" : "id" }
+            if let earlier {
                 outcome.duplicates += 1
-                if earlier != data { reused.add(place, "was used in this batch already") }
+                if events[earlier].change.json.serialized != event.change.json.serialized {
+                    reused.add(place(), "was used in this batch already")
+                }
             } else if let known = try transaction.event(
                 app: app, source: event.source, id: event.id)
             {
                 outcome.duplicates += 1
                 outcome.sequence = max(outcome.sequence, known.sequence)
                 let stored = try LogPayload.readChange(known.payload, limits: .none).change
-                if stored.json.serialized != data {
-                    reused.add(place, "was used by an earlier event of this source")
+                if stored.json.serialized != event.change.json.serialized {
+                    reused.add(place(), "was used by an earlier event of this source")
                 }
             } else {
                 do throws(RuleSet.TooManyKeys) {
@@ -157,7 +161,6 @@ final class Sequencer: Sendable {
                     throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
                 }
             }
-            posted[identity] = data
         }
         guard reused.isEmpty else { throw Problem.eventIDReused(reused) }
         let acceptedAt = desk.wallMilliseconds()
@@ -220,11 +223,32 @@ final class Sequencer: Sendable {
 
 /// What de-duplication goes by: bytes, for strings that Unicode takes for the same are not.
 private struct EventIdentity: Hashable {
-    let source: [UInt8]
-    let id: [UInt8]
+    private let source: String
+    private let id: String
 
     init(_ event: CloudEvent) {
-        source = Array(event.source.utf8)
-        id = Array(event.id.utf8)
+        source = event.source
+        id = event.id
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.id.hasSameBytes(as: right.id) && left.source.hasSameBytes(as: right.source)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        id.hashBytes(into: &hasher)
+        source.hashBytes(into: &hasher)
+    }
+}
+
+extension Dictionary {
+    /// The value there is for `key`; without one, `value` is from now on.
+    fileprivate mutating func insertIfAbsent(_ value: Value, for key: Key) -> Value? {
+        func exchange(_ place: inout Value?) -> Value? {
+            if let known = place { return known }
+            place = value
+            return nil
+        }
+        return exchange(&self[key])
     }
 }
