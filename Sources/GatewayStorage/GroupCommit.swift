@@ -182,30 +182,54 @@ final class GroupCommit: Sendable {
         _ db: Database, jobs: [Job], head: UInt64, floor: UInt64
     ) throws -> Outcome {
         do {
-            let changesBefore = db.totalChangesCount
-            try db.beginTransaction(.immediate)
-            var transaction = StoreTransaction(
-                database: db, fingerprint: fingerprint, head: head, floor: floor)
-            var answers: [Answer] = []
-            answers.reserveCapacity(jobs.count)
-            for job in jobs {
-                transaction.beginJob()
-                let answer = job.run(&transaction)
-                transaction.endJob(succeeded: answer.succeeded)
-                if let failure = transaction.failure { throw failure }
-                answers.append(answer)
+            // Answers of jobs that failed after they had changed something: they are not run again.
+            var failed: [Int: Answer] = [:]
+            while true {
+                let attempt = try attempt(db, jobs, head, floor, &failed)
+                if let attempt { return attempt }
+                try db.rollback()
             }
-            try db.commit()
-            return Outcome(
-                answers: answers, rows: transaction.rows, effects: transaction.effects,
-                head: transaction.head, floor: transaction.floor,
-                changes: db.totalChangesCount - changesBefore)
         } catch {
             // SQLite may have rolled back by itself already, which this allows for.
             try? db.rollback()
             if let error = error as? DatabaseError { throw StoreError(error) }
             throw error
         }
+    }
+
+    /// Runs the jobs but those in `failed`, and commits.
+    ///
+    /// - Returns: `nil` when a job failed and its changes have to be undone; it is in `failed` now.
+    private func attempt(
+        _ db: Database, _ jobs: [Job], _ head: UInt64, _ floor: UInt64,
+        _ failed: inout [Int: Answer]
+    ) throws -> Outcome? {
+        let changesBefore = db.totalChangesCount
+        try db.beginTransaction(.immediate)
+        var transaction = StoreTransaction(
+            database: db, fingerprint: fingerprint, head: head, floor: floor)
+        var answers: [Answer] = []
+        answers.reserveCapacity(jobs.count)
+        for (index, job) in jobs.enumerated() {
+            if let answer = failed[index] {
+                answers.append(answer)
+                continue
+            }
+            transaction.beginJob()
+            let answer = job.run(&transaction)
+            let mustUndo = transaction.endJob(succeeded: answer.succeeded)
+            if let failure = transaction.failure { throw failure }
+            if mustUndo {
+                failed[index] = answer
+                return nil
+            }
+            answers.append(answer)
+        }
+        try db.commit()
+        return Outcome(
+            answers: answers, rows: transaction.rows, effects: transaction.effects,
+            head: transaction.head, floor: transaction.floor,
+            changes: db.totalChangesCount - changesBefore)
     }
 
     private func note(_ outcome: Outcome, jobs: Int, seconds: Double) {

@@ -4,7 +4,8 @@ import GRDB
 /// What a job may do to the store, inside the transaction it shares with other jobs.
 ///
 /// A job sees what the jobs before it in the same transaction did. If it throws, everything it did
-/// is undone and the others are not affected; if the disk fails, all of them are undone together.
+/// is undone and the others are not affected: where it had changed anything, the transaction begins
+/// anew and they run once more. If the disk fails, all of them are undone together.
 /// A transaction is valid only while its job runs.
 package struct StoreTransaction: ~Copyable {
     /// A closure to call after the commit, once the first `rowsBefore` rows have been handed on.
@@ -33,8 +34,8 @@ package struct StoreTransaction: ~Copyable {
 
     /// Where the current job began.
     private var mark = Mark()
-    /// Whether the current job has changed anything that may have to be undone.
-    private var isSavepointOpen = false
+    /// Whether the current job has changed anything.
+    private var hasWritten = false
 
     private struct Mark {
         var head: UInt64 = 0
@@ -76,17 +77,8 @@ package struct StoreTransaction: ~Copyable {
 
     /// Changes the database; what `body` does is undone if the job fails later.
     mutating func writing<T>(_ body: (Database) throws -> T) throws -> T {
-        let opensSavepoint = !isSavepointOpen
-        let value = try guarding { database in
-            // Opened by the first change of a job only: jobs that merely look cost nothing.
-            if opensSavepoint {
-                try database.cachedStatement(sql: "SAVEPOINT job").execute()
-            }
-            return try body(database)
-        } onEntry: {
-            $0.isSavepointOpen = true
-        }
-        return value
+        hasWritten = true
+        return try guarding { try body($0) }
     }
 
     /// Notes a row that has just been inserted with `nextSequence`.
@@ -99,34 +91,26 @@ package struct StoreTransaction: ~Copyable {
     mutating func beginJob() {
         mark = Mark(head: head, floor: floor, rows: rows.count, effects: effects.count)
         missing.removeAll(keepingCapacity: true)
-        isSavepointOpen = false
+        hasWritten = false
     }
 
-    /// Called after each job: keeps or undoes what it did.
-    mutating func endJob(succeeded: Bool) {
-        if !succeeded {
-            head = mark.head
-            floor = mark.floor
-            rows.removeSubrange(mark.rows...)
-            effects.removeSubrange(mark.effects...)
-        }
-        guard isSavepointOpen, failure == nil else { return }
-        isSavepointOpen = false
-        _ = try? guarding { database in
-            if !succeeded {
-                try database.cachedStatement(sql: "ROLLBACK TO job").execute()
-            }
-            try database.cachedStatement(sql: "RELEASE job").execute()
-        }
+    /// Called after each job: keeps or forgets what it did.
+    ///
+    /// - Returns: Whether the job failed and left changes in the database. They can only be undone
+    ///   with the whole transaction; a savepoint for each job would cost every job two statements.
+    mutating func endJob(succeeded: Bool) -> Bool {
+        guard !succeeded else { return false }
+        head = mark.head
+        floor = mark.floor
+        rows.removeSubrange(mark.rows...)
+        effects.removeSubrange(mark.effects...)
+        return hasWritten
     }
 
     /// Runs `body`, and remembers an error that makes the transaction unusable even if the job
     /// that met it goes on as if nothing had happened.
-    private mutating func guarding<T>(
-        _ body: (Database) throws -> T, onEntry: (inout StoreTransaction) -> Void = { _ in }
-    ) throws -> T {
+    private mutating func guarding<T>(_ body: (Database) throws -> T) throws -> T {
         if let failure { throw failure }
-        onEntry(&self)
         do {
             return try body(database)
         } catch let error as DatabaseError {
