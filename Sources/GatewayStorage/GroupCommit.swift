@@ -10,7 +10,8 @@ final class GroupCommit: Sendable {
     struct Job: Sendable {
         /// Counts against the limits.
         let cost: Int
-        /// Does the work; the answer is given when the fate of the transaction is known.
+        /// Does the work, once for each attempt at its transaction; the answer of the last is given
+        /// when the fate of the transaction is known.
         let run: @Sendable (inout StoreTransaction) -> Answer
         /// Answers the caller if the job could not run or its transaction failed.
         let fail: @Sendable (StoreError) -> Void

@@ -120,7 +120,8 @@ package final class SQLiteStore: Sendable {
     /// - Parameters:
     ///   - cost: What the job counts against the limits of the queue, in the unit of
     ///     `StoreConfiguration.pendingCostMax`.
-    ///   - job: Called once, on the writer's thread. Must not block.
+    ///   - job: Called on the writer's thread, and again when another job of its transaction failed
+    ///     after a change: what it does outside the store belongs into `afterCommit`. Must not block.
     /// - Throws: what `job` throws, and then it has changed nothing; `StoreError.busy` or `closed`
     ///   at once; `unavailable` if the disk refused the transaction, and then nothing of it is
     ///   left and its sequences will be assigned anew.

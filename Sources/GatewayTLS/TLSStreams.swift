@@ -66,7 +66,8 @@ package final class TLSStreams: @unchecked Sendable {
     /// Takes an HTTP/1.1 connection out of its channel, which closes without a word to the peer.
     ///
     /// - Returns: `nil` when the connection is not open, belongs to HTTP/2, has something queued, or
-    ///   the kernel gives no descriptor; then it stays with its channel.
+    ///   the kernel gives no descriptor; then it stays with its channel. Also when the kernel does
+    ///   not watch the socket; then the connection is closed.
     package func adopt(_ handler: TLSServerHandler, name: UInt64) -> TLSStream? {
         loop.assertInEventLoop()
         guard handler.isDetachable, let wire = wire ?? TLSWire.ofThread(),
@@ -88,7 +89,7 @@ package final class TLSStreams: @unchecked Sendable {
             forget(stream)
             return nil
         }
-        // Both directions: what a reader does not take must not grow in the kernel either.
+        // What a reader does not take must not grow in the kernel either.
         var size = settings.streamSendBufferBytes
         setsockopt(
             descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))

@@ -126,8 +126,8 @@ final class TLSWire {
 }
 
 extension TLSWire {
+    // Sound: written once before it is published, OpenSSL only reads it afterwards.
     struct Method: @unchecked Sendable {
-        // Sound: written once before it is published, OpenSSL only reads it afterwards.
         let pointer: OpaquePointer
     }
 

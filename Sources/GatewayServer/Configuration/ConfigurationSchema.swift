@@ -91,7 +91,7 @@ package enum ConfigurationSchema {
         option("streams.retry", .duration, "2s", "Reconnection time told to readers."),
         option(
             "limits.connections", limit, "100000",
-            "Open connections; beyond it new ones wait to be accepted."),
+            "Open connections, beyond which new ones wait; and event streams, refused beyond it."),
         option("limits.eventBytes", limit, "65536", "One event."),
         option("limits.postEvents", limit, "1000", "Events of one post."),
         option("limits.postBytes", limit, "8388608", "Body of one post."),

@@ -1,5 +1,4 @@
 import GatewayTLS
-import Logging
 import NIOCore
 import NIOTLS
 

@@ -1,4 +1,3 @@
-import Foundation
 import GatewayCore
 import GatewayTLS
 import Hummingbird
@@ -7,7 +6,6 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
-import NIOHTTPTypesHTTP1
 import WidgetModel
 
 /// Stands before Hummingbird: hands requests on, and keeps event streams.
@@ -227,11 +225,6 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if isTaken {
-            // Hummingbird's side of the connection ended with its last answer.
-            promise?.fail(ChannelError.outputClosed)
-            return
-        }
         context.write(data, promise: promise)
         guard case .end = unwrapOutboundIn(data) else { return }
         responsesUnderWay -= 1
@@ -246,23 +239,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    func close(
-        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
-    ) {
-        // What closes behind the gate is Hummingbird's half, and that is over already.
-        if isTaken, !isEnding {
-            promise?.succeed()
-        } else {
-            context.close(mode: mode, promise: promise)
-        }
-    }
-
-    private var isTaken: Bool {
-        if case .stream = state { true } else { false }
-    }
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let parserError = error as? HTTPParserError, !isTaken else {
+        guard let parserError = error as? HTTPParserError else {
             context.fireErrorCaught(error)
             return
         }
@@ -284,8 +262,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         case (is ChannelShouldQuiesceEvent, .stream), (is ChannelShouldQuiesceEvent, .deciding):
             // The shard ends its streams itself, each with a word on when to come back.
             break
-        case (ChannelEvent.inputClosed, .stream) where !isHTTP2,
-            (ChannelEvent.inputClosed, .deciding) where !isHTTP2,
+        case (ChannelEvent.inputClosed, .deciding) where !isHTTP2,
             (ChannelEvent.inputClosed, .waiting):
             isEnding = true
             context.close(promise: nil)

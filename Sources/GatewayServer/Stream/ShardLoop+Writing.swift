@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewaySigning
 import GatewayTLS
 import Logging
 import NIOCore
@@ -88,6 +87,8 @@ extension ShardLoop {
         while place >= 0 {
             let delivery = shard.output.deliveries[place]
             guard let frame = frame(delivery) else {
+                // The head may be among what was joined: the end must not come before it.
+                if !writing.joined.isEmpty { settle(sendJoined(slot), id, watermark) }
                 end(id)
                 return count
             }

@@ -1,7 +1,5 @@
 import GatewayCore
-import GatewaySigning
 import GatewayTLS
-import HeapModule
 import Logging
 import NIOCore
 import Synchronization

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import WidgetModel
 
@@ -55,9 +56,9 @@ enum DecideBenchmark {
         figures.widgets = workload.widgets
         figures.kinds = workload.kinds
         progress("registering \(workload.clients) clients with \(workload.widgets) widgets")
-        let empty = ResidentMemory.bytes
+        let empty = residentBytes
         let clients = (0..<workload.clients).map(workload.client)
-        let registered = ResidentMemory.bytes
+        let registered = residentBytes
         let count = Double(max(1, clients.count))
         figures.recordBytesPerClient = Double(registered - empty) / count
 
@@ -65,12 +66,12 @@ enum DecideBenchmark {
         // The same streams without a key, held meanwhile, tell what the keys alone cost.
         var keyless = DecideGateway(workload.catalog())
         for client in clients { keyless.open(client, kinds: []) }
-        let opening = ResidentMemory.bytes
+        let opening = residentBytes
         var gateway = DecideGateway(workload.catalog())
         let opened = ProcessorTime.nanoseconds {
             for client in clients { gateway.open(client, kinds: nil) }
         }
-        let withKeys = ResidentMemory.bytes - opening
+        let withKeys = residentBytes - opening
         let withoutKeys = opening - registered
         if workload.widgets >= 100_000 {
             figures.indexBytesPerWidget =
@@ -98,6 +99,8 @@ enum DecideBenchmark {
         figures.broadDeliveryNanoseconds = broad / Double(max(1, delivered))
         return figures
     }
+
+    private static var residentBytes: Int64 { ProcessFigures.residentBytes([getpid()]) }
 
     private static func decide(
         _ changes: Int, _ isCountOnly: Bool, _ workload: inout DecideWorkload,
