@@ -154,6 +154,7 @@ package final class TLSContext: @unchecked Sendable {
         // Sessions of a context that asks for certificates resume only with an id of their own.
         let id: StaticString = "timeline-gateway"
         SSL_CTX_set_session_id_context(pointer, id.utf8Start, UInt32(id.utf8CodeUnitCount))
+        TrafficSecrets.watch(pointer)
         guard let list = ALPNList(settings.applicationProtocols) else {
             throw TLSError(.invalidSettings, "application protocols must be 1 to 255 bytes each")
         }

@@ -1,3 +1,4 @@
+import COpenSSL
 import Glibc
 import NIOCore
 
@@ -10,11 +11,20 @@ extension TLSServerHandler {
             && negotiatedProtocol != "h2"
     }
 
+    /// What leaves with a connection.
+    struct Detached {
+        let ssl: OpaquePointer
+        /// What a record layer of its own starts with; `nil` when OpenSSL's object has to stay.
+        let layer: RecordLayer?
+        /// A second descriptor of the socket.
+        let descriptor: Int32
+    }
+
     /// Gives away OpenSSL's object and a second descriptor of the socket, and closes the channel,
     /// which closes the first; nothing is said to the peer.
     ///
     /// What the peer sent so far is with OpenSSL or was handed on: nothing is left in between.
-    func detach() -> (ssl: OpaquePointer, descriptor: Int32)? {
+    func detach() -> Detached? {
         guard isDetachable, let ssl, let context else { return nil }
         let handle = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
@@ -22,9 +32,11 @@ extension TLSServerHandler {
         guard let handle = handle.flatMap({ $0 }) else { return nil }
         let descriptor = fcntl(handle, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
+        let layer = secrets.flatMap { RecordLayer(of: ssl, $0.pointee) }
+        TrafficSecrets.detach(from: ssl)
         self.ssl = nil
         release()
         context.close(promise: nil)
-        return (ssl, descriptor)
+        return Detached(ssl: ssl, layer: layer, descriptor: descriptor)
     }
 }

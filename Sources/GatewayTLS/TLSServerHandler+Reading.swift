@@ -74,6 +74,11 @@ extension TLSServerHandler {
             negotiatedProtocol = String(
                 decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
         }
+        if negotiatedProtocol == "h2", let secrets {
+            TrafficSecrets.detach(from: ssl)
+            TrafficSecrets.free(secrets)
+            self.secrets = nil
+        }
         isResumed = SSL_session_reused(ssl) == 1
         loopCounters?.done(resumed: isResumed)
     }

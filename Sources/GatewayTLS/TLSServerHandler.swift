@@ -48,6 +48,9 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var ssl: OpaquePointer?
     /// Kept for the handshake, which reads its ALPN list.
     private var tls: TLSContext?
+    /// Beside `ssl`, for a connection that may leave its channel.
+    var secrets: UnsafeMutablePointer<TrafficSecrets>?
+    // Sound: OpenSSL writes to it within our calls only; freed after `ssl` forgot it.
     var wire: TLSWire?
     var loopCounters: TLSLoopCounters?
     var context: ChannelHandlerContext?
@@ -88,6 +91,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     deinit {
         // Only when the handler never left a pipeline in the ordinary way.
         if let ssl { SSL_free(ssl) }
+        if let secrets { TrafficSecrets.free(secrets) }
     }
 
     // MARK: What the peer showed
@@ -142,6 +146,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         SSL_set0_wbio(ssl, wire.bio)
         SSL_set_accept_state(ssl)
         self.ssl = ssl
+        secrets = TrafficSecrets.attach(to: ssl)
         self.wire = wire
         loopCounters = settings.counters.ofLoop(ObjectIdentifier(context.eventLoop))
         phase = .handshaking
@@ -173,6 +178,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         deadline = nil
         if let ssl { SSL_free(ssl) }
         ssl = nil
+        if let secrets { TrafficSecrets.free(secrets) }
+        secrets = nil
         tls = nil
         wire = nil
         failPending(ChannelError.ioOnClosedChannel)

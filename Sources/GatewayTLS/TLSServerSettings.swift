@@ -18,6 +18,8 @@ package struct TLSServerSettings: Sendable {
     /// What we owe a peer that does not read, for messages that demand an answer (key updates,
     /// refused renegotiations); more closes the connection.
     package var unreadAnswersBytesMax = 16 * 1024
+    /// A stream that left its channel goes on to its next key after so many records.
+    package var recordsPerKeyMax = RecordCipher.recordsPerKeyMax
     /// Where this listener counts.
     package var counters: TLSCounters
 

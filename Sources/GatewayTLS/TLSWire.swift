@@ -99,6 +99,20 @@ final class TLSWire {
         UnsafeRawBufferPointer(start: state.pointee.output, count: state.pointee.outputCount)
     }
 
+    /// Room behind the output for a record that OpenSSL's connections have no part in; `wrote`
+    /// makes it part of the output.
+    @inline(__always)
+    func room(for count: Int) -> UnsafeMutablePointer<UInt8> {
+        let needed = state.pointee.outputCount + count
+        if needed > state.pointee.outputCapacity { Self.grow(state, to: needed) }
+        return (state.pointee.output + state.pointee.outputCount)
+            .assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// Counts what was written to `room`.
+    @inline(__always)
+    func wrote(_ count: Int) { state.pointee.outputCount += count }
+
     /// Ciphertext lent and not read yet.
     var inputLeft: Int { state.pointee.inputCount }
 

@@ -38,6 +38,11 @@ final class AdoptedStream: @unchecked Sendable {
         get throws { try onLoop { self.stream.queuedBytes } }
     }
 
+    /// OpenSSL's object is still there.
+    var keepsOpenSSL: Bool {
+        get throws { try onLoop { self.stream.keepsOpenSSL } }
+    }
+
     func onLoop<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) throws -> Result {
@@ -65,12 +70,12 @@ final class StreamHouse: Sendable {
     private let news: Record<[UInt64: Record<[Seen]>]>
 
     init(
-        _ change: (inout TestServer.Options) -> Void = { _ in }
+        _ context: TLSContext? = nil, _ change: (inout TestServer.Options) -> Void = { _ in }
     ) throws {
         var options = TestServer.Options()
         options.echoes = false
         change(&options)
-        server = try TestServer(nil, options)
+        server = try TestServer(context, options)
         let news = Record<[UInt64: Record<[Seen]>]>([:])
         self.news = news
         streams = TLSStreams(

@@ -128,6 +128,27 @@ final class RawClient {
         }
     }
 
+    /// The records of what `body` has the client say, kept from the socket.
+    func withheld(_ body: () throws -> Void) throws -> [UInt8] {
+        guard let memory = BIO_new(BIO_s_mem()), let own = SSL_get_wbio(ssl) else {
+            throw Failed(description: "no memory")
+        }
+        BIO_up_ref(own)
+        SSL_set0_wbio(ssl, memory)
+        defer { SSL_set0_wbio(ssl, own) }
+        try body()
+        var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(memory))
+        let count = BIO_read(memory, &bytes, Int32(bytes.count))
+        return Array(bytes.prefix(Int(max(0, count))))
+    }
+
+    /// Sends bytes past TLS.
+    func sendPlain(_ bytes: [UInt8]) throws {
+        guard Glibc.send(socket, bytes, bytes.count, 0) == bytes.count else {
+            throw Failed(description: "send: errno \(errno)")
+        }
+    }
+
     func sayGoodbye() { SSL_shutdown(ssl) }
     func shutdownSending() { shutdown(socket, Int32(SHUT_WR)) }
 

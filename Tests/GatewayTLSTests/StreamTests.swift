@@ -29,6 +29,7 @@ import Testing
         let before = house.server.counters.snapshot()
         let stream = try #require(try house.adopt(connection))
         connection.seen.wait { $0.contains(.inactive) }
+        #expect(try stream.keepsOpenSSL == (version == TLS1_2_VERSION))
         #expect(try client.read(300) == pattern(300))
         for size in [1, 500, 16_384, 50_000] {
             #expect(try stream.send(pattern(size)) == .sent)

@@ -1,8 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// A TLS connection that left its channel to be written to by the thousand: OpenSSL's object and a
-/// socket of its own, nothing else. `TLSStreams` acts on it.
+/// A TLS connection that left its channel to be written to by the thousand: its keys and a socket,
+/// nothing else. `TLSStreams` acts on it.
 package final class TLSStream {
     /// Where it stands.
     enum Phase {
@@ -10,8 +10,16 @@ package final class TLSStream {
         case open
         /// Our last record is on its way; waits for the peer's end or the deadline.
         case closing
-        /// OpenSSL's object and the socket are gone.
+        /// Keys and socket are gone.
         case closed
+    }
+
+    /// What makes its records and reads the peer's.
+    enum Engine {
+        /// Ours, with nothing but keys.
+        case records(UnsafeMutablePointer<RecordLayer>)
+        /// OpenSSL's object, where `RecordLayer` cannot go on.
+        case openSSL(OpaquePointer)
     }
 
     /// Ciphertext that the kernel has not taken yet.
@@ -26,7 +34,9 @@ package final class TLSStream {
 
     /// What the owner calls it.
     package let name: UInt64
-    let ssl: OpaquePointer
+    /// Gone in the phase `closed`.
+    let engine: Engine
+    // Sound: used on the loop only, and not once `free` has set the phase.
     let descriptor: Int32
     /// Its place among the streams of its loop.
     let place: UInt32
@@ -35,9 +45,9 @@ package final class TLSStream {
     var isWatchedForRoom = false
     var backlog: Backlog?
 
-    init(name: UInt64, ssl: OpaquePointer, descriptor: Int32, place: UInt32) {
+    init(name: UInt64, engine: Engine, descriptor: Int32, place: UInt32) {
         self.name = name
-        self.ssl = ssl
+        self.engine = engine
         self.descriptor = descriptor
         self.place = place
     }
@@ -45,11 +55,19 @@ package final class TLSStream {
     /// Ciphertext bytes that the kernel has not taken yet.
     package var queuedBytes: Int { backlog?.left ?? 0 }
 
+    /// Whether OpenSSL's object is kept for it, with the memory that costs.
+    package var keepsOpenSSL: Bool {
+        if case .openSSL = engine { true } else { false }
+    }
+
     func free() {
         guard phase != .closed else { return }
         phase = .closed
         backlog = nil
-        SSL_free(ssl)
+        switch engine {
+        case .records(let layer): RecordLayer.free(layer)
+        case .openSSL(let ssl): SSL_free(ssl)
+        }
         Glibc.close(descriptor)
     }
 

@@ -1,0 +1,83 @@
+import COpenSSL
+
+/// The record protocol of one TLS 1.3 connection after its handshake (RFC 8446 section 5): all
+/// that is left of the connection once OpenSSL's object is gone.
+struct RecordLayer {
+    let suite: RecordSuite
+    var sending: TrafficKeys
+    var receiving: TrafficKeys
+    /// The beginning of a record whose rest has not come; shorter than a whole one.
+    var partial: [UInt8] = []
+    var messages = PeerMessages()
+
+    /// Goes on where OpenSSL stands; `nil` for TLS 1.2, when OpenSSL holds a part of a record, and
+    /// when keys have changed since the handshake: then only OpenSSL can go on.
+    init?(of ssl: OpaquePointer, _ secrets: borrowing TrafficSecrets) {
+        guard let suite = RecordSuite(of: ssl), secrets.areWhole(suite), SSL_has_pending(ssl) == 0
+        else { return nil }
+        self.init(
+            suite: suite,
+            sending: TrafficKeys(secret: secrets.server, recordNumber: secrets.recordsSent),
+            receiving: TrafficKeys(secret: secrets.client, recordNumber: secrets.recordsReceived))
+    }
+
+    init(suite: RecordSuite, sending: TrafficKeys, receiving: TrafficKeys) {
+        self.suite = suite
+        self.sending = sending
+        self.receiving = receiving
+    }
+
+    /// A layer in memory of its own, which `free` gives back.
+    static func allocate(_ layer: RecordLayer) -> UnsafeMutablePointer<RecordLayer> {
+        let place = UnsafeMutablePointer<RecordLayer>.allocate(capacity: 1)
+        place.initialize(to: layer)
+        return place
+    }
+
+    /// Overwrites the secrets before the memory goes back.
+    static func free(_ place: UnsafeMutablePointer<RecordLayer>) {
+        place.deinitialize(count: 1)
+        OPENSSL_cleanse(place, MemoryLayout<RecordLayer>.size)
+        place.deallocate()
+    }
+}
+
+/// What to do with the peer's next bytes.
+enum RecordFraming: Equatable {
+    /// Too few for a record.
+    case incomplete
+    /// A record of so many bytes, its header included.
+    case record(bytes: Int)
+    /// No record that may come now.
+    case refused(Alert)
+
+    static let headerBytes = 5
+    /// RFC 8446 section 5.2: the content's 2^14 bytes and 256 more.
+    static let bodyBytesMax = 16 * 1024 + 256
+
+    /// Looks at the record that `bytes` begin with.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        guard let type = bytes.first else {
+            self = .incomplete
+            return
+        }
+        // After the handshake every record is protected, and all protected records look alike.
+        guard type == RecordContent.applicationData.rawValue else {
+            self = .refused(.unexpectedMessage)
+            return
+        }
+        guard bytes.count >= Self.headerBytes else {
+            self = .incomplete
+            return
+        }
+        let body = Int(bytes[3]) << 8 | Int(bytes[4])
+        if body > Self.bodyBytesMax {
+            self = .refused(.recordOverflow)
+        } else if body <= RecordSuite.tagBytes {
+            self = .refused(.badRecordMAC)
+        } else {
+            let whole = Self.headerBytes + body
+            self = bytes.count < whole ? .incomplete : .record(bytes: whole)
+        }
+    }
+}

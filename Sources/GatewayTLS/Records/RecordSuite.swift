@@ -1,0 +1,61 @@
+import COpenSSL
+
+/// A cipher suite of TLS 1.3 (RFC 8446 appendix B.4): what protects records and makes keys.
+enum RecordSuite: UInt8, CaseIterable, Sendable {
+    case aes128GCM
+    case aes256GCM
+    case chaCha20Poly1305
+
+    /// What every suite of TLS 1.3 adds to a record besides its header: an authentication tag.
+    static let tagBytes = 16
+
+    /// The suite of a connection; `nil` before the handshake, and for TLS 1.2 and suites that are
+    /// not offered.
+    init?(of ssl: OpaquePointer) {
+        guard SSL_version(ssl) == TLS1_3_VERSION, let cipher = SSL_get_current_cipher(ssl) else {
+            return nil
+        }
+        switch SSL_CIPHER_get_protocol_id(cipher) {
+        case 0x1301: self = .aes128GCM
+        case 0x1302: self = .aes256GCM
+        case 0x1303: self = .chaCha20Poly1305
+        default: return nil
+        }
+    }
+
+    /// How long a traffic secret is: as long as the suite's hash.
+    var secretBytes: Int { self == .aes256GCM ? 48 : 32 }
+
+    /// How long a record key is.
+    var keyBytes: Int { self == .aes128GCM ? 16 : 32 }
+
+    /// The hash of HKDF as OpenSSL names it.
+    var digest: StaticString { self == .aes256GCM ? "SHA384" : "SHA256" }
+
+    /// OpenSSL's implementation; static, never freed.
+    var cipher: OpaquePointer? {
+        switch self {
+        case .aes128GCM: EVP_aes_128_gcm()
+        case .aes256GCM: EVP_aes_256_gcm()
+        case .chaCha20Poly1305: EVP_chacha20_poly1305()
+        }
+    }
+}
+
+/// Why a connection ends, as its alert says it (RFC 8446 section 6).
+enum Alert: UInt8, Sendable {
+    case closeNotify = 0
+    case unexpectedMessage = 10
+    case badRecordMAC = 20
+    case recordOverflow = 22
+    case illegalParameter = 47
+    case decodeError = 50
+    case internalError = 80
+}
+
+/// What a record carries (RFC 8446 section 5.1).
+enum RecordContent: UInt8, Sendable {
+    case alert = 21
+    case handshake = 22
+    case applicationData = 23
+}

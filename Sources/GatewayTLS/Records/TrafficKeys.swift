@@ -1,0 +1,104 @@
+import COpenSSL
+
+/// What protects one direction of a TLS 1.3 connection (RFC 8446 section 7.3).
+struct TrafficKeys {
+    /// The longest secret of any suite.
+    static let secretBytesMax = 48
+    static let keyBytesMax = 32
+    static let nonceBytes = 12
+
+    typealias Secret = InlineArray<48, UInt8>
+    typealias Nonce = InlineArray<12, UInt8>
+
+    private(set) var secret: Secret
+    private var key = InlineArray<32, UInt8>(repeating: 0)
+    private var iv = Nonce(repeating: 0)
+    /// The number of the next record; never the same twice under one key.
+    private(set) var recordNumber: UInt64
+    /// Key and iv belong to the secret.
+    private(set) var areDerived = false
+
+    /// - Parameter recordNumber: how many records the secret's keys have protected already.
+    init(secret: Secret, recordNumber: UInt64) {
+        self.secret = secret
+        self.recordNumber = recordNumber
+    }
+
+    /// Makes key and iv from the secret; answers false when OpenSSL refuses.
+    mutating func derive(_ suite: RecordSuite, _ expansion: SecretExpansion) -> Bool {
+        areDerived =
+            withUnsafeBytes(of: secret) { secret in
+                let secret = UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes])
+                return withUnsafeMutableBytes(of: &key) {
+                    expansion.expand(secret, "key", suite, to: $0.prefix(suite.keyBytes))
+                }
+                    && withUnsafeMutableBytes(of: &iv) {
+                        expansion.expand(secret, "iv", suite, to: $0[...])
+                    }
+            }
+        return areDerived
+    }
+
+    /// Goes on to the next secret, key and iv (RFC 8446 section 7.2); answers false when OpenSSL
+    /// refuses: nothing can be protected with them any more.
+    mutating func update(_ suite: RecordSuite, _ expansion: SecretExpansion) -> Bool {
+        var next = Secret(repeating: 0)
+        let isMade = withUnsafeBytes(of: secret) { secret in
+            withUnsafeMutableBytes(of: &next) {
+                expansion.expand(
+                    UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes]), "traffic upd",
+                    suite, to: $0.prefix(suite.secretBytes))
+            }
+        }
+        secret = next
+        withUnsafeMutableBytes(of: &next) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        recordNumber = 0
+        return isMade && derive(suite, expansion)
+    }
+
+    /// Gives a cipher the key and the nonce of the next record, which is counted
+    /// (RFC 8446 section 5.3); answers false when OpenSSL refuses.
+    @inline(__always)
+    mutating func beginRecord(_ cipher: OpaquePointer) -> Bool {
+        var nonce = iv
+        return withUnsafeMutableBytes(of: &nonce) { nonce in
+            let counted =
+                nonce.loadUnaligned(fromByteOffset: 4, as: UInt64.self) ^ recordNumber.bigEndian
+            nonce.storeBytes(of: counted, toByteOffset: 4, as: UInt64.self)
+            // Keys are updated long before the number wraps.
+            recordNumber &+= 1
+            return withUnsafeBytes(of: &key) { key in
+                let keepDirection: Int32 = -1
+                return EVP_CipherInit_ex(
+                    cipher, nil, nil, key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    nonce.baseAddress?.assumingMemoryBound(to: UInt8.self), keepDirection) == 1
+            }
+        }
+    }
+}
+
+/// HKDF-Expand-Label with an empty context (RFC 8446 section 7.1), by OpenSSL. Used by one thread.
+final class SecretExpansion {
+    private let context: OpaquePointer
+
+    /// `nil` when OpenSSL has no memory for it.
+    init?() {
+        guard let kdf = EVP_KDF_fetch(nil, "TLS13-KDF", nil) else { return nil }
+        defer { EVP_KDF_free(kdf) }
+        guard let context = EVP_KDF_CTX_new(kdf) else { return nil }
+        self.context = context
+    }
+
+    deinit { EVP_KDF_CTX_free(context) }
+
+    /// Fills `output`; answers false when OpenSSL refuses.
+    func expand(
+        _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ suite: RecordSuite,
+        to output: Slice<UnsafeMutableRawBufferPointer>
+    ) -> Bool {
+        let output = UnsafeMutableRawBufferPointer(rebasing: output)
+        return gateway_TLS13_expand_label(
+            context, suite.digest.utf8Start, secret.baseAddress, secret.count, label.utf8Start,
+            label.utf8CodeUnitCount, output.baseAddress, output.count) == 1
+    }
+}

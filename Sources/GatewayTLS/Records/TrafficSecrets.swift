@@ -1,0 +1,113 @@
+import COpenSSL
+
+/// What has to be known of a connection to go on with it without OpenSSL's object: the secrets its
+/// handshake ended with, and how many records they have protected in each direction.
+///
+/// OpenSSL tells both by callbacks: the secrets as for a key log, the records as for a trace.
+struct TrafficSecrets {
+    private(set) var client = TrafficKeys.Secret(repeating: 0)
+    private(set) var server = TrafficKeys.Secret(repeating: 0)
+    private var clientBytes = 0
+    private var serverBytes = 0
+    /// Protected records since our, and the client's, `Finished`.
+    private(set) var recordsSent: UInt64 = 0
+    private(set) var recordsReceived: UInt64 = 0
+    /// One side has gone on to keys that these secrets do not make.
+    private var areOutdated = false
+
+    /// Whether they make the keys in use.
+    func areWhole(_ suite: RecordSuite) -> Bool {
+        clientBytes == suite.secretBytes && serverBytes == suite.secretBytes && !areOutdated
+    }
+
+    // MARK: Beside OpenSSL's object
+
+    /// Has the context's connections tell what they learn.
+    static func watch(_ context: OpaquePointer) {
+        SSL_CTX_set_keylog_callback(context) { ssl, line in
+            guard let ssl, let line, let secrets = TrafficSecrets.of(ssl) else { return }
+            secrets.pointee.take(line)
+        }
+        SSL_CTX_set_msg_callback(context) { isSent, _, type, bytes, count, ssl, _ in
+            guard let ssl, let secrets = TrafficSecrets.of(ssl) else { return }
+            let first = count > 0 ? bytes?.load(as: UInt8.self) : nil
+            secrets.pointee.take(isSent == 1, type, first)
+        }
+    }
+
+    /// Memory for what a connection tells, until `free`.
+    static func attach(to ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
+        let place = UnsafeMutablePointer<TrafficSecrets>.allocate(capacity: 1)
+        place.initialize(to: TrafficSecrets())
+        guard SSL_set_ex_data(ssl, applicationData, place) == 1 else {
+            free(place)
+            return nil
+        }
+        return place
+    }
+
+    /// The connection tells nothing any more.
+    static func detach(from ssl: OpaquePointer) { SSL_set_ex_data(ssl, applicationData, nil) }
+
+    /// Overwrites the secrets before the memory goes back; the connection is detached or gone.
+    static func free(_ place: UnsafeMutablePointer<TrafficSecrets>) {
+        OPENSSL_cleanse(place, MemoryLayout<TrafficSecrets>.size)
+        place.deallocate()
+    }
+
+    /// The place that OpenSSL keeps for its user (`SSL_set_app_data`).
+    private static let applicationData: Int32 = 0
+
+    private static func of(_ ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
+        SSL_get_ex_data(ssl, applicationData)?.assumingMemoryBound(to: TrafficSecrets.self)
+    }
+
+    // MARK: What OpenSSL tells
+
+    /// A line of the key log: a label, the client's random and a secret, the last two in hex.
+    mutating func take(_ line: UnsafePointer<CChar>) {
+        let words = UnsafeRawBufferPointer(start: line, count: strlen(line))
+            .split(separator: UInt8(ascii: " "))
+        guard words.count == 3 else { return }
+        if words[0].elementsEqual("CLIENT_TRAFFIC_SECRET_0".utf8) {
+            clientBytes = Self.read(words[2], to: &client)
+        } else if words[0].elementsEqual("SERVER_TRAFFIC_SECRET_0".utf8) {
+            serverBytes = Self.read(words[2], to: &server)
+        }
+    }
+
+    private static func read(
+        _ hex: Slice<UnsafeRawBufferPointer>, to secret: inout TrafficKeys.Secret
+    ) -> Int {
+        guard hex.count % 2 == 0, hex.count / 2 <= TrafficKeys.secretBytesMax else { return 0 }
+        var place = 0
+        var high: UInt8?
+        for character in hex {
+            guard let digit = Character(UnicodeScalar(character)).hexDigitValue else { return 0 }
+            if let first = high {
+                secret[place] = first << 4 | UInt8(digit)
+                place += 1
+                high = nil
+            } else {
+                high = UInt8(digit)
+            }
+        }
+        return place
+    }
+
+    /// One message or record, of which `first` is the first byte.
+    mutating func take(_ isSent: Bool, _ type: Int32, _ first: UInt8?) {
+        let (finished, keyUpdate): (UInt8, UInt8) = (20, 24)
+        switch (type, first) {
+        case (SSL3_RT_INNER_CONTENT_TYPE, _):
+            if isSent { recordsSent += 1 } else { recordsReceived += 1 }
+        case (SSL3_RT_HANDSHAKE, finished?):
+            // From here on the direction's records are under the secret of this object.
+            if isSent { recordsSent = 0 } else { recordsReceived = 0 }
+        case (SSL3_RT_HANDSHAKE, keyUpdate?):
+            areOutdated = true
+        default:
+            break
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import COpenSSL
+import Glibc
+import NIOCore
+
+/// How streams end.
+extension TLSStreams {
+    /// Ends a stream in order: `farewell` and `close_notify`, then the socket when the peer has
+    /// ended its side, at the latest after `closeTimeout`.
+    package func end(_ stream: TLSStream, farewell: UnsafeRawBufferPointer) {
+        loop.assertInEventLoop()
+        guard stream.phase == .open, let engines else { return }
+        engines.wire.begin()
+        if farewell.isEmpty || seal(farewell, stream, engines) { sayGoodbye(stream, engines) }
+        leave(stream, engines.wire)
+    }
+
+    /// Ends a stream at once.
+    package func close(_ stream: TLSStream) {
+        loop.assertInEventLoop()
+        guard stream.phase != .closed else { return }
+        forget(stream)
+    }
+
+    /// `close_notify` is in the wire's output.
+    func sayGoodbye(_ stream: TLSStream, _ engines: Engines) {
+        switch stream.engine {
+        case .records(let layer):
+            _ = engines.cipher.seal(Alert.closeNotify, layer, to: engines.wire)
+        case .openSSL(let ssl):
+            ERR_clear_error()
+            SSL_shutdown(ssl)
+        }
+    }
+
+    /// Sends what is in the wire as the stream's last words and gives the wire back. The socket
+    /// closes when the peer has ended its side: closing it at once could destroy what is under way,
+    /// because the kernel answers unread input with a reset.
+    func leave(_ stream: TLSStream, _ wire: TLSWire) {
+        stream.phase = .closing
+        let last = wire.output
+        var sent = 0
+        if stream.backlog == nil { sent = max(0, Self.give(last, to: stream.descriptor)) }
+        if sent < last.count {
+            queue(UnsafeRawBufferPointer(rebasing: last[sent...]), on: stream)
+        }
+        wire.finish()
+        if stream.backlog == nil { shutdown(stream.descriptor, Int32(SHUT_WR)) }
+        closing.append(
+            (.now() + settings.closeTimeout, stream.place, places[Int(stream.place)].serial))
+        setClosingTimer()
+    }
+
+    /// The connection is gone, or its peer is not to be talked to any longer.
+    func lose(_ stream: TLSStream) {
+        let wasOpen = stream.phase == .open
+        forget(stream)
+        if wasOpen { owner.ended(stream.name) }
+    }
+
+    private func setClosingTimer() {
+        guard closingTimer == nil, let first = closing.first else { return }
+        closingTimer = loop.assumeIsolated().scheduleTask(deadline: first.deadline) {
+            self.closingTimer = nil
+            self.closeOverdue()
+        }
+    }
+
+    private func closeOverdue() {
+        let now = NIODeadline.now()
+        let due = closing.prefix { $0.deadline <= now }
+        for (_, place, serial) in due where places[Int(place)].serial == serial {
+            if let stream = places[Int(place)].stream { forget(stream) }
+        }
+        closing.removeFirst(due.count)
+        setClosingTimer()
+    }
+}

@@ -1,0 +1,204 @@
+import COpenSSL
+import Foundation
+import Glibc
+import NIOCore
+import Testing
+
+@testable import GatewayTLS
+
+/// Streams whose records the gateway makes itself, against OpenSSL on the other side.
+@Suite(.serialized) struct RecordStreamTests {
+    private static let suites = [
+        "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+    ]
+
+    /// Thousands of records both ways, with keys of both sides changing meanwhile.
+    @Test(arguments: suites) func everyRecordArrives(suite: String) throws {
+        let house = try StreamHouse {
+            $0.settings.recordsPerKeyMax = 97
+        }
+        defer { house.stop() }
+        let (client, stream) = try house.stream { $0.suites = suite }
+        #expect(client.cipher == suite)
+        #expect(try !stream.keepsOpenSSL)
+        var random = SystemRandomNumberGenerator()
+        for round in 0..<3000 {
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0: #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1)
+            case 1: #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+            case 2...6: try client.write(pattern(round % 700 + 1, seed: round))
+            default: break
+            }
+            let size = round % 50 == 0 ? 16_380 + round % 40 : round % 900 + 1
+            let bytes = pattern(size, seed: round)
+            #expect(try stream.send(bytes) == .sent)
+            #expect(try client.read(size) == bytes)
+        }
+        #expect(stream.news.now.isEmpty)
+        try stream.end([1, 2])
+        #expect(try client.readToGoodbye() == [1, 2])
+    }
+
+    /// Whatever both sides said before, the numbers of the records go on from there.
+    @Test(arguments: suites) func theRecordsBeforeAreCounted(suite: String) throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        for round in 0..<12 {
+            let (client, connection) = try house.connect(round) { $0.suites = suite }
+            for place in 0..<round {
+                try client.write(pattern(place * 10 + 1))
+                try connection.write(pattern(place * 300 + 1))
+            }
+            connection.received.wait { $0.count == (0..<round).reduce(0) { $0 + $1 * 10 + 1 } }
+            let stream = try #require(try house.adopt(connection, name: UInt64(round)))
+            #expect(try !stream.keepsOpenSSL)
+            #expect(try stream.send([9]) == .sent)
+            for place in 0..<round {
+                #expect(try client.read(place * 300 + 1) == pattern(place * 300 + 1))
+            }
+            #expect(try client.read(1) == [9])
+            try client.write([1])
+            client.sayGoodbye()
+            stream.news.wait { $0 == [.inputClosed] }
+            #expect(try client.readToGoodbye().isEmpty)
+        }
+    }
+
+    @Test func aResumedSessionAndItsSuccessorToo() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        var session: OpaquePointer?
+        for round in 0..<4 {
+            let (client, stream) = try house.stream(round) { $0.session = session }
+            #expect(client.isResumed == (round > 0))
+            #expect(try !stream.keepsOpenSSL)
+            #expect(try stream.send([UInt8(round)]) == .sent)
+            // The ticket comes before it.
+            #expect(try client.read(1) == [UInt8(round)])
+            if let session { SSL_SESSION_free(session) }
+            session = client.session
+            // Without it the client's OpenSSL forgets the session.
+            client.sayGoodbye()
+        }
+        if let session { SSL_SESSION_free(session) }
+    }
+
+    @Test func aClientWithCertificateToo() throws {
+        let made = Certificates.made
+        let context = try TestServer.context {
+            $0.clientCertificates = .required(authorities: .file(made.ca))
+        }
+        let house = try StreamHouse(context)
+        defer { house.stop() }
+        let (client, stream) = try house.stream {
+            $0.certificate = (made.client, made.clientKey)
+        }
+        #expect(try !stream.keepsOpenSSL)
+        #expect(try stream.send([3]) == .sent)
+        #expect(try client.read(1) == [3])
+    }
+
+    /// Only OpenSSL can go on where keys have changed or a record has begun.
+    @Test func whatCannotBeTakenOverStaysWithOpenSSL() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (changed, changing) = try house.connect(0)
+        #expect(SSL_key_update(changed.ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+        try changed.write([1])
+        changing.received.wait { $0 == [1] }
+        let first = try #require(try house.adopt(changing, name: 0))
+        #expect(try first.keepsOpenSSL)
+
+        let (half, halved) = try house.connect(1)
+        let record = try half.withheld { try half.write(pattern(100)) }
+        try half.sendPlain(Array(record[..<40]))
+        let whole = try half.withheld { try half.write([2]) }
+        // Nothing tells when the half has reached OpenSSL but the connection itself.
+        var second: AdoptedStream?
+        var tries = 0
+        while second == nil, tries < 3000 {
+            usleep(1000)
+            tries += 1
+            let isHalf = try halved.onLoop { $0.ssl.map { SSL_has_pending($0) == 1 } ?? false }
+            if isHalf { second = try house.adopt(halved, name: 1) }
+        }
+        let stream = try #require(second)
+        #expect(try stream.keepsOpenSSL)
+        try half.sendPlain(Array(record[40...]) + whole)
+        for (client, stream) in [(changed, first), (half, stream)] {
+            #expect(try stream.send(pattern(50)) == .sent)
+            #expect(try client.read(50) == pattern(50))
+            client.sayGoodbye()
+            stream.news.wait { $0 == [.inputClosed] }
+        }
+    }
+
+    /// Records cut into pieces, several in one piece, and pieces of one byte.
+    @Test func recordsMayComeInPieces() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        var one: Int32 = 1
+        setsockopt(client.socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+        var bytes: [UInt8] = []
+        for round in 0..<30 {
+            bytes += try client.withheld {
+                try client.write(pattern(round * 90 + 1, seed: round))
+                SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED)
+                try client.write([UInt8(round)])
+            }
+        }
+        var size = 1
+        while !bytes.isEmpty {
+            let piece = Array(bytes.prefix(size))
+            bytes.removeFirst(piece.count)
+            try client.sendPlain(piece)
+            size = size % 211 + 1
+        }
+        #expect(try stream.send([5]) == .sent)
+        #expect(try client.read(1) == [5])
+        client.sayGoodbye()
+        stream.news.wait { $0 == [.inputClosed] }
+    }
+
+    /// What breaks the protocol is told why, under our keys.
+    @Test(arguments: [
+        ([UInt8](repeating: 23, count: 3) + [0, 60] + pattern(60), "bad record mac"),
+        ([23, 3, 3, 0, 16] + pattern(16), "bad record mac"),
+        ([23, 3, 3, 255, 255], "record overflow"),
+        ([22, 3, 3, 0, 4, 0, 0, 0, 0], "unexpected message"),
+        ([20, 3, 3, 0, 1, 1], "unexpected message"),
+        ([21, 3, 3, 0, 2, 1, 0], "unexpected message"),
+        (Array("GET / HTTP/1.1\r\n\r\n".utf8), "unexpected message"),
+    ]) func aViolationIsNamed(bytes: [UInt8], reason: String) throws {
+        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
+        defer { house.stop() }
+        let (client, stream) = try house.stream()
+        try client.sendPlain(bytes)
+        let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        #expect(error?.description.contains(reason) == true, "\(String(describing: error))")
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(try stream.send([1]) == .refused)
+        try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
+    }
+
+    /// A record that is changed, told twice or left out.
+    @Test func aReplayIsNoRecord() throws {
+        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
+        defer { house.stop() }
+        for attack in 0..<3 {
+            let (client, stream) = try house.stream(attack)
+            let first = try client.withheld { try client.write([1]) }
+            let second = try client.withheld { try client.write([2]) }
+            switch attack {
+            case 0: try client.sendPlain(first + first)
+            case 1: try client.sendPlain(second)
+            default:
+                try client.sendPlain(first + second.dropLast() + [second[second.count - 1] ^ 1])
+            }
+            let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+            #expect(error?.description.contains("bad record mac") == true)
+            stream.news.wait { $0 == [.inputClosed] }
+        }
+    }
+}
