@@ -64,35 +64,50 @@ struct TrafficSecrets {
 
     // MARK: What OpenSSL tells
 
+    private static let clientLabel: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
+    private static let serverLabel: StaticString = "SERVER_TRAFFIC_SECRET_0 "
+
     /// A line of the key log: a label, the client's random and a secret, the last two in hex.
+    /// Several come with every handshake, so no strings are made of them.
     mutating func take(_ line: UnsafePointer<CChar>) {
-        let words = UnsafeRawBufferPointer(start: line, count: strlen(line))
-            .split(separator: UInt8(ascii: " "))
-        guard words.count == 3 else { return }
-        if words[0].elementsEqual("CLIENT_TRAFFIC_SECRET_0".utf8) {
-            clientBytes = Self.read(words[2], to: &client)
-        } else if words[0].elementsEqual("SERVER_TRAFFIC_SECRET_0".utf8) {
-            serverBytes = Self.read(words[2], to: &server)
+        let line = UnsafeRawBufferPointer(start: line, count: strlen(line))
+        // Both labels are as long; a random is 32 bytes.
+        let secret = Self.clientLabel.utf8CodeUnitCount + 2 * 32 + 1
+        guard line.count > secret, line[secret - 1] == UInt8(ascii: " ") else { return }
+        let hex = UnsafeRawBufferPointer(rebasing: line[secret...])
+        if Self.begins(line, Self.clientLabel) {
+            clientBytes = Self.read(hex, to: &client)
+        } else if Self.begins(line, Self.serverLabel) {
+            serverBytes = Self.read(hex, to: &server)
         }
     }
 
+    private static func begins(_ line: UnsafeRawBufferPointer, _ label: StaticString) -> Bool {
+        line.prefix(label.utf8CodeUnitCount)
+            .elementsEqual(
+                UnsafeRawBufferPointer(start: label.utf8Start, count: label.utf8CodeUnitCount))
+    }
+
+    /// How many bytes the secret has; none when it is no secret.
     private static func read(
-        _ hex: Slice<UnsafeRawBufferPointer>, to secret: inout TrafficKeys.Secret
+        _ hex: UnsafeRawBufferPointer, to secret: inout TrafficKeys.Secret
     ) -> Int {
         guard hex.count % 2 == 0, hex.count / 2 <= TrafficKeys.secretBytesMax else { return 0 }
-        var place = 0
-        var high: UInt8?
-        for character in hex {
-            guard let digit = Character(UnicodeScalar(character)).hexDigitValue else { return 0 }
-            if let first = high {
-                secret[place] = first << 4 | UInt8(digit)
-                place += 1
-                high = nil
-            } else {
-                high = UInt8(digit)
+        for place in 0..<hex.count / 2 {
+            guard let high = digit(hex[2 * place]), let low = digit(hex[2 * place + 1]) else {
+                return 0
             }
+            secret[place] = high << 4 | low
         }
-        return place
+        return hex.count / 2
+    }
+
+    private static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     /// One message or record, of which `first` is the first byte.
