@@ -75,7 +75,11 @@ let package = Package(
         ),
         .target(
             name: "GatewayStorage",
-            dependencies: ["GatewayCore", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "GatewayCore",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             swiftSettings: settings
         ),
 

@@ -24,6 +24,13 @@ struct EventFingerprint: Sendable {
 
     /// The number that the event is indexed by.
     func callAsFunction(app: String, source: String, id: String) -> Int64 {
-        Int64(bitPattern: hash(app + "\0" + source + "\0" + id))
+        var name: [UInt8] = []
+        name.reserveCapacity(app.utf8.count + source.utf8.count + id.utf8.count + 2)
+        name.append(contentsOf: app.utf8)
+        name.append(0)
+        name.append(contentsOf: source.utf8)
+        name.append(0)
+        name.append(contentsOf: id.utf8)
+        return Int64(bitPattern: hash(name))
     }
 }

@@ -37,8 +37,9 @@ final class GroupCommit: Sendable {
     /// What a transaction leaves behind when it is on disk.
     private struct Outcome {
         let answers: [Answer]
-        let rows: [LogRow]
-        let effects: [StoreTransaction.Effect]
+        let rows: Int
+        let payloadBytes: Int
+        let effects: [@Sendable () -> Void]
         let head: UInt64
         let floor: UInt64
         let changes: Int
@@ -47,7 +48,6 @@ final class GroupCommit: Sendable {
     private let database: any DatabaseWriter
     private let configuration: StoreConfiguration
     private let fingerprint: EventFingerprint
-    private let onCommit: @Sendable (ArraySlice<LogRow>) -> Void
     private let observer: @Sendable (CommitFigures) -> Void
     /// Held here because a job that is still queued outlives the store itself.
     private let lock: DirectoryLock?
@@ -57,14 +57,12 @@ final class GroupCommit: Sendable {
     init(
         database: any DatabaseWriter, lock: DirectoryLock?, configuration: StoreConfiguration,
         fingerprint: EventFingerprint, head: UInt64, floor: UInt64,
-        onCommit: @escaping @Sendable (ArraySlice<LogRow>) -> Void,
         observer: @escaping @Sendable (CommitFigures) -> Void
     ) {
         self.database = database
         self.lock = lock
         self.configuration = configuration
         self.fingerprint = fingerprint
-        self.onCommit = onCommit
         self.observer = observer
         var state = State()
         state.figures.head = head
@@ -173,9 +171,9 @@ final class GroupCommit: Sendable {
         }
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
         note(outcome, jobs: jobs.count, seconds: seconds)
-        hand(outcome)
+        for effect in outcome.effects { effect() }
         for answer in outcome.answers { answer.give(outcome.head) }
-        observer(CommitFigures(jobs: jobs.count, rows: outcome.rows.count, seconds: seconds))
+        observer(CommitFigures(jobs: jobs.count, rows: outcome.rows, seconds: seconds))
     }
 
     /// Runs the jobs and commits, or leaves nothing behind and throws a `StoreError`.
@@ -206,9 +204,9 @@ final class GroupCommit: Sendable {
         _ failed: inout [Int: Answer]
     ) throws -> Outcome? {
         let changesBefore = db.totalChangesCount
-        try db.beginTransaction(.immediate)
         var transaction = StoreTransaction(
-            database: db, fingerprint: fingerprint, head: head, floor: floor)
+            connection: WriterConnection(db), fingerprint: fingerprint, head: head, floor: floor)
+        try transaction.connection.run(.begin)
         var answers: [Answer] = []
         answers.reserveCapacity(jobs.count)
         for (index, job) in jobs.enumerated() {
@@ -226,42 +224,27 @@ final class GroupCommit: Sendable {
             }
             answers.append(answer)
         }
-        try db.commit()
+        try transaction.connection.run(.commit)
         return Outcome(
-            answers: answers, rows: transaction.rows, effects: transaction.effects,
-            head: transaction.head, floor: transaction.floor,
+            answers: answers, rows: transaction.rows, payloadBytes: transaction.payloadBytes,
+            effects: transaction.effects, head: transaction.head, floor: transaction.floor,
             changes: db.totalChangesCount - changesBefore)
     }
 
     private func note(_ outcome: Outcome, jobs: Int, seconds: Double) {
         // Each change dirties a page of its table and one of its index; the payloads come on top.
-        let payloadBytes = outcome.rows.reduce(0) { $0 + $1.payload.count }
-        let pages = outcome.changes == 0 ? 0 : 8 + outcome.changes + payloadBytes / 4_096
+        let pages = outcome.changes == 0 ? 0 : 8 + outcome.changes + outcome.payloadBytes / 4_096
         state.withLock { state in
             state.figures.head = outcome.head
             state.figures.floor = outcome.floor
             state.figures.commits += 1
             state.figures.jobs += jobs
             state.figures.failedJobs += outcome.answers.count { !$0.succeeded }
-            state.figures.rows += outcome.rows.count
+            state.figures.rows += outcome.rows
             state.figures.commitSeconds += seconds
             state.figures.slowestCommitSeconds = max(state.figures.slowestCommitSeconds, seconds)
             state.dirtyPages += pages
         }
-    }
-
-    /// Hands rows and effects on in the order in which the jobs produced them.
-    private func hand(_ outcome: Outcome) {
-        var handed = 0
-        func handRows(upTo end: Int) {
-            if end > handed { onCommit(outcome.rows[handed..<end]) }
-            handed = max(handed, end)
-        }
-        for effect in outcome.effects {
-            handRows(upTo: effect.rowsBefore)
-            effect.run()
-        }
-        handRows(upTo: outcome.rows.count)
     }
 
     /// Copies the write-ahead log into the database file now and then. Done here, after the

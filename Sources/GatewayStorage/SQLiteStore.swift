@@ -25,15 +25,10 @@ package final class SQLiteStore: Sendable {
     /// 0700 (its parent must exist), the files with mode 0600.
     ///
     /// - Parameters:
-    ///   - onCommit: Called on the writer's thread with the rows of each transaction, in sequence
-    ///     order, once they are on disk and before any caller has its answer. A transaction
-    ///     whose jobs used `afterCommit` hands its rows over in several calls, in order with those
-    ///     closures. It must return soon, and must not wait for a write.
     ///   - observer: Called on the writer's thread after each transaction.
     /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `corrupt` or `unavailable`.
     package convenience init(
         directory: String, configuration: StoreConfiguration = StoreConfiguration(),
-        onCommit: @escaping @Sendable (ArraySlice<LogRow>) -> Void = { _ in },
         observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
     ) throws {
         let lock = try DirectoryLock(directory: directory)
@@ -49,15 +44,14 @@ package final class SQLiteStore: Sendable {
         }
         try self.init(
             database: database, configuration: configuration, path: path, lock: lock,
-            onCommit: onCommit, observer: observer)
+            observer: observer)
     }
 
     /// Makes a store that lives in memory and is gone with the value, for tests.
     ///
-    /// Parameters are those of `init(directory:configuration:onCommit:observer:)`.
+    /// Parameters are those of `init(directory:configuration:observer:)`.
     package convenience init(
         inMemory configuration: StoreConfiguration,
-        onCommit: @escaping @Sendable (ArraySlice<LogRow>) -> Void = { _ in },
         observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
     ) throws {
         let database = try StoreError.translating {
@@ -65,13 +59,12 @@ package final class SQLiteStore: Sendable {
         }
         try self.init(
             database: database, configuration: configuration, path: nil, lock: nil,
-            onCommit: onCommit, observer: observer)
+            observer: observer)
     }
 
     private init(
         database: any DatabaseWriter, configuration: StoreConfiguration, path: String?,
-        lock: DirectoryLock?, onCommit: @escaping @Sendable (ArraySlice<LogRow>) -> Void,
-        observer: @escaping @Sendable (CommitFigures) -> Void
+        lock: DirectoryLock?, observer: @escaping @Sendable (CommitFigures) -> Void
     ) throws {
         self.database = database
         self.configuration = configuration
@@ -95,7 +88,7 @@ package final class SQLiteStore: Sendable {
         commits = try GroupCommit(
             database: database, lock: lock, configuration: configuration,
             fingerprint: EventFingerprint(key: hashKey), head: position.head, floor: position.floor,
-            onCommit: onCommit, observer: observer)
+            observer: observer)
     }
 
     /// Highest sequence on disk; 0 when nothing was ever accepted. Stays when rows are pruned.
@@ -113,7 +106,7 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Runs `job` inside a transaction that it may share with others, and returns once that is on
-    /// disk and the commit hook and closures have been called.
+    /// disk and the closures of `afterCommit` have been called.
     ///
     /// Cancelling the calling task does not take a queued job back.
     ///

@@ -9,19 +9,11 @@ extension StoreTransaction {
         app: String, source: String, id: String
     ) throws -> (sequence: UInt64, payload: Data)? {
         let key = fingerprint(app: app, source: source, id: id)
-        let found: (UInt64, Data)? = try reading { db in
-            let rows = try Row.fetchCursor(
-                db.cachedStatement(
-                    sql: """
-                        SELECT sequence, payload, app, source, event_id FROM log
-                        WHERE event_key = ?
-                        """), arguments: [key])
-            while let row = try rows.next() {
-                if row[2] == app, row[3] == source, row[4] == id {
-                    return (row[0], row[1] ?? Data())
-                }
+        var found: (UInt64, Data)?
+        try run(.findEvent, [.integer(key)]) { row in
+            if found == nil, row.text(2) == app, row.text(3) == source, row.text(4) == id {
+                found = (UInt64(bitPattern: row.integer(0)), row.bytes(1))
             }
-            return nil
         }
         if found == nil { missing.insert(key) }
         return found
@@ -43,10 +35,8 @@ extension StoreTransaction {
         payload: Data
     ) throws -> UInt64 {
         try Self.requireNoNUL(in: app, source ?? "", eventID ?? "")
-        let row = LogRow(
-            sequence: nextSequence, app: app, type: type, source: source, eventID: eventID,
-            acceptedAt: acceptedAt, payload: payload)
-        var key: Int64?
+        let sequence = nextSequence
+        var key = StatementValue.null
         if let source, let eventID {
             let fingerprint = fingerprint(app: app, source: source, id: eventID)
             if missing.remove(fingerprint) == nil,
@@ -55,21 +45,17 @@ extension StoreTransaction {
                 throw StoreError.rejected(reason: "the log holds this event already")
             }
             missing.remove(fingerprint)
-            key = fingerprint
+            key = .integer(fingerprint)
         }
-        try writing { [key] db in
-            let statement = try db.cachedStatement(
-                sql: """
-                    INSERT INTO log (sequence, app, type, source, event_id, event_key,
-                        accepted_at, payload)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                    """)
-            try statement.execute(arguments: [
-                row.sequence, app, type.rawValue, source, eventID, key, acceptedAt, payload,
+        try run(
+            .appendRow,
+            [
+                .integer(Int64(bitPattern: sequence)), .text(app), .integer(Int64(type.rawValue)),
+                .text(orNull: source), .text(orNull: eventID), key, .integer(acceptedAt),
+                .bytes(payload),
             ])
-        }
-        noteAppended(row)
-        return row.sequence
+        noteAppended(payloadBytes: payload.count)
+        return sequence
     }
 
     /// Stores the catalog that is in force from the log row `sequence` on.

@@ -22,35 +22,25 @@ extension StoreTransaction {
         for attribute in wanted {
             try Self.requireNoNUL(in: attribute.name, attribute.value)
         }
-        return try writing { db in
-            let isNew =
-                try Row.fetchOne(
-                    db.cachedStatement(
-                        sql: "SELECT 1 FROM registration WHERE app = ? AND client = ?"),
-                    arguments: [app, client]) == nil
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO registration (app, client, updated_at, payload)
-                    VALUES (?, ?, ?, ?)
-                    ON CONFLICT (app, client) DO UPDATE
-                    SET updated_at = excluded.updated_at, payload = excluded.payload
-                    """
-            ).execute(arguments: [app, client, updatedAt, payload])
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO registration_seen (app, client, seen_at) VALUES (?, ?, ?)
-                    ON CONFLICT (app, client) DO UPDATE
-                    SET seen_at = max(seen_at, excluded.seen_at)
-                    """
-            ).execute(arguments: [app, client, updatedAt])
-            try Self.replaceAttributes(db, app: app, client: client, with: wanted)
-            return isNew
-        }
+        var isNew = true
+        try run(.hasRegistration, [.text(app), .text(client)]) { _ in isNew = false }
+        try run(
+            .putRegistration,
+            [.text(app), .text(client), .integer(updatedAt), .bytes(payload)])
+        try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
+        try replaceAttributes(app: app, client: client, with: wanted)
+        return isNew
     }
 
     /// The registration of a client, if it has one.
     package mutating func registration(app: String, client: String) throws -> RegistrationRow? {
-        try reading { try SQLiteStore.fetchRegistration($0, app: app, client: client) }
+        var found: RegistrationRow?
+        try run(.findRegistration, [.text(app), .text(client)]) { row in
+            found = RegistrationRow(
+                key: RegistrationKey(app: app, client: client), payload: row.bytes(0),
+                updatedAt: row.integer(1), seenAt: row.integer(2))
+        }
+        return found
     }
 
     /// Removes the registration of a client.
@@ -58,7 +48,7 @@ extension StoreTransaction {
     /// - Returns: whether it had one.
     @discardableResult
     package mutating func deleteRegistration(app: String, client: String) throws -> Bool {
-        try writing { try Self.delete($0, RegistrationKey(app: app, client: client)) }
+        try delete(RegistrationKey(app: app, client: client))
     }
 
     /// Notes that clients were seen. Clients without a registration are passed over, and a client
@@ -111,52 +101,49 @@ extension StoreTransaction {
     private mutating func deleteRegistrations(
         sql: String, arguments: StatementArguments
     ) throws -> [RegistrationKey] {
-        try writing { db in
-            let keys = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
+        let keys = try reading { db in
+            try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
                 .map { RegistrationKey(app: $0[0], client: $0[1]) }
-            for key in keys {
-                try Self.delete(db, key)
-            }
-            return keys
         }
+        for key in keys { try delete(key) }
+        return keys
     }
 
     @discardableResult
-    private static func delete(_ db: Database, _ key: RegistrationKey) throws -> Bool {
-        try replaceAttributes(db, app: key.app, client: key.client, with: [])
-        try db.cachedStatement(sql: "DELETE FROM registration_seen WHERE app = ? AND client = ?")
-            .execute(arguments: [key.app, key.client])
-        try db.cachedStatement(sql: "DELETE FROM registration WHERE app = ? AND client = ?")
-            .execute(arguments: [key.app, key.client])
-        return db.changesCount > 0
+    private mutating func delete(_ key: RegistrationKey) throws -> Bool {
+        try replaceAttributes(app: key.app, client: key.client, with: [])
+        return try writing { db in
+            try db.cachedStatement(
+                sql: "DELETE FROM registration_seen WHERE app = ? AND client = ?"
+            ).execute(arguments: [key.app, key.client])
+            try db.cachedStatement(sql: "DELETE FROM registration WHERE app = ? AND client = ?")
+                .execute(arguments: [key.app, key.client])
+            return db.changesCount > 0
+        }
     }
 
     /// Writes only what differs: a client that registers again mostly keeps its attributes.
-    private static func replaceAttributes(
-        _ db: Database, app: String, client: String, with wanted: Set<RegistrationAttribute>
+    private mutating func replaceAttributes(
+        app: String, client: String, with wanted: Set<RegistrationAttribute>
     ) throws {
-        let rows = try Row.fetchAll(
-            db.cachedStatement(
-                sql: """
-                    SELECT name, value FROM registration_attribute
-                    WHERE app = ? AND client = ?
-                    """), arguments: [app, client])
-        let present = Set(rows.map { RegistrationAttribute(name: $0[0], value: $0[1]) })
+        var present: Set<RegistrationAttribute> = []
+        try run(.listAttributes, [.text(app), .text(client)]) { row in
+            present.insert(RegistrationAttribute(name: row.text(0), value: row.text(1)))
+        }
         for attribute in present.subtracting(wanted) {
-            try db.cachedStatement(
-                sql: """
-                    DELETE FROM registration_attribute
-                    WHERE app = ? AND name = ? AND value = ? AND client = ?
-                    """
-            ).execute(arguments: [app, attribute.name, attribute.value, client])
+            try writing { db in
+                try db.cachedStatement(
+                    sql: """
+                        DELETE FROM registration_attribute
+                        WHERE app = ? AND name = ? AND value = ? AND client = ?
+                        """
+                ).execute(arguments: [app, attribute.name, attribute.value, client])
+            }
         }
         for attribute in wanted.subtracting(present) {
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO registration_attribute (app, name, value, client)
-                    VALUES (?, ?, ?, ?)
-                    """
-            ).execute(arguments: [app, attribute.name, attribute.value, client])
+            try run(
+                .putAttribute,
+                [.text(app), .text(attribute.name), .text(attribute.value), .text(client)])
         }
     }
 }

@@ -8,14 +8,8 @@ import GRDB
 /// anew and they run once more. If the disk fails, all of them are undone together.
 /// A transaction is valid only while its job runs.
 package struct StoreTransaction: ~Copyable {
-    /// A closure to call after the commit, once the first `rowsBefore` rows have been handed on.
-    struct Effect: Sendable {
-        let rowsBefore: Int
-        let run: @Sendable () -> Void
-    }
-
     /// The connection of the writer, inside an open transaction.
-    let database: Database
+    var connection: WriterConnection
     /// How events are indexed.
     let fingerprint: EventFingerprint
     /// Fingerprints of the events that `event(app:source:id:)` did not find and that have not been
@@ -25,10 +19,12 @@ package struct StoreTransaction: ~Copyable {
     private(set) var head: UInt64
     /// Highest sequence ever pruned, this transaction included.
     var floor: UInt64
-    /// Rows added, in order.
-    private(set) var rows: [LogRow] = []
+    /// Rows added.
+    private(set) var rows = 0
+    /// Bytes of the payloads of the rows added.
+    private(set) var payloadBytes = 0
     /// What was asked for with `afterCommit`, in order.
-    private(set) var effects: [Effect] = []
+    private(set) var effects: [@Sendable () -> Void] = []
     /// Why this transaction can no longer be committed, if so.
     private(set) var failure: StoreError?
 
@@ -41,11 +37,14 @@ package struct StoreTransaction: ~Copyable {
         var head: UInt64 = 0
         var floor: UInt64 = 0
         var rows = 0
+        var payloadBytes = 0
         var effects = 0
     }
 
-    init(database: Database, fingerprint: EventFingerprint, head: UInt64, floor: UInt64) {
-        self.database = database
+    init(
+        connection: WriterConnection, fingerprint: EventFingerprint, head: UInt64, floor: UInt64
+    ) {
+        self.connection = connection
         self.fingerprint = fingerprint
         self.head = head
         self.floor = floor
@@ -55,41 +54,53 @@ package struct StoreTransaction: ~Copyable {
     package var nextSequence: UInt64 { head + 1 }
 
     /// Calls `effect` on the writer's thread once the transaction is on disk, before any caller
-    /// learns of it: after the rows appended before this call have been handed to the store's
-    /// commit hook, and before those appended after it. Never called if the job or the transaction
-    /// fails. It must return soon: the next transaction waits for it.
+    /// learns of it, and after the closures of the jobs before. Never called if the job or the
+    /// transaction fails. It must return soon, for the next transaction waits for it, and must not
+    /// wait for a write.
     package mutating func afterCommit(_ effect: @escaping @Sendable () -> Void) {
-        effects.append(Effect(rowsBefore: rows.count, run: effect))
+        effects.append(effect)
     }
 
     /// Refuses texts that hold a NUL: the embedded database hands them back cut short there, so
     /// that they would not be found again.
     static func requireNoNUL(in texts: String...) throws {
-        for text in texts where text.utf8.contains(0) {
+        for var text in texts where text.withUTF8({ $0.contains(0) }) {
             throw StoreError.rejected(reason: "a text holds a NUL")
         }
     }
 
     /// Reads from the database.
     mutating func reading<T>(_ body: (Database) throws -> T) throws -> T {
-        try guarding { try body($0) }
+        try guarding { try body($0.database) }
     }
 
     /// Changes the database; what `body` does is undone if the job fails later.
     mutating func writing<T>(_ body: (Database) throws -> T) throws -> T {
         hasWritten = true
-        return try guarding { try body($0) }
+        return try guarding { try body($0.database) }
+    }
+
+    /// Runs one of the frequent statements; see ``WriterConnection/run(_:_:row:)``.
+    mutating func run(
+        _ statement: WriterStatement, _ values: [StatementValue],
+        row: (ResultRow) throws -> Void = { _ in }
+    ) throws {
+        if statement.isWrite { hasWritten = true }
+        try guarding { try $0.run(statement, values, row: row) }
     }
 
     /// Notes a row that has just been inserted with `nextSequence`.
-    mutating func noteAppended(_ row: LogRow) {
-        head = row.sequence
-        rows.append(row)
+    mutating func noteAppended(payloadBytes count: Int) {
+        head += 1
+        rows += 1
+        payloadBytes += count
     }
 
     /// Called before each job.
     mutating func beginJob() {
-        mark = Mark(head: head, floor: floor, rows: rows.count, effects: effects.count)
+        mark = Mark(
+            head: head, floor: floor, rows: rows, payloadBytes: payloadBytes,
+            effects: effects.count)
         missing.removeAll(keepingCapacity: true)
         hasWritten = false
     }
@@ -102,17 +113,20 @@ package struct StoreTransaction: ~Copyable {
         guard !succeeded else { return false }
         head = mark.head
         floor = mark.floor
-        rows.removeSubrange(mark.rows...)
+        rows = mark.rows
+        payloadBytes = mark.payloadBytes
         effects.removeSubrange(mark.effects...)
         return hasWritten
     }
 
     /// Runs `body`, and remembers an error that makes the transaction unusable even if the job
     /// that met it goes on as if nothing had happened.
-    private mutating func guarding<T>(_ body: (Database) throws -> T) throws -> T {
+    private mutating func guarding<T>(
+        _ body: (inout WriterConnection) throws -> T
+    ) throws -> T {
         if let failure { throw failure }
         do {
-            return try body(database)
+            return try body(&connection)
         } catch let error as DatabaseError {
             let error = StoreError(error)
             // A violated constraint undoes its own statement only. After any other error nobody

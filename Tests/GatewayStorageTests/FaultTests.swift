@@ -21,9 +21,8 @@ import Testing
     @Test func aFullDiskFailsTheWholeTransactionAndTheStoreRecovers() async throws {
         let seen = Recorder<UInt64>()
         let directory = try TemporaryDirectory()
-        let store = try SQLiteStore(
-            directory: directory.path, onCommit: { seen.record($0.map(\.sequence)) })
-        try await store.appendChange()
+        let store = try SQLiteStore(directory: directory.path)
+        try await store.appendChange(seen: seen)
         try await fillDisk(store, true)
         for _ in 0..<2 {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -32,7 +31,8 @@ import Testing
                         group.addTask {
                             await #expect {
                                 let size = job == 5 ? 100_000 : 10
-                                try await store.appendChange(payload: Data(count: size))
+                                try await store.appendChange(
+                                    payload: Data(count: size), seen: seen)
                             } throws: {
                                 isUnavailable($0)
                             }
@@ -47,7 +47,7 @@ import Testing
         // What needs no new page still works, and so does everything once there is space again.
         #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 2)
         try await fillDisk(store, false)
-        #expect(try await store.appendChange(payload: Data(count: 100_000)) == 2)
+        #expect(try await store.appendChange(payload: Data(count: 100_000), seen: seen) == 2)
         #expect(seen.values == [1, 2])
         #expect(store.figures.failedCommits == 2)
         try await store.close()

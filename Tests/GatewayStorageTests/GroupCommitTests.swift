@@ -47,11 +47,10 @@ import Testing
         #expect(observed.values.prefix(5) == [1, 1, 2, 4, 1])
     }
 
-    @Test func theHookSeesEveryRowInOrderBeforeAnyCallerResumes() async throws {
+    @Test func everyRowIsSeenInOrderBeforeAnyCallerResumes() async throws {
         let seen = Recorder<UInt64>()
         let directory = try TemporaryDirectory()
-        let store = try SQLiteStore(
-            directory: directory.path, onCommit: { seen.record($0.map(\.sequence)) })
+        let store = try SQLiteStore(directory: directory.path)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<50 {
                 group.addTask {
@@ -59,9 +58,11 @@ import Testing
                         let committed = try await store.write(cost: 1) { transaction in
                             var last: UInt64 = 0
                             for _ in 0...(caller % 3) {
-                                last = try transaction.append(
+                                let sequence = try transaction.append(
                                     app: "a", type: .change, source: nil, eventID: nil,
                                     acceptedAt: 1, payload: Data())
+                                transaction.afterCommit { seen.record(sequence) }
+                                last = sequence
                             }
                             return last
                         }
@@ -78,11 +79,9 @@ import Testing
         try await store.close()
     }
 
-    @Test func closuresRunInOrderWithTheRows() async throws {
+    @Test func closuresRunInOrder() async throws {
         let seen = Recorder<String>()
-        let store = try SQLiteStore(
-            inMemory: StoreConfiguration(),
-            onCommit: { seen.record($0.map { "row \($0.sequence)" }) })
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await store.gathering(3) {
                 group.addTask {
@@ -106,33 +105,39 @@ import Testing
                     }
                 }
                 while store.figures.waitingJobs < 2 { await Task.yield() }
-                group.addTask { try await store.appendChange() }
+                group.addTask {
+                    _ = try await store.write(cost: 0) { transaction in
+                        let sequence = transaction.nextSequence
+                        transaction.afterCommit { seen.record("last \(sequence)") }
+                    }
+                }
             }
             try await group.waitForAll()
         }
-        #expect(seen.values == ["before", "row 1", "after 1", "row 2", "after 2", "row 3"])
+        #expect(seen.values == ["before", "after 1", "after 2", "last 3"])
     }
 
     @Test func aFailingJobLeavesNothingBehindAndCostsTheOthersNothing() async throws {
         let seen = Recorder<UInt64>()
-        let store = try SQLiteStore(
-            inMemory: StoreConfiguration(), onCommit: { seen.record($0.map(\.sequence)) })
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
         let sequences = Recorder<UInt64>()
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await store.gathering(40) {
                 for job in 0..<40 {
                     group.addTask {
                         if job.isMultiple(of: 2) {
-                            sequences.record(try await store.appendChange(eventID: "\(job)"))
+                            sequences.record(
+                                try await store.appendChange(eventID: "\(job)", seen: seen))
                             return
                         }
                         await #expect(throws: JobError.self) {
                             try await store.write(cost: 1) { transaction in
                                 for _ in 0..<3 {
-                                    try transaction.append(
+                                    let sequence = try transaction.append(
                                         app: "failed", type: .change, source: "s",
                                         eventID: "\(transaction.nextSequence)", acceptedAt: 1,
                                         payload: Data())
+                                    transaction.afterCommit { seen.record(sequence) }
                                 }
                                 try transaction.putRegistration(
                                     app: "failed", client: "c", payload: Data(),

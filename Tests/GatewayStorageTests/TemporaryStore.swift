@@ -37,16 +37,18 @@ final class Recorder<Value: Sendable>: Sendable {
 struct JobError: Error, Equatable {}
 
 extension SQLiteStore {
-    /// Appends one change in a job of its own.
+    /// Appends one change in a job of its own, which is `seen` when it is on disk.
     @discardableResult
     func appendChange(
         app: String = "com.mygame", eventID: String? = nil, acceptedAt: Int64 = 1,
-        payload: Data = Data("change".utf8)
+        payload: Data = Data("change".utf8), seen: Recorder<UInt64>? = nil
     ) async throws -> UInt64 {
         try await write(cost: payload.count) { transaction in
-            try transaction.append(
+            let sequence = try transaction.append(
                 app: app, type: .change, source: eventID == nil ? nil : "players",
                 eventID: eventID, acceptedAt: acceptedAt, payload: payload)
+            if let seen { transaction.afterCommit { seen.record(sequence) } }
+            return sequence
         }.value
     }
 

@@ -1,0 +1,176 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+
+/// What nearly every transaction runs.
+///
+/// These statements are bound and stepped with SQLite's own calls: for a row as small as a change
+/// GRDB's boxed arguments, rows and observation cost more than the database itself.
+enum WriterStatement: Int, CaseIterable {
+    case begin
+    case commit
+    case findEvent
+    case appendRow
+    case findRegistration
+    case hasRegistration
+    case putRegistration
+    case putSeen
+    case listAttributes
+    case putAttribute
+
+    /// Whether it changes the database.
+    var isWrite: Bool {
+        switch self {
+        case .begin, .commit, .findEvent, .findRegistration, .hasRegistration, .listAttributes:
+            false
+        case .appendRow, .putRegistration, .putSeen, .putAttribute: true
+        }
+    }
+
+    /// The statement's text; its parameters are bound in their order.
+    var sql: String {
+        switch self {
+        case .begin: "BEGIN IMMEDIATE TRANSACTION"
+        case .commit: "COMMIT TRANSACTION"
+        case .findEvent:
+            "SELECT sequence, payload, app, source, event_id FROM log WHERE event_key = ?"
+        case .appendRow:
+            """
+            INSERT INTO log (sequence, app, type, source, event_id, event_key, accepted_at, payload)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        case .findRegistration:
+            """
+            SELECT r.payload, r.updated_at, s.seen_at FROM registration r
+            JOIN registration_seen s USING (app, client)
+            WHERE r.app = ? AND r.client = ?
+            """
+        case .hasRegistration: "SELECT 1 FROM registration WHERE app = ? AND client = ?"
+        case .putRegistration:
+            """
+            INSERT INTO registration (app, client, updated_at, payload) VALUES (?, ?, ?, ?)
+            ON CONFLICT (app, client) DO UPDATE
+            SET updated_at = excluded.updated_at, payload = excluded.payload
+            """
+        case .putSeen:
+            """
+            INSERT INTO registration_seen (app, client, seen_at) VALUES (?, ?, ?)
+            ON CONFLICT (app, client) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)
+            """
+        case .listAttributes:
+            "SELECT name, value FROM registration_attribute WHERE app = ? AND client = ?"
+        case .putAttribute:
+            """
+            INSERT INTO registration_attribute (app, name, value, client) VALUES (?, ?, ?, ?)
+            """
+        }
+    }
+}
+
+/// The writer's connection and its ``WriterStatement``s, each looked up once a transaction.
+struct WriterConnection {
+    /// The connection itself, for everything that is run now and then.
+    let database: Database
+    private var prepared: [Statement?]
+
+    init(_ database: Database) {
+        self.database = database
+        prepared = Array(repeating: nil, count: WriterStatement.allCases.count)
+    }
+
+    /// Runs a statement to its end.
+    ///
+    /// - Parameters:
+    ///   - values: One for each parameter.
+    ///   - row: Called with each row of the result, which is valid during the call only.
+    /// - Throws: `DatabaseError`, and what `row` throws.
+    mutating func run(
+        _ statement: WriterStatement, _ values: [StatementValue] = [],
+        row: (ResultRow) throws -> Void = { _ in }
+    ) throws {
+        let pointer = try prepare(statement).sqliteStatement
+        // Ends the statement's read of the database as well; its own failure was told by a step.
+        defer { sqlite3_reset(pointer) }
+        for (index, value) in values.enumerated() {
+            try check(value.bind(to: pointer, at: CInt(truncatingIfNeeded: index + 1)), statement)
+        }
+        while true {
+            switch sqlite3_step(pointer) {
+            case SQLITE_ROW: try row(ResultRow(statement: pointer))
+            case SQLITE_DONE: return
+            case let code: try check(code, statement)
+            }
+        }
+    }
+
+    private mutating func prepare(_ statement: WriterStatement) throws -> Statement {
+        if let known = prepared[statement.rawValue] { return known }
+        let fresh = try database.cachedStatement(sql: statement.sql)
+        prepared[statement.rawValue] = fresh
+        return fresh
+    }
+
+    private func check(_ code: CInt, _ statement: WriterStatement) throws {
+        guard code != SQLITE_OK else { return }
+        throw DatabaseError(
+            resultCode: ResultCode(rawValue: code),
+            message: String(cString: sqlite3_errmsg(database.sqliteConnection)),
+            sql: statement.sql)
+    }
+}
+
+/// A value for a parameter of a statement.
+enum StatementValue {
+    case null
+    case integer(Int64)
+    /// Without NUL: the database takes what follows one for nothing.
+    case text(String)
+    /// Empty bytes are bound as NULL.
+    case bytes(Data)
+
+    /// A text, or NULL.
+    static func text(orNull text: String?) -> StatementValue { text.map { .text($0) } ?? .null }
+
+    // Sound: SQLite's name for "copy this before you return"; it is compared, never called.
+    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    /// Binds to the parameter at `index`, counted from 1.
+    ///
+    /// - Returns: SQLite's result code.
+    fileprivate func bind(to statement: OpaquePointer, at index: CInt) -> CInt {
+        switch self {
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, number)
+        case .text(let text): sqlite3_bind_text(statement, index, text, -1, Self.transient)
+        case .bytes(let data):
+            // Sound: SQLite copies what it is lent here.
+            data.withUnsafeBytes {
+                sqlite3_bind_blob64(
+                    statement, index, $0.isEmpty ? nil : $0.baseAddress,
+                    sqlite3_uint64($0.count), Self.transient)
+            }
+        }
+    }
+}
+
+/// A row of a statement's result; columns are counted from 0.
+struct ResultRow {
+    fileprivate let statement: OpaquePointer
+
+    func integer(_ column: CInt) -> Int64 { sqlite3_column_int64(statement, column) }
+
+    /// The text of a column; empty for NULL.
+    func text(_ column: CInt) -> String {
+        guard let start = sqlite3_column_text(statement, column) else { return "" }
+        let count = Int(sqlite3_column_bytes(statement, column))
+        // Sound: the bytes stay where they are until the next column or step, and are copied.
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// The bytes of a column; none for NULL.
+    func bytes(_ column: CInt) -> Data {
+        guard let start = sqlite3_column_blob(statement, column) else { return Data() }
+        // Sound: as above.
+        return Data(bytes: start, count: Int(sqlite3_column_bytes(statement, column)))
+    }
+}
