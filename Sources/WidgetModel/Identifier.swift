@@ -4,17 +4,21 @@ public enum Identifier {
     public static let bytesMax = 128
 
     /// Whether `text` is a client id or app id: 1 to 128 of `A-Za-z0-9._~-`.
-    public static func isValid(_ text: some StringProtocol) -> Bool {
-        let bytes = text.utf8
-        return !bytes.isEmpty && bytes.count <= bytesMax
-            && bytes.allSatisfy {
-                switch $0 {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                    UInt8(ascii: "~"), UInt8(ascii: "-"):
-                    true
-                default: false
+    public static func isValid(_ text: String) -> Bool {
+        var text = text
+        // Sound: the pointer is read within the closure that lends it.
+        return text.withUTF8 { bytes in
+            !bytes.isEmpty && bytes.count <= bytesMax
+                && bytes.allSatisfy {
+                    switch $0 {
+                    case UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                        UInt8(ascii: "a")...UInt8(ascii: "z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+                        UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "-"):
+                        true
+                    default: false
+                    }
                 }
-            }
+        }
     }
 }

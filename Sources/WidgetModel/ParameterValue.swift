@@ -55,7 +55,8 @@ public enum ParameterValue: Sendable, Hashable {
     ///
     /// - Returns: `nil`, with a fault at `place`, for anything else.
     public init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+        _ value: JSONValue, at place: @autoclosure () -> String, limits: Limits,
+        _ faults: inout Faults
     ) {
         switch value {
         case .null:
@@ -63,7 +64,7 @@ public enum ParameterValue: Sendable, Hashable {
         case .array(let elements):
             guard elements.count <= limits.listValuesMax else {
                 faults.add(
-                    place,
+                    place(),
                     "has \(elements.count) values; at most \(limits.listValuesMax) are allowed")
                 return nil
             }
@@ -71,13 +72,14 @@ public enum ParameterValue: Sendable, Hashable {
             for (index, element) in elements.enumerated() {
                 guard
                     let text = Self.checkedText(
-                        of: element, at: "\(place)[\(index)]", limits: limits, &faults)
+                        of: element, at: "\(place())[\(index)]", limits: limits, &faults)
                 else { return nil }
                 if !texts.contains(where: text.hasSameBytes) { texts.append(text) }
             }
             self = .list(texts)
         default:
-            guard let text = Self.checkedText(of: value, at: place, limits: limits, &faults) else {
+            guard let text = Self.checkedText(of: value, at: place(), limits: limits, &faults)
+            else {
                 return nil
             }
             self = .single(text)
@@ -85,19 +87,21 @@ public enum ParameterValue: Sendable, Hashable {
     }
 
     private static func checkedText(
-        of value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+        of value: JSONValue, at place: @autoclosure () -> String, limits: Limits,
+        _ faults: inout Faults
     ) -> String? {
         guard let text = text(of: value) else {
-            faults.add(place, "must be a string, number or boolean, not \(value.shape)")
+            faults.add(place(), "must be a string, number or boolean, not \(value.shape)")
             return nil
         }
         guard !text.utf8.contains(0) else {
-            faults.add(place, "must not contain NUL characters")
+            faults.add(place(), "must not contain NUL characters")
             return nil
         }
         guard text.utf8.count <= limits.stringBytesMax else {
             faults.add(
-                place, "has \(text.utf8.count) bytes; at most \(limits.stringBytesMax) are allowed")
+                place(),
+                "has \(text.utf8.count) bytes; at most \(limits.stringBytesMax) are allowed")
             return nil
         }
         return text

@@ -73,13 +73,14 @@ public struct Change: Sendable, Hashable {
     }
 
     private static func scalar(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
+        _ value: JSONValue, at place: @autoclosure () -> String, limits: Limits,
+        _ faults: inout Faults
     ) -> String? {
         guard
-            let parameter = ParameterValue(value, at: place, limits: limits, &faults)
+            let parameter = ParameterValue(value, at: place(), limits: limits, &faults)
         else { return nil }
         guard case .single(let text) = parameter else {
-            faults.add(place, "must be one value, not \(value.shape)")
+            faults.add(place(), "must be one value, not \(value.shape)")
             return nil
         }
         return text
@@ -88,8 +89,8 @@ public struct Change: Sendable, Hashable {
     private static func attributes(
         _ reader: inout MemberReader, limits: Limits, _ faults: inout Faults
     ) -> [String: [String]] {
-        let place = reader.path("attributes")
         guard let value = reader.value("attributes") else { return [:] }
+        let place = reader.path("attributes")
         if let object = value.objectValue, object["id"] != nil {
             faults.add("\(place).id", "an attribute cannot be called `id`; use the member `id`")
         }
@@ -124,7 +125,7 @@ public func readAttributes(
     }
     var attributes: [String: [String]] = [:]
     for member in object.members {
-        let memberPlace = "\(place).\(member.name.forError)"
+        var memberPlace: String { "\(place).\(member.name.forError)" }
         if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
             faults.add(memberPlace, "the name \(reason)")
         } else if let texts = ParameterValue(

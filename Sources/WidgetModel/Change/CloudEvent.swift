@@ -51,7 +51,7 @@ public struct CloudEvent: Sendable, Hashable {
         _ = reader.string("dataschema", limit: limits.stringBytesMax, &faults)
         let data = Self.data(&reader, &faults)
         try self.init(
-            attributes, data: data, at: place, dataPlace: reader.path("data"),
+            attributes, data: data, dataPlace: reader.path("data"),
             attributePrefix: place.isEmpty ? "" : "\(place).", limits: limits, faults: faults)
     }
 
@@ -67,34 +67,35 @@ public struct CloudEvent: Sendable, Hashable {
 
     /// Checks what both modes share and reads the change.
     init(
-        _ attributes: Attributes, data: JSONValue?, at place: String, dataPlace: String,
-        attributePrefix: String, limits: Limits, faults: Faults
+        _ attributes: Attributes, data: JSONValue?, dataPlace: @autoclosure () -> String,
+        attributePrefix: @autoclosure () -> String, limits: Limits, faults: Faults
     ) throws(Faults) {
         var faults = faults
         if let version = attributes.specversion, version != "1.0" {
-            faults.add("\(attributePrefix)specversion", "must be `1.0`")
+            faults.add("\(attributePrefix())specversion", "must be `1.0`")
         }
         if let time = attributes.time, !Self.isTimestamp(time) {
             faults.add(
-                "\(attributePrefix)time",
+                "\(attributePrefix())time",
                 "must be an RFC 3339 date and time such as 2026-11-21T09:30:00Z")
         }
         if let source = attributes.source, source.utf8.contains(0x20) {
-            faults.add("\(attributePrefix)source", "must be a URI reference, without spaces")
+            faults.add("\(attributePrefix())source", "must be a URI reference, without spaces")
         }
         if let type = attributes.contentType, !MediaType(type).isJSON {
             faults.add(
-                "\(attributePrefix)datacontenttype", "must be a JSON type such as application/json")
+                "\(attributePrefix())datacontenttype",
+                "must be a JSON type such as application/json")
         }
         var change: Change?
         if let data {
             do throws(Faults) {
-                change = try Change(data, at: dataPlace, limits: limits)
+                change = try Change(data, at: dataPlace(), limits: limits)
             } catch {
                 faults.add(error, under: "")
             }
         } else if faults.isEmpty {
-            faults.add(dataPlace, "is required: the change, an object with at least `entity`")
+            faults.add(dataPlace(), "is required: the change, an object with at least `entity`")
         }
         guard faults.isEmpty, let source = attributes.source, let id = attributes.id, let change
         else { throw faults }

@@ -100,7 +100,8 @@ public struct CloudEventPost: Sendable {
                 try checkSize(element.serialized.count, limits: limits)
             }
             do throws(Faults) {
-                events.append(try CloudEvent(element, at: "[\(index)]", limits: limits))
+                events.append(
+                    try CloudEvent(element, at: "[" + String(index) + "]", limits: limits))
             } catch {
                 faults.add(error, under: "")
             }
@@ -149,8 +150,8 @@ public struct CloudEventPost: Sendable {
         let data: JSONValue? = body.isEmpty ? nil : try parse(body)
         do throws(Faults) {
             return try CloudEvent(
-                attributes, data: data, at: "", dataPlace: "", attributePrefix: "ce-",
-                limits: limits, faults: faults)
+                attributes, data: data, dataPlace: "", attributePrefix: "ce-", limits: limits,
+                faults: faults)
         } catch {
             throw .wrong(error)
         }

@@ -6,8 +6,18 @@ public struct MediaType: Sendable, Hashable {
 
     /// Takes everything before the first semicolon.
     public init(_ text: String) {
-        let essence = text.prefix { $0 != ";" }
-        self.essence = String(essence.filter { $0 != " " && $0 != "\t" }).lowercased()
+        var essence: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: ";"):
+                self.essence = String(decoding: essence, as: UTF8.self)
+                return
+            case UInt8(ascii: " "), UInt8(ascii: "\t"): break
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): essence.append(byte | 0x20)
+            default: essence.append(byte)
+            }
+        }
+        self.essence = String(decoding: essence, as: UTF8.self)
     }
 
     /// Whether the content is JSON: `application/json`, `text/json` or any `+json`.

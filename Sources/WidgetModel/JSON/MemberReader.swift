@@ -21,7 +21,7 @@ struct MemberReader {
 
     /// The path of the member called `name`.
     func path(_ name: String) -> String {
-        place.isEmpty ? name : "\(place).\(name)"
+        place.isEmpty ? name : place + "." + name
     }
 
     /// The member's value; `null` counts as absent.
@@ -46,14 +46,15 @@ struct MemberReader {
 
     /// A non-empty string without control characters of at most `limit` bytes.
     static func string(
-        _ value: JSONValue, at place: String, limit: Int, _ faults: inout Faults
+        _ value: JSONValue, at place: @autoclosure () -> String, limit: Int,
+        _ faults: inout Faults
     ) -> String? {
         guard case .string(let text) = value else {
-            faults.add(place, "must be a string, not \(value.shape)")
+            faults.add(place(), "must be a string, not \(value.shape)")
             return nil
         }
         if let reason = text.isUnfit(limit: limit) {
-            faults.add(place, reason)
+            faults.add(place(), reason)
             return nil
         }
         return text
@@ -95,11 +96,12 @@ struct MemberReader {
     }
 
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ value: JSONValue, at place: String, _ type: Choice.Type, _ faults: inout Faults
+        _ value: JSONValue, at place: @autoclosure () -> String, _ type: Choice.Type,
+        _ faults: inout Faults
     ) -> Choice? {
         if let text = value.stringValue, let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        faults.add(place, "must be one of \(names)")
+        faults.add(place(), "must be one of \(names)")
         return nil
     }
 
@@ -122,7 +124,9 @@ extension String {
     public func isUnfit(limit: Int) -> String? {
         if isEmpty { return "must not be empty" }
         if utf8.count > limit { return "has \(utf8.count) bytes; at most \(limit) are allowed" }
-        if utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+        var text = self
+        // Sound: the pointer is read within the closure that lends it.
+        if text.withUTF8({ $0.contains { $0 < 0x20 || $0 == 0x7F } }) {
             return "must not contain control characters"
         }
         return nil

@@ -108,7 +108,7 @@ extension MemberReader {
         }
         var parameters: [String: ParameterValue] = [:]
         for member in object.members {
-            let memberPlace = "\(place).\(member.name.forError)"
+            var memberPlace: String { "\(place).\(member.name.forError)" }
             if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
                 faults.add(memberPlace, "the name \(reason)")
             } else if let value = ParameterValue(
