@@ -3,6 +3,7 @@ import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
+import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -150,11 +151,11 @@ package struct Gateway: Sendable {
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
-        let responder = routes.router().buildResponder()
+        let table = routes.table
         let (exchanges, continuation) = AsyncStream.makeStream(of: GatewayChannel.Exchange.self)
         let requests = RequestLoop(
             responder: { [quiet, desk] request, writer, channel in
-                try await Self.answer(request, writer, channel, responder, desk, quiet)
+                try await Self.answer(request, writer, channel, table, desk, quiet)
             }, logger: quiet)
         let setup = GatewayChannel(
             requests: requests, identity: identity, tlsSettings: tlsSettings,
@@ -205,11 +206,10 @@ package struct Gateway: Sendable {
     /// Lets the routes answer one request.
     private static func answer(
         _ request: Request, _ writer: consuming ResponseWriter, _ channel: any Channel,
-        _ responder: some HTTPResponder<GatewayContext>, _ desk: CursorDesk, _ logger: Logger
+        _ table: RouteTable, _ desk: CursorDesk, _ logger: Logger
     ) async throws {
-        let context = GatewayContext(source: .init(channel: channel, logger: logger))
-        var response = try await responder.respond(to: request, context: context)
-        response.headers[.date] = httpDate(desk.wallSeconds())
+        var response = try await table.respond(to: request, on: channel, logger: logger)
+        response.headers.append(HTTPField(name: .date, value: httpDate(desk.wallSeconds())))
         try await writer.write(response: response.head, body: response.body)
     }
 

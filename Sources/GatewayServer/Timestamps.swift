@@ -3,30 +3,40 @@ import Foundation
 /// RFC 3339 in UTC with milliseconds.
 func timestamp(_ milliseconds: Int64) -> String {
     let parts = calendar(milliseconds / 1000)
-    let date = [
-        padded(Int(parts.tm_year) + 1900, 4), padded(Int(parts.tm_mon) + 1, 2),
-        padded(Int(parts.tm_mday), 2),
-    ].joined(separator: "-")
-    let time = [
-        padded(Int(parts.tm_hour), 2), padded(Int(parts.tm_min), 2), padded(Int(parts.tm_sec), 2),
-    ].joined(separator: ":")
-    return "\(date)T\(time).\(padded(Int(milliseconds % 1000), 3))Z"
+    return text(capacity: 24) { text in
+        text.append(parts.tm_year + 1900, digits: 4)
+        text.append("-")
+        text.append(parts.tm_mon + 1, digits: 2)
+        text.append("-")
+        text.append(parts.tm_mday, digits: 2)
+        text.append("T")
+        text.appendTime(parts)
+        text.append(".")
+        text.append(Int32(truncatingIfNeeded: milliseconds % 1000), digits: 3)
+        text.append("Z")
+    }
 }
 
 /// HTTP's date (RFC 9110 section 5.6.7) of a second since 1970.
 func httpDate(_ seconds: Int64) -> String {
-    let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
     let parts = calendar(seconds)
-    let day = days[Int(parts.tm_wday)]
-    let month = months[Int(parts.tm_mon)]
-    let time = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded(Int($0), 2) }
-        .joined(separator: ":")
-    let year = padded(Int(parts.tm_year) + 1900, 4)
-    return "\(day), \(padded(Int(parts.tm_mday), 2)) \(month) \(year) \(time) GMT"
+    return text(capacity: 29) { text in
+        text.append(days[Int(parts.tm_wday)])
+        text.append(", ")
+        text.append(parts.tm_mday, digits: 2)
+        text.append(months[Int(parts.tm_mon)])
+        text.append(parts.tm_year + 1900, digits: 4)
+        text.append(" ")
+        text.appendTime(parts)
+        text.append(" GMT")
+    }
 }
+
+private let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+private let months: [StaticString] = [
+    " Jan ", " Feb ", " Mar ", " Apr ", " May ", " Jun ", " Jul ", " Aug ", " Sep ", " Oct ",
+    " Nov ", " Dec ",
+]
 
 private func calendar(_ seconds: Int64) -> tm {
     var seconds = time_t(seconds)
@@ -35,7 +45,34 @@ private func calendar(_ seconds: Int64) -> tm {
     return parts
 }
 
-private func padded(_ number: Int, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+private func text(capacity: Int, _ write: (inout [UInt8]) -> Void) -> String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(capacity)
+    write(&bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { append(contentsOf: $0) }
+    }
+
+    /// Appends a number that is not negative, with zeros before it.
+    fileprivate mutating func append(_ number: Int32, digits: Int) {
+        let start = count
+        var rest = number
+        for _ in 0..<digits {
+            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        }
+        self[start...].reverse()
+    }
+
+    fileprivate mutating func appendTime(_ parts: tm) {
+        append(parts.tm_hour, digits: 2)
+        append(":")
+        append(parts.tm_min, digits: 2)
+        append(":")
+        append(parts.tm_sec, digits: 2)
+    }
 }

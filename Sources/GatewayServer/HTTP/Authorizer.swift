@@ -29,17 +29,29 @@ struct Authorizer: Sendable {
             throw Problem.unauthorized(
                 "token-missing", "Send the header `Authorization: Bearer TOKEN`.")
         }
-        let parts = authorization.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+        guard let token = Self.bearerToken(authorization) else {
             throw Problem.unauthorized(
                 "token-malformed", "The Authorization header must be `Bearer TOKEN`.")
         }
         do throws(TokenRejection) {
-            return try verifier.verify(Array(parts[1].utf8), now: now())
+            return try verifier.verify(token, now: now())
         } catch {
             throw error.isInvalidToken
                 ? Problem.unauthorized(error.code, error.message)
                 : Problem.forbidden(error.code, error.message)
+        }
+    }
+
+    /// What follows the scheme `Bearer`, written in letters of either case, and a space.
+    private static func bearerToken(_ authorization: String) -> [UInt8]? {
+        var authorization = authorization
+        // Sound: the pointer is read within the closure that lends it.
+        return authorization.withUTF8 { bytes in
+            let scheme = "bearer".utf8
+            guard bytes.count > scheme.count + 1, bytes[scheme.count] == UInt8(ascii: " "),
+                zip(bytes, scheme).allSatisfy({ $0 | 0x20 == $1 })
+            else { return nil }
+            return Array(bytes[(scheme.count + 1)...])
         }
     }
 

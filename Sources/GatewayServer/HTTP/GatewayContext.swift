@@ -1,19 +1,14 @@
 import Foundation
 import GatewayTLS
-import Hummingbird
 import NIOCore
 import WidgetModel
 
-/// What a request's handler knows of its connection.
-struct GatewayContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
+/// What a request's handler knows of its connection and path.
+struct GatewayContext: Sendable {
     /// The connection, or the HTTP/2 stream.
     let channel: any Channel
-
-    init(source: Source) {
-        coreContext = .init(source: source)
-        channel = source.channel
-    }
+    /// What stands for the names of the route's path, as it was sent.
+    let names: [(name: String, text: String)]
 
     /// An app or client of the path, decoded.
     ///
@@ -22,7 +17,11 @@ struct GatewayContext: RequestContext {
     ///
     /// - Throws: 400 when it is not percent-encoded UTF-8, 422 when it is no valid id.
     func name(_ parameter: String) throws -> String {
-        guard let text = parameters.get(parameter) else { throw Problem.noSuchRoute }
+        guard let text = names.first(where: { $0.name == parameter })?.text else {
+            throw Problem.noSuchRoute
+        }
+        // No valid id has a character that is ever decoded.
+        if Identifier.isValid(text) { return text }
         guard let name = text.removingPercentEncoding else {
             throw Problem.malformed("The path is not percent-encoded UTF-8.")
         }

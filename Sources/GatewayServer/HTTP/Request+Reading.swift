@@ -5,6 +5,17 @@ import NIOCore
 import WidgetModel
 
 extension Request {
+    /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
+    func header(_ name: HTTPField.Name) -> String? {
+        var only: String?
+        for field in headers where field.name == name {
+            // The general way costs more than all else that is done with a short request.
+            guard only == nil else { return headers[name] }
+            only = field.value
+        }
+        return only
+    }
+
     /// The query's parameters, decoded, in order.
     ///
     /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
@@ -44,7 +55,7 @@ extension Request {
     /// - Throws: 413.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         let problem = Problem.tooLarge("At most \(limit) bytes are allowed here.")
-        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+        if let length = header(.contentLength).flatMap({ Int($0) }), length > limit {
             throw problem
         }
         var bytes: [UInt8] = []
@@ -59,7 +70,7 @@ extension Request {
     ///
     /// - Throws: 400, 413, 415.
     func json(upTo limit: Int) async throws -> JSONValue {
-        let contentType = headers[.contentType]
+        let contentType = header(.contentType)
         guard let contentType, MediaType(contentType).isJSON else {
             throw Problem.unsupportedMediaType(
                 contentType == nil

@@ -167,6 +167,7 @@ final class Sequencer: Sendable {
         var messages: [ShardLoop.Message] = []
         messages.reserveCapacity(fresh.count)
         var keys = 0
+        lazy var acceptedTime = timestamp(acceptedAt)
         for (index, decision) in fresh {
             let event = events[index]
             let sequence = try transaction.append(
@@ -181,7 +182,7 @@ final class Sequencer: Sendable {
                 .entry(
                     LogEntry(
                         sequence: sequence, app: app, acceptedAt: acceptedAt,
-                        body: .change(decision, causeTime: event.time ?? timestamp(acceptedAt)))))
+                        body: .change(decision, causeTime: event.time ?? acceptedTime))))
         }
         if events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }
         if !messages.isEmpty {

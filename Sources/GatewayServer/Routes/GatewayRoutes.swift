@@ -38,20 +38,12 @@ struct GatewayRoutes: Sendable {
         ]
     }
 
-    /// The router with every route.
-    func router() -> Router<GatewayContext> {
-        let router = Router(context: GatewayContext.self)
-        let routes = all
-        router.add(middleware: ProblemMiddleware(routes: routes))
-        for route in routes {
-            router.on(RouterPath(route.path), method: route.method, use: route.handler)
-        }
-        return router
-    }
+    /// The table of every route.
+    var table: RouteTable { RouteTable(routes: all) }
 
     /// The request's token.
     func token(_ request: Request, _ context: GatewayContext) async throws -> VerifiedToken {
-        let authorization = request.headers[.authorization]
+        let authorization = request.header(.authorization)
         let uris =
             authorization == nil && !authorizer.certificateGrants.isEmpty
             ? await context.certificateURIs() : []
@@ -141,13 +133,13 @@ extension GatewayRoutes {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         var headers: [(name: String, value: String)] = []
-        for field in request.headers where field.name.canonicalName.hasPrefix("ce-") {
+        for field in request.headers where field.name.canonicalName.utf8.starts(with: "ce-".utf8) {
             headers.append((field.name.canonicalName, field.value))
         }
         let post: CloudEventPost
         do throws(DocumentRefusal) {
             post = try CloudEventPost(
-                contentType: request.headers[.contentType], headers: headers, body: body,
+                contentType: request.header(.contentType), headers: headers, body: body,
                 limits: limits)
         } catch {
             throw Problem.document(error)

@@ -1,0 +1,123 @@
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import WidgetModel
+
+/// The routes of the TLS port: finds the one a request is for, and answers every error as a problem.
+struct RouteTable: Sendable {
+    let routes: [GatewayRoute]
+
+    /// The answer to a request.
+    ///
+    /// - Throws: `CancellationError` alone.
+    func respond(
+        to request: Request, on channel: any Channel, logger: Logger
+    ) async throws -> Response {
+        do {
+            let segments = PathSegments(request.head.path ?? "")
+            guard
+                let route = routes.first(where: {
+                    $0.method == request.method && segments.match($0.path)
+                })
+            else { return unmatched(segments) }
+            return try await route.handler(
+                request, GatewayContext(channel: channel, names: segments.names(route.path)))
+        } catch let problem as ProblemDetails {
+            return problem.response
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch is HTTPParserError {
+            return Problem.malformed("The request's body is not HTTP.").response
+        } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
+            // The peer left; there is nobody to answer.
+            return Problem.malformed("The request broke off.").response
+        } catch {
+            logger.error(
+                "a request failed",
+                metadata: ["path": "\(request.uri.path)", "error": "\(type(of: error))"])
+            return ProblemDetails(
+                status: 500, code: "internal", title: "The gateway failed; its log says why"
+            ).response
+        }
+    }
+
+    private func unmatched(_ segments: PathSegments) -> Response {
+        let allowed = routes.filter { segments.match($0.path) }.map(\.method)
+        guard !allowed.isEmpty else { return Problem.noSuchRoute.response }
+        let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+        var response = Problem.methodNotAllowed(methods).response
+        response.headers[.allow] = methods
+        return response
+    }
+}
+
+/// One route of the TLS port.
+struct GatewayRoute: Sendable {
+    typealias Handler = @Sendable (Request, GatewayContext) async throws -> Response
+
+    /// A segment of a route's path.
+    enum Segment: Sendable {
+        /// Exactly these bytes.
+        case literal([UInt8])
+        /// Anything; the context has it by this name.
+        case name(String)
+    }
+
+    let method: HTTPRequest.Method
+    let path: [Segment]
+    let handler: Handler
+
+    /// - Parameter path: Segments; those that start with a colon stand for anything.
+    init(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
+        self.method = method
+        self.path = path.split(separator: "/").map {
+            $0.hasPrefix(":") ? .name(String($0.dropFirst())) : .literal(Array($0.utf8))
+        }
+        self.handler = handler
+    }
+}
+
+/// The segments of a request target's path, as they were sent; empty ones do not count.
+struct PathSegments {
+    private let bytes: [UInt8]
+    private var segments: [Range<Int>] = []
+
+    /// Takes the path of an origin-form target (RFC 9112 section 3.2.1) apart; any other target
+    /// has no segments.
+    init(_ target: String) {
+        bytes = Array(target.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { return }
+        var start = 0
+        for (index, byte) in bytes.enumerated() {
+            let isEnd = byte == UInt8(ascii: "?")
+            guard isEnd || byte == UInt8(ascii: "/") else { continue }
+            if index > start { segments.append(start..<index) }
+            start = index + 1
+            if isEnd { return }
+        }
+        if bytes.count > start { segments.append(start..<bytes.count) }
+    }
+
+    /// Whether they are those of a route's path.
+    func match(_ path: [GatewayRoute.Segment]) -> Bool {
+        guard path.count == segments.count else { return false }
+        for (expected, range) in zip(path, segments) {
+            if case .literal(let literal) = expected, !bytes[range].elementsEqual(literal) {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// What stands for the names of a route's path that they match.
+    func names(_ path: [GatewayRoute.Segment]) -> [(name: String, text: String)] {
+        var names: [(name: String, text: String)] = []
+        for (expected, range) in zip(path, segments) {
+            guard case .name(let name) = expected else { continue }
+            names.append((name, String(decoding: bytes[range], as: UTF8.self)))
+        }
+        return names
+    }
+}
