@@ -26,11 +26,16 @@ struct EventFingerprint: Sendable {
     func callAsFunction(app: String, source: String, id: String) -> Int64 {
         var name: [UInt8] = []
         name.reserveCapacity(app.utf8.count + source.utf8.count + id.utf8.count + 2)
-        name.append(contentsOf: app.utf8)
+        func append(_ text: String) {
+            var text = text
+            // Sound: the pointer is read within the closure that lends it.
+            text.withUTF8 { name.append(contentsOf: $0) }
+        }
+        append(app)
         name.append(0)
-        name.append(contentsOf: source.utf8)
+        append(source)
         name.append(0)
-        name.append(contentsOf: id.utf8)
+        append(id)
         return Int64(bitPattern: hash(name))
     }
 }

@@ -121,16 +121,33 @@ package final class SQLiteStore: Sendable {
     package func write<T: Sendable>(
         cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> Committed<T> {
-        try await withCheckedThrowingContinuation { continuation in
+        let result = Result<T>()
+        let head = try await submit(cost: cost) { result.value = try job(&$0) }
+        guard let value = result.value else { throw StoreError.unavailable(reason: "no result") }
+        return Committed(value: value, head: head)
+    }
+
+    /// What a job returned. A box, so that all that happens between a job and its caller is of
+    /// one type, whatever the job returns: the generic way costs more than a short job itself.
+    private final class Result<T: Sendable>: @unchecked Sendable {
+        // Sound: written by the writer's thread alone, and read when that has resumed the caller.
+        var value: T?
+    }
+
+    /// Runs `job` as ``write(cost:_:)`` does; returns the head of the log after the commit.
+    private func submit(
+        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> Void
+    ) async throws -> UInt64 {
+        try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<UInt64, any Error>) in
             commits.submit(
                 GroupCommit.Job(
                     cost: max(cost, 0),
                     run: { transaction in
                         do {
-                            let value = try job(&transaction)
-                            return GroupCommit.Answer(succeeded: true) { head in
-                                continuation.resume(
-                                    returning: Committed(value: value, head: head))
+                            try job(&transaction)
+                            return GroupCommit.Answer(succeeded: true) {
+                                continuation.resume(returning: $0)
                             }
                         } catch {
                             return GroupCommit.Answer(succeeded: false) { _ in
@@ -152,7 +169,7 @@ package final class SQLiteStore: Sendable {
             commits.close { [database, lock] isFirst in
                 guard isFirst else { return continuation.resume() }
                 continuation.resume(
-                    with: Result {
+                    with: Swift.Result {
                         try StoreError.translating {
                             // Not being able to tidy up loses nothing: the next start recovers.
                             try? database.writeWithoutTransaction {

@@ -22,13 +22,14 @@ extension StoreTransaction {
         for attribute in wanted {
             try Self.requireNoNUL(in: attribute.name, attribute.value)
         }
-        var isNew = true
-        try run(.hasRegistration, [.text(app), .text(client)]) { _ in isNew = false }
-        try run(
-            .putRegistration,
-            [.text(app), .text(client), .integer(updatedAt), .bytes(payload)])
+        let values = [
+            StatementValue.integer(updatedAt), .bytes(payload), .text(app), .text(client),
+        ]
+        try run(.updateRegistration, values)
+        let isNew = connection.changes == 0
+        if isNew { try run(.insertRegistration, values) }
         try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
-        try replaceAttributes(app: app, client: client, with: wanted)
+        try replaceAttributes(app: app, client: client, isNew: isNew, with: wanted)
         return isNew
     }
 
@@ -111,7 +112,7 @@ extension StoreTransaction {
 
     @discardableResult
     private mutating func delete(_ key: RegistrationKey) throws -> Bool {
-        try replaceAttributes(app: key.app, client: key.client, with: [])
+        try replaceAttributes(app: key.app, client: key.client, isNew: false, with: [])
         return try writing { db in
             try db.cachedStatement(
                 sql: "DELETE FROM registration_seen WHERE app = ? AND client = ?"
@@ -124,11 +125,13 @@ extension StoreTransaction {
 
     /// Writes only what differs: a client that registers again mostly keeps its attributes.
     private mutating func replaceAttributes(
-        app: String, client: String, with wanted: Set<RegistrationAttribute>
+        app: String, client: String, isNew: Bool, with wanted: Set<RegistrationAttribute>
     ) throws {
         var present: Set<RegistrationAttribute> = []
-        try run(.listAttributes, [.text(app), .text(client)]) { row in
-            present.insert(RegistrationAttribute(name: row.text(0), value: row.text(1)))
+        if !isNew {
+            try run(.listAttributes, [.text(app), .text(client)]) { row in
+                present.insert(RegistrationAttribute(name: row.text(0), value: row.text(1)))
+            }
         }
         for attribute in present.subtracting(wanted) {
             try writing { db in

@@ -12,8 +12,8 @@ enum WriterStatement: Int, CaseIterable {
     case findEvent
     case appendRow
     case findRegistration
-    case hasRegistration
-    case putRegistration
+    case updateRegistration
+    case insertRegistration
     case putSeen
     case listAttributes
     case putAttribute
@@ -21,9 +21,8 @@ enum WriterStatement: Int, CaseIterable {
     /// Whether it changes the database.
     var isWrite: Bool {
         switch self {
-        case .begin, .commit, .findEvent, .findRegistration, .hasRegistration, .listAttributes:
-            false
-        case .appendRow, .putRegistration, .putSeen, .putAttribute: true
+        case .begin, .commit, .findEvent, .findRegistration, .listAttributes: false
+        case .appendRow, .updateRegistration, .insertRegistration, .putSeen, .putAttribute: true
         }
     }
 
@@ -45,13 +44,10 @@ enum WriterStatement: Int, CaseIterable {
             JOIN registration_seen s USING (app, client)
             WHERE r.app = ? AND r.client = ?
             """
-        case .hasRegistration: "SELECT 1 FROM registration WHERE app = ? AND client = ?"
-        case .putRegistration:
-            """
-            INSERT INTO registration (app, client, updated_at, payload) VALUES (?, ?, ?, ?)
-            ON CONFLICT (app, client) DO UPDATE
-            SET updated_at = excluded.updated_at, payload = excluded.payload
-            """
+        case .updateRegistration:
+            "UPDATE registration SET updated_at = ?, payload = ? WHERE app = ? AND client = ?"
+        case .insertRegistration:
+            "INSERT INTO registration (updated_at, payload, app, client) VALUES (?, ?, ?, ?)"
         case .putSeen:
             """
             INSERT INTO registration_seen (app, client, seen_at) VALUES (?, ?, ?)
@@ -102,6 +98,9 @@ struct WriterConnection {
             }
         }
     }
+
+    /// How many rows the last statement changed, of those that change any.
+    var changes: Int { Int(sqlite3_changes(database.sqliteConnection)) }
 
     private mutating func prepare(_ statement: WriterStatement) throws -> Statement {
         if let known = prepared[statement.rawValue] { return known }
