@@ -10,23 +10,25 @@ extension RuleSet {
     package func faults(in record: ClientRecord, limits: Limits) -> Faults {
         var faults = Faults()
         let attributes = record.attributes.values.reduce(1) { Self.product($0, $1.count) }
-        func checkLists(_ parameters: [String: ParameterValue], _ place: String) {
+        func checkLists(
+            _ parameters: [String: ParameterValue], _ place: @autoclosure () -> String
+        ) {
             let count = parameters.values.reduce(attributes) {
                 Self.product($0, max(1, $1.texts.count))
             }
             if count > Self.combinationsMax {
                 faults.add(
-                    place,
+                    place(),
                     "has lists (with the client's attributes) of \(count) combinations; at most "
                         + "\(Self.combinationsMax) are allowed")
             }
         }
         var total = 0
         func count(
-            _ kind: String, _ parameters: [String: ParameterValue], _ place: String,
-            sets: Bool
+            _ kind: String, _ parameters: [String: ParameterValue],
+            _ place: @autoclosure () -> String, sets: Bool
         ) {
-            checkLists(parameters, place)
+            checkLists(parameters, place())
             var keys = 0
             for slot in slots(ofKind: kind) where (rules[slot].target == .recommendations) == sets {
                 let combinations = rules[slot].combinations(
@@ -37,7 +39,7 @@ extension RuleSet {
             }
             if keys > limits.widgetKeysMax {
                 faults.add(
-                    place,
+                    place(),
                     "depends on \(keys) keys; at most \(limits.widgetKeysMax) are allowed")
             }
             total = min(Int.max / 2, total + min(keys, limits.clientKeysMax + 1))
@@ -90,32 +92,32 @@ extension RuleSet {
     }
 
     private func warnings(
-        kind: String, parameters: [String: ParameterValue], family: String?, at place: String,
-        _ record: ClientRecord, isControl: Bool
+        kind: String, parameters: [String: ParameterValue], family: String?,
+        at place: @autoclosure () -> String, _ record: ClientRecord, isControl: Bool
     ) -> [Fault] {
         guard let widget = catalog.widget(kind: kind) else {
             let hint = kind.nearest(of: catalog.widgets.map(\.kind)).map { "; did you mean \($0)?" }
-            return [Fault("\(place).kind", "is not in the catalog and sleeps\(hint ?? "")")]
+            return [Fault("\(place()).kind", "is not in the catalog and sleeps\(hint ?? "")")]
         }
         var warnings: [Fault] = []
         if isControl != (widget.configuration == .control) {
             warnings.append(
                 Fault(
-                    "\(place).kind",
+                    "\(place()).kind",
                     isControl ? "is not a control and sleeps" : "is a control and sleeps"))
         }
         if let family, !widget.families.isEmpty, !widget.families.contains(family) {
             warnings.append(
-                Fault("\(place).family", "is not among the families the catalog declares"))
+                Fault("\(place()).family", "is not among the families the catalog declares"))
         }
         if !WidgetFamilies.isOffered(on: record.registration.platform, declared: widget.platforms) {
             warnings.append(
-                Fault(place, "is not declared for the platform \(record.registration.platform)"))
+                Fault(place(), "is not declared for the platform \(record.registration.platform)"))
         }
         let intent = catalog.intent(of: widget)
         for name in parameters.keys.sorted() where intent?.parameter(name) == nil {
             warnings.append(
-                Fault("\(place).parameters.\(name)", "is not a parameter of the kind's intent"))
+                Fault("\(place()).parameters.\(name)", "is not a parameter of the kind's intent"))
         }
         var lacking: Set<String> = []
         for slot in slots(ofKind: kind) where rules[slot].target != .recommendations {
@@ -130,7 +132,7 @@ extension RuleSet {
         for name in lacking.sorted() {
             warnings.append(
                 Fault(
-                    place,
+                    place(),
                     "the client lacks the attribute `\(name)`: it depends on nothing by rules that "
                         + "bind to it"))
         }

@@ -6,6 +6,18 @@ public struct MediaType: Sendable, Hashable {
 
     /// Takes everything before the first semicolon.
     public init(_ text: String) {
+        var text = text
+        // Sound: the pointer is read within the closure that lends it.
+        let isPlain = text.withUTF8 {
+            $0.allSatisfy {
+                ($0 >= UInt8(ascii: "a") && $0 <= UInt8(ascii: "z"))
+                    || ($0 >= UInt8(ascii: "+") && $0 <= UInt8(ascii: "9"))
+            }
+        }
+        if isPlain {
+            essence = text
+            return
+        }
         var essence: [UInt8] = []
         for byte in text.utf8 {
             switch byte {

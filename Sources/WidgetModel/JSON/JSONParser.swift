@@ -110,6 +110,7 @@ private struct JSONParser {
             offset += 1
             return .object(JSONObject())
         }
+        members.reserveCapacity(8)
         while true {
             skipWhitespace()
             guard next == UInt8(ascii: "\"") else { throw fault("a member name is expected") }
@@ -166,14 +167,21 @@ private struct JSONParser {
     mutating func string() throws(JSONFault) -> String {
         offset += 1
         let start = offset
+        var seen: UInt8 = 0
         while let byte = next {
             if byte == UInt8(ascii: "\"") {
-                let text = try text(bytes[start..<offset], at: start)
+                let utf8 = bytes[start..<offset]
+                // Nearly every text is ASCII, which is read far sooner than it is validated.
+                let text =
+                    seen < 0x80
+                    ? String(decoding: UnsafeBufferPointer(rebasing: utf8), as: UTF8.self)
+                    : try text(utf8, at: start)
                 offset += 1
                 return text
             }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
             guard byte >= 0x20 else { throw fault("a control character must be escaped") }
+            seen |= byte
             offset += 1
         }
         throw fault("the string does not end")
@@ -206,10 +214,6 @@ private struct JSONParser {
 
     func text(_ utf8: Slice<UnsafeBufferPointer<UInt8>>, at start: Int) throws(JSONFault) -> String
     {
-        // Nearly every text is ASCII, which is read far sooner than it is validated.
-        if utf8.allSatisfy({ $0 < 0x80 }) {
-            return String(decoding: UnsafeBufferPointer(rebasing: utf8), as: UTF8.self)
-        }
         guard let text = String(validating: utf8, as: UTF8.self) else {
             throw JSONFault(offset: start, message: "the string is not UTF-8")
         }

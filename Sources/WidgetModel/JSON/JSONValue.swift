@@ -44,12 +44,17 @@ public struct JSONObject: Sendable, Hashable {
         members = uniqueMembers
     }
 
+    /// Makes room for so many members.
+    mutating func reserveCapacity(_ count: Int) {
+        members.reserveCapacity(count)
+    }
+
     /// The value called `name`; setting `nil` removes the member, anything else replaces it in
     /// its place or appends it.
     public subscript(_ name: String) -> JSONValue? {
-        get { members.first { $0.name == name }?.value }
+        get { members.first { $0.name.hasSameBytes(as: name) }?.value }
         set {
-            let index = members.firstIndex { $0.name == name }
+            let index = members.firstIndex { $0.name.hasSameBytes(as: name) }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -64,6 +69,7 @@ extension JSONObject: ExpressibleByDictionaryLiteral {
     /// Members in the order written; of two with one name the last wins.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init()
+        reserveCapacity(elements.count)
         for (name, value) in elements { self[name] = value }
     }
 }
@@ -85,6 +91,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     /// An object value, members in the order written.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         var object = JSONObject()
+        object.reserveCapacity(elements.count)
         for (name, value) in elements { object[name] = value }
         self = .object(object)
     }

@@ -62,10 +62,12 @@ extension JSONValue {
         bytes.append(UInt8(ascii: "\""))
         // Sound: the pointer is read within the closure that lends it.
         text.withUTF8 { utf8 in
-            // Hardly any text has something to escape.
-            let isPlain = utf8.allSatisfy {
-                $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
-            }
+            // Hardly any text has something to escape; all of it is looked at sooner than some.
+            var isPlain = true
+            for byte in utf8
+            where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"")
+                || byte == UInt8(ascii: "\\")
+            { isPlain = false }
             if isPlain { bytes.append(contentsOf: utf8) } else { escape(utf8, to: &bytes) }
         }
         bytes.append(UInt8(ascii: "\""))

@@ -17,6 +17,7 @@ struct MemberReader {
     init(_ object: JSONObject, at place: String) {
         self.place = place
         self.object = object
+        asked.reserveCapacity(12)
     }
 
     /// The path of the member called `name`.

@@ -34,7 +34,7 @@ extension ClientRegistration {
             _ read: (JSONValue, String, inout Faults, inout Faults) -> Element?
         ) -> [Element] {
             (reader.array(name, countMax: countMax, &faults) ?? []).enumerated().compactMap {
-                read($1, "\(name)[\($0)]", &faults, &warnings)
+                read($1, name + "[" + String($0) + "]", &faults, &warnings)
             }
         }
         let widgets = elements("widgets", countMax: countMax) {
@@ -66,15 +66,21 @@ extension ClientRegistration {
     /// Identical widgets as one with their counts added up.
     private static func counted(_ widgets: [ConfiguredWidget]) -> [ConfiguredWidget] {
         var result: [ConfiguredWidget] = []
+        result.reserveCapacity(widgets.count)
+        // A few are sooner compared than hashed; from here on a dictionary keeps a registration
+        // of many from costing quadratic time.
+        let isShort = widgets.count <= 8
         var places: [ConfiguredWidget: Int] = [:]
         for widget in widgets {
             var identity = widget
             identity.count = 1
-            if let place = places[identity] {
-                let sum = result[place].count.addingReportingOverflow(widget.count)
-                result[place].count = sum.overflow ? Int.max : sum.partialValue
+            let known =
+                isShort ? result.firstIndex { $0.isSame(as: widget) } : places[identity]
+            if let known {
+                let sum = result[known].count.addingReportingOverflow(widget.count)
+                result[known].count = sum.overflow ? Int.max : sum.partialValue
             } else {
-                places[identity] = result.count
+                if !isShort { places[identity] = result.count }
                 result.append(widget)
             }
         }
@@ -95,7 +101,7 @@ extension MemberReader {
         _ name: String, limits: Limits, _ faults: inout Faults
     ) -> [String: ParameterValue] {
         guard let value = value(name) else { return [:] }
-        let place = path(name)
+        var place: String { path(name) }
         guard case .object(let object) = value else {
             faults.add(place, "must be an object, not \(value.shape)")
             return [:]
@@ -107,6 +113,7 @@ extension MemberReader {
             return [:]
         }
         var parameters: [String: ParameterValue] = [:]
+        parameters.reserveCapacity(object.members.count)
         for member in object.members {
             var memberPlace: String { "\(place).\(member.name.forError)" }
             if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
@@ -122,6 +129,11 @@ extension MemberReader {
 }
 
 extension ConfiguredWidget {
+    /// Whether both are the same but for their counts.
+    fileprivate func isSame(as other: ConfiguredWidget) -> Bool {
+        kind == other.kind && family == other.family && parameters == other.parameters
+    }
+
     init?(
         _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
         _ warnings: inout Faults
