@@ -59,13 +59,12 @@ extension [UInt8] {
 
     /// Appends a number that is not negative, with zeros before it.
     fileprivate mutating func append(_ number: Int32, digits: Int) {
-        let start = count
-        var rest = number
-        for _ in 0..<digits {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
+        var place: Int32 = 1
+        for _ in 1..<digits { place *= 10 }
+        while place > 0 {
+            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / place % 10))
+            place /= 10
         }
-        self[start...].reverse()
     }
 
     fileprivate mutating func appendTime(_ parts: tm) {

@@ -24,14 +24,15 @@ extension ProblemDetails {
 extension Response {
     /// A JSON answer.
     init(_ status: HTTPResponse.Status, json: JSONValue, headers: HTTPFields = HTTPFields()) {
-        var headers = headers
         let body = json.serialized
-        if !headers.contains(.contentType) {
-            headers.append(HTTPField(name: .contentType, value: "application/json"))
-        }
-        headers.append(HTTPField(name: .contentLength, value: String(body.count)))
+        let length = String(body.count)
+        var fields: HTTPFields =
+            headers.contains(.contentType)
+            ? [.contentLength: length]
+            : [.contentType: "application/json", .contentLength: length]
+        if !headers.isEmpty { fields.append(contentsOf: headers) }
         self.init(
-            status: status, headers: headers,
+            status: status, headers: fields,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
     }
 }
