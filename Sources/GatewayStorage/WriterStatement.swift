@@ -68,6 +68,9 @@ struct WriterConnection {
     /// The connection itself, for everything that is run now and then.
     let database: Database
     private var prepared: [Statement?]
+    /// The texts and bytes that the statement under way is bound to, one after another. The first
+    /// byte is nobody's: an empty text needs a place, for without one it would be NULL.
+    private var lent: [UInt8] = [0]
 
     init(_ database: Database) {
         self.database = database
@@ -85,16 +88,27 @@ struct WriterConnection {
         row: (ResultRow) throws -> Void = { _ in }
     ) throws {
         let pointer = try prepare(statement).sqliteStatement
-        // Ends the statement's read of the database as well; its own failure was told by a step.
-        defer { sqlite3_reset(pointer) }
-        for (index, value) in values.enumerated() {
-            try check(value.bind(to: pointer, at: CInt(truncatingIfNeeded: index + 1)), statement)
-        }
-        while true {
-            switch sqlite3_step(pointer) {
-            case SQLITE_ROW: try row(ResultRow(statement: pointer))
-            case SQLITE_DONE: return
-            case let code: try check(code, statement)
+        lent.removeSubrange(1...)
+        for value in values { value.append(to: &lent) }
+        try lent.withUnsafeBufferPointer { lent in
+            // Sound: SQLite reads what it is lent here until the bindings are cleared, which is
+            // before the buffer's closure ends. The reset ends the statement's read of the
+            // database as well; its own failure was told by a step.
+            defer {
+                sqlite3_reset(pointer)
+                sqlite3_clear_bindings(pointer)
+            }
+            var rest = UnsafeRawBufferPointer(lent).dropFirst()
+            for (index, value) in values.enumerated() {
+                let place = CInt(truncatingIfNeeded: index + 1)
+                try check(value.bind(to: pointer, at: place, from: &rest), statement)
+            }
+            while true {
+                switch sqlite3_step(pointer) {
+                case SQLITE_ROW: try row(ResultRow(statement: pointer))
+                case SQLITE_DONE: return
+                case let code: try check(code, statement)
+                }
             }
         }
     }
@@ -122,7 +136,6 @@ struct WriterConnection {
 enum StatementValue {
     case null
     case integer(Int64)
-    /// Without NUL: the database takes what follows one for nothing.
     case text(String)
     /// Empty bytes are bound as NULL.
     case bytes(Data)
@@ -130,24 +143,41 @@ enum StatementValue {
     /// A text, or NULL.
     static func text(orNull text: String?) -> StatementValue { text.map { .text($0) } ?? .null }
 
-    // Sound: SQLite's name for "copy this before you return"; it is compared, never called.
-    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    /// Appends the bytes that have to stay in place while the statement runs.
+    fileprivate func append(to lent: inout [UInt8]) {
+        switch self {
+        case .null, .integer: break
+        case .text(var text): text.withUTF8 { lent.append(contentsOf: $0) }
+        case .bytes(let data): data.withUnsafeBytes { lent.append(contentsOf: $0) }
+        }
+    }
 
-    /// Binds to the parameter at `index`, counted from 1.
+    /// Binds to the parameter at `index`, counted from 1, taking what ``append(to:)`` appended
+    /// from the front of `lent`.
     ///
     /// - Returns: SQLite's result code.
-    fileprivate func bind(to statement: OpaquePointer, at index: CInt) -> CInt {
+    fileprivate func bind(
+        to statement: OpaquePointer, at index: CInt, from lent: inout Slice<UnsafeRawBufferPointer>
+    ) -> CInt {
+        func take(_ count: Int) -> UnsafeRawPointer? {
+            defer { lent = lent.dropFirst(count) }
+            return lent.base.baseAddress.map { $0 + lent.startIndex }
+        }
         switch self {
-        case .null: sqlite3_bind_null(statement, index)
-        case .integer(let number): sqlite3_bind_int64(statement, index, number)
-        case .text(let text): sqlite3_bind_text(statement, index, text, -1, Self.transient)
+        case .null:
+            return sqlite3_bind_null(statement, index)
+        case .integer(let number):
+            return sqlite3_bind_int64(statement, index, number)
+        case .text(let text):
+            let count = text.utf8.count
+            return sqlite3_bind_text64(
+                statement, index, take(count)?.assumingMemoryBound(to: CChar.self),
+                sqlite3_uint64(count), nil, UInt8(SQLITE_UTF8))
+        case .bytes(let data) where data.isEmpty:
+            return sqlite3_bind_null(statement, index)
         case .bytes(let data):
-            // Sound: SQLite copies what it is lent here.
-            data.withUnsafeBytes {
-                sqlite3_bind_blob64(
-                    statement, index, $0.isEmpty ? nil : $0.baseAddress,
-                    sqlite3_uint64($0.count), Self.transient)
-            }
+            return sqlite3_bind_blob64(
+                statement, index, take(data.count), sqlite3_uint64(data.count), nil)
         }
     }
 }

@@ -120,11 +120,21 @@ public enum ParameterValue: Sendable, Hashable {
 extension String {
     /// Whether two texts are the same bytes. `==` also takes different ways of writing a
     /// character for the same, which rules must not.
+    @inline(__always)
     package func hasSameBytes(as other: String) -> Bool {
-        guard utf8.count == other.utf8.count else { return false }
+        utf8.count == other.utf8.count && hasSameBytes(asLong: other)
+    }
+
+    /// Compares with a text of the same length.
+    private func hasSameBytes(asLong other: String) -> Bool {
         // Sound: the pointers are read within the closures that lend them.
         let isSame = utf8.withContiguousStorageIfAvailable { own in
-            other.utf8.withContiguousStorageIfAvailable { own.elementsEqual($0) }
+            other.utf8.withContiguousStorageIfAvailable { other in
+                for index in 0..<min(own.count, other.count) where own[index] != other[index] {
+                    return false
+                }
+                return true
+            }
         }
         return isSame.flatMap { $0 } ?? utf8.elementsEqual(other.utf8)
     }

@@ -132,7 +132,9 @@ final class Sequencer: Sendable {
         guard let ruleSet else { throw Problem.unknownApp }
         var outcome = PostOutcome()
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
+        fresh.reserveCapacity(events.count)
         var posted: [EventIdentity: Int] = [:]
+        if events.count > 1 { posted.reserveCapacity(events.count) }
         var reused = Faults()
         for (index, event) in events.enumerated() {
             // A post of one event has no other it could repeat.

@@ -99,7 +99,9 @@ public struct Change: Sendable, Hashable {
 
     /// The change as an event's `data`; members with their default are left out.
     public var json: JSONValue {
-        var object: JSONObject = ["entity": .string(entity)]
+        var object = JSONObject()
+        object.reserveCapacity(6)
+        object["entity"] = .string(entity)
         if let id { object["id"] = .string(id) }
         if operation != .update { object["operation"] = .string(operation.rawValue) }
         if !properties.isEmpty { object["properties"] = .array(properties.map { .string($0) }) }

@@ -4,7 +4,9 @@ extension ClientRegistration {
     /// - Parameter maskingTokens: Whether push tokens are cut to their first characters, as they
     ///   are in every answer; the store keeps them whole.
     public func json(maskingTokens: Bool) -> JSONValue {
-        var object: JSONObject = ["platform": .string(platform)]
+        var object = JSONObject()
+        object.reserveCapacity(8)
+        object["platform"] = .string(platform)
         if let osVersion { object["osVersion"] = .string(osVersion.description) }
         if !attributes.isEmpty { object["attributes"] = attributesJSON(attributes) }
         object["widgets"] = .array(widgets.map(\.json))
