@@ -146,7 +146,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// What is wrong with a request before anybody looks at what it asks for.
     private func problem(with head: HTTPRequest) -> ProblemDetails? {
         if head.headerFields.count > settings.headerFieldsMax { return Problem.headersTooLarge }
-        if !(head.path ?? "").utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
+        var path = head.path ?? ""
+        // Sound: the pointer is read within the closure that lends it.
+        if !path.withUTF8({ $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } }) {
             return Problem.malformed("The request target must be percent-encoded ASCII.")
         }
         if head.authority?.isEmpty ?? true {

@@ -52,9 +52,9 @@ public struct JSONObject: Sendable, Hashable {
     /// The value called `name`; setting `nil` removes the member, anything else replaces it in
     /// its place or appends it.
     public subscript(_ name: String) -> JSONValue? {
-        get { members.first { $0.name.hasSameBytes(as: name) }?.value }
+        get { index(of: name).map { members[$0].value } }
         set {
-            let index = members.firstIndex { $0.name.hasSameBytes(as: name) }
+            let index = index(of: name)
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -62,6 +62,10 @@ public struct JSONObject: Sendable, Hashable {
             case (nil, nil): break
             }
         }
+    }
+
+    private func index(of name: String) -> Int? {
+        members.firstIndex { $0.name.hasSameBytes(as: name) }
     }
 }
 

@@ -28,8 +28,9 @@ struct MemberReader {
     /// The member's value; `null` counts as absent.
     mutating func value(_ name: String) -> JSONValue? {
         asked.append(name)
-        let value = object[name]
-        return value == .null ? nil : value
+        guard let value = object[name] else { return nil }
+        if case .null = value { return nil }
+        return value
     }
 
     mutating func required(_ name: String, _ faults: inout Faults) -> JSONValue? {

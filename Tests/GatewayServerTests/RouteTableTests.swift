@@ -1,0 +1,34 @@
+import HTTPTypes
+import Testing
+
+@testable import GatewayServer
+
+@Suite struct RouteTableTests {
+    private func names(_ target: String, _ path: String) -> [String]? {
+        let route = GatewayRoute(.get, path) { _, _ in throw CancellationError() }
+        let segments = PathSegments(target)
+        return segments.match(route.path)
+            ? segments.names(route.path).map { "\($0.name)=\($0.text)" } : nil
+    }
+
+    @Test(arguments: [
+        ("/v1/apps/a/clients/c", ["app=a", "client=c"]),
+        ("/v1/apps/a/clients/c?x=/y", ["app=a", "client=c"]),
+        ("//v1/apps//a/clients/c/", ["app=a", "client=c"]),
+        ("/v1/apps/a%2Fb/clients/:client", ["app=a%2Fb", "client=:client"]),
+        ("/v1/apps/ä/clients/#", ["app=ä", "client=#"]),
+    ])
+    func aRouteHasWhatStandsForItsNames(target: String, expected: [String]) {
+        #expect(names(target, "/v1/apps/:app/clients/:client") == expected)
+    }
+
+    @Test(arguments: [
+        "", "/", "?", "*", "v1/apps/a/clients/c", "https://host/v1/apps/a/clients/c",
+        "/v1/apps/a/clients", "/v1/apps/a/clients/c/d", "/v1/apps/a/client/c",
+        "/v1/apps/a/clientsx/c", "/V1/apps/a/clients/c", "/v1/apps/a/clients?/c",
+        "/v1/apps/a/%63lients/c",
+    ])
+    func whatDiffersIsAnotherRoute(target: String) {
+        #expect(names(target, "/v1/apps/:app/clients/:client") == nil)
+    }
+}
