@@ -16,6 +16,8 @@ import Testing
         ("/v1/apps/a/clients/c?x=/y", ["app=a", "client=c"]),
         ("//v1/apps//a/clients/c/", ["app=a", "client=c"]),
         ("/v1/apps/a%2Fb/clients/:client", ["app=a%2Fb", "client=:client"]),
+        ("https://localhost:8443/v1/apps/a/clients/c?x", ["app=a", "client=c"]),
+        ("HTTP://[::1]/v1/apps/a/clients/c", ["app=a", "client=c"]),
         ("/v1/apps/ä/clients/#", ["app=ä", "client=#"]),
     ])
     func aRouteHasWhatStandsForItsNames(target: String, expected: [String]) {
@@ -23,7 +25,9 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "/", "?", "*", "v1/apps/a/clients/c", "https://host/v1/apps/a/clients/c",
+        "", "/", "?", "*", "v1/apps/a/clients/c", "https://host",
+        "https://host?/v1/apps/a/clients/c",
+        "ftp://host/v1/apps/a/clients/c", "x?https://host/v1/apps/a/clients/c",
         "/v1/apps/a/clients", "/v1/apps/a/clients/c/d", "/v1/apps/a/client/c",
         "/v1/apps/a/clientsx/c", "/V1/apps/a/clients/c", "/v1/apps/a/clients?/c",
         "/v1/apps/a/%63lients/c",

@@ -84,13 +84,13 @@ struct PathSegments {
     private let bytes: [UInt8]
     private var segments: [Range<Int>] = []
 
-    /// Takes the path of an origin-form target (RFC 9112 section 3.2.1) apart; any other target
-    /// has no segments.
+    /// Takes the path of an origin-form or absolute-form target (RFC 9112 sections 3.2.1 and
+    /// 3.2.2) apart; any other target has no segments.
     init(_ target: String) {
         bytes = Array(target.utf8)
-        guard bytes.first == UInt8(ascii: "/") else { return }
-        var start = 0
-        for (index, byte) in bytes.enumerated() {
+        guard var start = Self.pathStart(bytes) else { return }
+        for index in bytes.indices[start...] {
+            let byte = bytes[index]
             let isEnd = byte == UInt8(ascii: "?")
             guard isEnd || byte == UInt8(ascii: "/") else { continue }
             if index > start { segments.append(start..<index) }
@@ -98,6 +98,18 @@ struct PathSegments {
             if isEnd { return }
         }
         if bytes.count > start { segments.append(start..<bytes.count) }
+    }
+
+    /// Where the path begins: behind scheme and authority, if there are any.
+    private static func pathStart(_ target: [UInt8]) -> Int? {
+        if target.first == UInt8(ascii: "/") { return 0 }
+        guard let mark = target.firstRange(of: Array("://".utf8)),
+            ["http", "https"].contains(
+                String(decoding: target[..<mark.lowerBound], as: UTF8.self).lowercased())
+        else { return nil }
+        return target[mark.upperBound...].firstIndex {
+            $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?")
+        }
     }
 
     /// Whether they are those of a route's path.
