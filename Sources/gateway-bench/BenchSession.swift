@@ -4,11 +4,12 @@ struct BenchSession {
     /// Whether each scenario's table is printed when it is done.
     let printsTables: Bool
     /// What was measured so far.
-    private(set) var report = Report()
+    private(set) var report: Report
 
     /// A session that has measured nothing.
     init(settings: BenchSettings, printsTables: Bool) {
         (self.settings, self.printsTables) = (settings, printsTables)
+        report = Report(isHTTP2: settings.isHTTP2)
     }
 
     /// Measures `scenarios` in their order. One that fails is noted, and the next one follows.

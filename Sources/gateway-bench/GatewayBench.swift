@@ -33,7 +33,9 @@ struct GatewayBench: ParsableCommand {
         discussion: """
             Starts `timeline-gateway serve` on a temporary directory, loads it over
             TLS 1.3 and HTTP/1.1 from one thread, and stops it again. Server and load
-            run on a core each where there are two. HTTP/2 is not measured.
+            run on a core each where there are two. With --http2, each stream of
+            fanout and latency is an HTTP/2 connection of its own; changes are posted
+            over HTTP/1.1 all the same, and the bars do not apply.
 
             SCENARIOS
               all        every one of these; so does naming none
@@ -54,6 +56,7 @@ struct GatewayBench: ParsableCommand {
               gateway-bench --quick
               gateway-bench fanout latency --streams 10000 --repetitions 5
               gateway-bench fanout handshake --peer nchan
+              gateway-bench fanout latency --http2
               gateway-bench all --quick --json > figures.json
             """)
 
@@ -79,6 +82,9 @@ struct GatewayBench: ParsableCommand {
     @Option(help: "Compare with nginx and nchan: fanout, latency, handshake.")
     var peer: PeerName?
 
+    @Flag(name: .customLong("http2"), help: "Streams over HTTP/2: fanout, latency.")
+    var isHTTP2 = false
+
     @Flag(help: "Print one JSON document instead of tables.")
     var json = false
 
@@ -87,6 +93,14 @@ struct GatewayBench: ParsableCommand {
 
     @Flag(help: .hidden)
     var inProcess = false
+
+    func validate() throws {
+        let others = chosen.filter { !$0.canBeHTTP2 }
+        guard isHTTP2, !others.isEmpty else { return }
+        throw ValidationError(
+            "--http2: only fanout and latency are measured over HTTP/2, not "
+                + others.map(\.rawValue).joined(separator: ", ") + ".")
+    }
 
     func run() throws {
         Interruption.install()
@@ -123,7 +137,7 @@ struct GatewayBench: ParsableCommand {
             gateway: try program(),
             serverCores: serverCores?.cores ?? (hasTwo ? [allowed[0]] : nil),
             benchCores: benchCores?.cores ?? (hasTwo ? [allowed[1]] : nil),
-            isQuick: size.quick, hasPeer: peer != nil,
+            isQuick: size.quick, hasPeer: peer != nil, isHTTP2: isHTTP2,
             repetitions: size.repetitions ?? (size.quick ? 1 : chosen.count == 1 ? 5 : 3),
             streams: size.value(size.streams, 10_000, quick: 1_000),
             rate: size.rate ?? Double(5 * size.value(size.streams, 10_000, quick: 1_000)),

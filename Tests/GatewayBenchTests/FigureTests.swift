@@ -99,6 +99,20 @@ import WidgetModel
         #expect(report.hasLosses)
     }
 
+    @Test func theReportOfHTTP2SaysSoAndKnowsNoBarsButLosses() {
+        for isHTTP2 in [false, true] {
+            var report = Report(isHTTP2: isHTTP2)
+            let samples = [
+                Sample(.fanout, "memory per idle stream", 1_000, "KiB"), .loss(.fanout, "lost", 0),
+            ]
+            report.add(samples)
+            report.add(samples, isPeer: true)
+            #expect(report.missesBar == !isHTTP2)
+            #expect(report.rows.map(\.isMet) == [isHTTP2 ? nil : false, true])
+            #expect(report.table(of: [.fanout]).contains("fanout h2") == isHTTP2)
+        }
+    }
+
     @Test func aScenarioThatFailedIsALoss() {
         var report = Report()
         report.failures.append((.storm, "why"))

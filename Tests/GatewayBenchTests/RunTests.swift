@@ -35,6 +35,34 @@ import WidgetModel
         #expect(try leftovers(directory) == [])
     }
 
+    @Test func streamsOverHTTP2AreMeasuredWithoutBars() throws {
+        let directory = try temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let run = try Program(
+            ["fanout", "--http2", "--quick", "--json", "--streams", "20"], directory: directory)
+        let (status, output) = run.wait()
+        #expect(status == 0, "\(run.errors)")
+        let report = try #require(try JSONValue(parsing: Array(output.utf8)).objectValue)
+        #expect(report["lossless"] == true)
+        #expect(report["settings"]?.objectValue?["http2"] == true)
+        let rows = (report["rows"]?.arrayValue ?? []).compactMap(\.objectValue)
+        #expect(Set(rows.map { $0["scenario"]?.stringValue }) == ["fanout h2"])
+        let names = Set(rows.compactMap { $0["name"]?.stringValue })
+        #expect(names.isSuperset(of: Self.expected["fanout"] ?? []))
+        let memory = try #require(rows.first { $0["name"] == "memory per idle stream" })
+        #expect(memory["atMost"] == nil && memory["met"] == nil)
+        #expect(try leftovers(directory) == [])
+    }
+
+    @Test(arguments: [["--http2"], ["fanout", "slow", "--http2"]])
+    func onlyTwoScenariosAreMeasuredOverHTTP2(arguments: [String]) throws {
+        let directory = try temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let run = try Program(arguments, directory: directory)
+        #expect(run.wait().status == 64)
+        #expect(run.errors.contains("only fanout and latency"))
+    }
+
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalStopsTheGatewayAndRemovesItsDirectory(signal: Int32) throws {
         let directory = try temporaryDirectory()

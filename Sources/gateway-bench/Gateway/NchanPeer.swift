@@ -57,16 +57,16 @@ final class NchanPeer {
     }
 
     /// It, with streams that all hear of one channel.
-    func target() -> Target {
+    ///
+    /// - Parameter isHTTP2: Whether streams are HTTP/2 connections.
+    func target(isHTTP2: Bool = false) -> Target {
         Target(
             port: port, processes: ProcessFigures.children(of: child.pid),
-            streamRequest: { _ in
-                Request.bytes("GET", Self.streamPath, headers: [("Accept", "text/event-stream")])
-            },
+            streamRequest: { _ in Request.stream(Self.streamPath, isHTTP2: isHTTP2) },
             changeRequest: { [self] in
                 let body = [UInt8](repeating: UInt8(ascii: "x"), count: bodyBytes)
                 return Request.bytes("POST", Self.changePath, type: "text/plain", body: body)
-            }, greets: false)
+            }, greets: false, isHTTP2: isHTTP2)
     }
 
     /// Makes its messages longer by so many bytes, or shorter.
@@ -96,7 +96,7 @@ final class NchanPeer {
               keepalive_requests 100000000;
               nchan_shared_memory_size 512M;
               server {
-                listen 127.0.0.1:\(port) ssl backlog=4096;
+                listen 127.0.0.1:\(port) ssl http2 backlog=4096;
                 server_name localhost;
                 ssl_certificate \(identity.certificate);
                 ssl_certificate_key \(identity.key);

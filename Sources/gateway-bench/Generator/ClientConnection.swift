@@ -33,11 +33,14 @@ struct ConnectionSettings {
     /// Receive buffer of the socket, bytes, and a small segment size with it, so that the peer's
     /// send buffer stays small too; `nil` for the system's.
     var receiveBufferBytes: Int32?
+    /// Whether HTTP/2 is asked for, and the connection fails without it.
+    var isHTTP2 = false
     /// A session to resume. The user frees it.
     var resuming: OpaquePointer?
 }
 
-/// One TLS connection with HTTP/1.1 on it. Owned by the ``Generator``, and by its user.
+/// One TLS connection with HTTP/1.1 on it, or with one event stream over HTTP/2. Owned by the
+/// ``Generator``, and by its user.
 final class ClientConnection {
     /// Where a connection stands.
     enum State { case connecting, handshaking, open, closed }
@@ -59,8 +62,10 @@ final class ClientConnection {
     /// Ciphertext that the socket did not take yet.
     var unsent: [UInt8] = []
 
-    /// Reads the responses.
+    /// Reads the responses of HTTP/1.1.
     var reader = ResponseReader()
+    /// Reads the frames of HTTP/2; `nil` with HTTP/1.1.
+    var http2: HTTP2Reader?
     /// The head of the response that is being read.
     var head: ResponseHead?
     /// The body so far of a response that is no stream.
@@ -71,7 +76,7 @@ final class ClientConnection {
     var records = RecordCounter()
     /// Times that something was read from the socket.
     var reads = 0
-    /// Bytes of event stream received, chunk framing removed.
+    /// Bytes of event stream received, chunk or frame headers removed.
     var streamBytes = 0
     /// Events that its user counted.
     var events = 0
@@ -91,7 +96,8 @@ final class ClientConnection {
             throw BenchFailure("no socket: \(String(cString: strerror(errno)))")
         }
         // From here on the value is whole: `deinit` frees what it has when a step fails.
-        session = try tls.session(resuming: settings.resuming)
+        http2 = settings.isHTTP2 ? HTTP2Reader() : nil
+        session = try tls.session(resuming: settings.resuming, isHTTP2: settings.isHTTP2)
         try connect(settings)
     }
 

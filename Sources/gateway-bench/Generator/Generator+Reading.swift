@@ -20,6 +20,10 @@ extension Generator {
                 return
             }
             guard connection.state == .handshaking else { return }
+            guard connection.http2 == nil || TLSClient.choseHTTP2(session) else {
+                fail(connection, "the server does not speak HTTP/2")
+                return
+            }
             connection.state = .open
             connection.user.opened(connection)
         }
@@ -36,7 +40,11 @@ extension Generator {
                         ? "the server closed it" : "TLS: \(TLSClient.reason())")
                 return
             }
-            take(Int(count), on: connection)
+            if connection.http2 == nil {
+                takeResponses(Int(count), on: connection)
+            } else {
+                takeFrames(Int(count), on: connection)
+            }
         }
         if connection.state == .open {
             if BIO_ctrl_pending(tls.outgoing) > 0 { flush(connection) }
@@ -44,8 +52,8 @@ extension Generator {
         }
     }
 
-    /// Reads the responses in the first `count` bytes of the plaintext.
-    private func take(_ count: Int, on connection: ClientConnection) {
+    /// Reads the HTTP/1.1 responses in the first `count` bytes of the plaintext.
+    private func takeResponses(_ count: Int, on connection: ClientConnection) {
         var place = 0
         // Nothing is read while this runs, so that no copy is made.
         let text = plaintext
@@ -76,7 +84,8 @@ extension Generator {
         }
     }
 
-    private func takeBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
+    /// Takes what of `text` is body of the response that is being read.
+    func takeBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
         if connection.head?.isEventStream == true {
             connection.streamBytes += range.count
             let ids = connection.scanner.idCount

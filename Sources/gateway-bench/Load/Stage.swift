@@ -96,11 +96,12 @@ final class Stage {
     }
 
     /// Asks for the stream of client `number`.
-    static func stream(_ number: Int, token: String, after cursor: String? = nil) -> [UInt8] {
-        Request.bytes(
-            "GET", "/v1/apps/\(app)/clients/\(client(number))/reloads", token: token,
-            headers: [("Accept", "text/event-stream")]
-                + (cursor.map { [("Last-Event-ID", $0)] } ?? []))
+    static func stream(
+        _ number: Int, token: String, after cursor: String?, isHTTP2: Bool
+    ) -> [UInt8] {
+        Request.stream(
+            "/v1/apps/\(app)/clients/\(client(number))/reloads", token: token, after: cursor,
+            isHTTP2: isHTTP2)
     }
 
     // MARK: Clients
@@ -121,11 +122,17 @@ final class Stage {
 
     /// The gateway as it runs now, with streams of those clients.
     ///
-    /// - Parameter cursors: Where each stream goes on, by client; none to start anew.
-    func target(tokens: [String], thing: String, cursors: [String]? = nil) -> Target {
+    /// - Parameters:
+    ///   - cursors: Where each stream goes on, by client; none to start anew.
+    ///   - isHTTP2: Whether streams are HTTP/2 connections.
+    func target(
+        tokens: [String], thing: String, cursors: [String]? = nil, isHTTP2: Bool = false
+    ) -> Target {
         Target(
             port: gateway.port, processes: gateway.processes,
-            streamRequest: { Self.stream($0, token: tokens[$0], after: cursors?[$0]) },
-            changeRequest: { [self] in change([thing]) }, greets: true)
+            streamRequest: {
+                Self.stream($0, token: tokens[$0], after: cursors?[$0], isHTTP2: isHTTP2)
+            },
+            changeRequest: { [self] in change([thing]) }, greets: true, isHTTP2: isHTTP2)
     }
 }

@@ -40,7 +40,7 @@ final class StreamFleet: ConnectionUser {
             while started < count, started - readyCount < Self.opensAtOnce {
                 let settings = ConnectionSettings(
                     port: target.port, number: started,
-                    receiveBufferBytes: receiveBufferBytes)
+                    receiveBufferBytes: receiveBufferBytes, isHTTP2: target.isHTTP2)
                 let stream = try generator.connect(settings, user: self)
                 stream.scanner.keepsID = keepsID
                 streams.append(stream)

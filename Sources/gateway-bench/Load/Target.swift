@@ -12,11 +12,13 @@ struct Target {
     var changeRequest: () -> [UInt8]
     /// Whether a new stream starts with an event; else it is ready with its head.
     var greets: Bool
+    /// Whether its streams are HTTP/2 connections.
+    var isHTTP2: Bool
 }
 
-/// Writes HTTP/1.1 requests.
+/// Writes requests.
 enum Request {
-    /// A request for `localhost`.
+    /// A request for `localhost` over HTTP/1.1.
     static func bytes(
         _ method: String, _ path: String, token: String? = nil, type: String? = nil,
         headers: [(String, String)] = [], body: [UInt8]? = nil
@@ -27,5 +29,16 @@ enum Request {
         if let body { text += "Content-Length: \(body.count)\r\n" }
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         return Array((text + "\r\n").utf8) + (body ?? [])
+    }
+
+    /// What a connection that is to be an event stream says first.
+    static func stream(
+        _ path: String, token: String? = nil, after cursor: String? = nil, isHTTP2: Bool
+    ) -> [UInt8] {
+        var fields = [("Accept", "text/event-stream")]
+        if let cursor { fields.append(("Last-Event-ID", cursor)) }
+        guard isHTTP2 else { return bytes("GET", path, token: token, headers: fields) }
+        if let token { fields.append(("Authorization", "Bearer \(token)")) }
+        return HTTP2Request.start(path, fields: fields)
     }
 }

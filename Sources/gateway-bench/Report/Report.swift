@@ -4,6 +4,8 @@ import WidgetModel
 struct ReportRow {
     /// The scenario it belongs to.
     let scenario: ScenarioName
+    /// Whether its streams were HTTP/2 connections.
+    let isHTTP2: Bool
     /// What was measured.
     let name: String
     /// The unit.
@@ -42,9 +44,12 @@ struct ReportRow {
         return isMet.map { texts.joined(separator: ", ") + ($0 ? " met" : " MISSED") } ?? ""
     }
 
+    /// The scenario as the report names it.
+    private var scenarioText: String { scenario.rawValue + (isHTTP2 ? " h2" : "") }
+
     /// Its columns: figure, range, unit, bar, peer, ratio.
     func columns(hasPeer: Bool) -> [String] {
-        var columns = [scenario.rawValue, name, Figure.text(value)]
+        var columns = [scenarioText, name, Figure.text(value)]
         let (low, high) = (values.min() ?? 0, values.max() ?? 0)
         columns.append(values.count > 1 ? "\(Figure.text(low))-\(Figure.text(high))" : "")
         columns.append(unit)
@@ -58,7 +63,7 @@ struct ReportRow {
 
     var json: JSONValue {
         var object: JSONObject = [
-            "scenario": .string(scenario.rawValue), "name": .string(name), "unit": .string(unit),
+            "scenario": .string(scenarioText), "name": .string(name), "unit": .string(unit),
             "value": .number(value), "values": .array(values.map { .number($0) }),
         ]
         switch bar {
@@ -80,6 +85,8 @@ struct ReportRow {
 
 /// All that was measured.
 struct Report {
+    /// Whether it is of HTTP/2, to which no bars apply.
+    var isHTTP2 = false
     /// The rows, in the order in which they were first measured.
     private(set) var rows: [ReportRow] = []
     /// Scenarios that could not be measured to their end, and why.
@@ -95,9 +102,11 @@ struct Report {
             if known == nil {
                 rows.append(
                     ReportRow(
-                        scenario: sample.scenario, name: sample.name, unit: sample.unit,
-                        bar: sample.bar ?? Bars.own(sample.scenario, sample.name),
-                        peerBar: Bars.byPeer(sample.scenario, sample.name),
+                        scenario: sample.scenario, isHTTP2: isHTTP2, name: sample.name,
+                        unit: sample.unit,
+                        bar: sample.bar
+                            ?? (isHTTP2 ? nil : Bars.own(sample.scenario, sample.name)),
+                        peerBar: isHTTP2 ? nil : Bars.byPeer(sample.scenario, sample.name),
                         isLoss: sample.isLoss))
             }
             if isPeer {

@@ -12,6 +12,8 @@ struct BenchSettings {
     var isQuick: Bool
     /// Whether nginx with nchan is measured too.
     var hasPeer: Bool
+    /// Whether streams are HTTP/2 connections; `fanout` and `latency` alone know it.
+    var isHTTP2: Bool
     /// Repetitions of each scenario.
     var repetitions: Int
     /// Streams of `fanout`, `latency`, `slow` and `storm`.
@@ -48,7 +50,8 @@ struct BenchSettings {
         return [
             "gateway": .string(gateway), "serverCores": cores(serverCores),
             "benchCores": cores(benchCores), "quick": .bool(isQuick),
-            "peer": hasPeer ? "nchan" : .null, "repetitions": .integer(Int64(repetitions)),
+            "peer": hasPeer ? "nchan" : .null, "http2": .bool(isHTTP2),
+            "repetitions": .integer(Int64(repetitions)),
             "streams": .integer(Int64(streams)), "rate": .number(rate),
             "stalled": .integer(Int64(stalled)), "clients": .integer(Int64(clients)),
             "handshakes": .integer(Int64(handshakes)), "requests": .integer(Int64(requests)),

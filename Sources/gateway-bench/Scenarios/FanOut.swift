@@ -9,7 +9,7 @@ struct FanOut {
         try Stage.with(settings) { stage in
             tell("registering \(settings.streams) clients")
             let tokens = try stage.makeClients(settings.streams, things: ["0"])
-            let target = stage.target(tokens: tokens, thing: "0")
+            let target = stage.target(tokens: tokens, thing: "0", isHTTP2: settings.isHTTP2)
             let (samples, bytes) = try run(stage.generator, target, tell)
             report.add(samples)
             guard settings.hasPeer else { return }
@@ -17,8 +17,8 @@ struct FanOut {
             let peer = try NchanPeer(of: stage.gateway, cores: settings.serverCores)
             defer { peer.end() }
             tell("nchan")
-            let (theirs, _) = try run(
-                stage.generator, peer.target(), tell, sizing: (peer, bytes))
+            let theirTarget = peer.target(isHTTP2: settings.isHTTP2)
+            let (theirs, _) = try run(stage.generator, theirTarget, tell, sizing: (peer, bytes))
             report.add(theirs, isPeer: true)
         }
     }

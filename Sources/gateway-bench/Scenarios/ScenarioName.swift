@@ -17,6 +17,9 @@ enum ScenarioName: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether its streams can be HTTP/2 connections.
+    var canBeHTTP2: Bool { self == .fanout || self == .latency }
+
     /// Name and abstract, for a list of all.
     var help: String {
         let gap = String(repeating: " ", count: max(1, 11 - rawValue.count))
