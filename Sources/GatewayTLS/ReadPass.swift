@@ -21,13 +21,14 @@ struct ReadPass {
     /// Why no more can be read; `nil` while more may come.
     private(set) var end: End?
 
-    /// Lends `input` to OpenSSL and collects the outcome.
+    /// Lends `input` to OpenSSL and collects the outcome; what a handshake derives goes to
+    /// `secrets`.
     mutating func run(
         _ ssl: OpaquePointer, _ wire: TLSWire, _ input: ByteBuffer, handshaking: Bool,
-        _ allocator: ByteBufferAllocator
+        _ secrets: UnsafeMutablePointer<TrafficSecrets>?, _ allocator: ByteBufferAllocator
     ) {
         input.withUnsafeReadableBytes { bytes in
-            wire.begin(input: bytes)
+            wire.begin(input: bytes, secrets: handshaking ? secrets : nil)
             if !handshaking || handshake(ssl) { decrypt(ssl, wire, allocator) }
             answer = wire.takeOutput(allocator)
             wire.finish()

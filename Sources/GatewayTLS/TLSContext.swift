@@ -76,7 +76,8 @@ package final class TLSContext: @unchecked Sendable {
             throw TLSError(.notPEM, "\(certificateChain.name) holds no certificate")
         }
         let notAfter = try leaf.notAfter()
-        guard let context = SSL_CTX_new(TLS_server_method()) else {
+        guard let context = SSL_CTX_new_ex(nil, KeySchedule.propertyQuery, TLS_server_method())
+        else {
             throw TLSError(.engine, "no TLS context: \(OpenSSLErrors.takeReason())")
         }
         // From here on the class owns the context: `deinit` frees it, also when a step below fails.

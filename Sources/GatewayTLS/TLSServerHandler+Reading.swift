@@ -16,11 +16,12 @@ extension TLSServerHandler {
         case .handshaking, .open:
             var pass = ReadPass()
             pass.run(
-                ssl, wire, input, handshaking: phase == .handshaking, context.channel.allocator)
+                ssl, wire, input, handshaking: phase == .handshaking, secrets,
+                context.channel.allocator)
             conclude(pass, context)
         case .closing where goodbyeAwaited && !inputClosed:
             var pass = ReadPass()
-            pass.run(ssl, wire, input, handshaking: false, context.channel.allocator)
+            pass.run(ssl, wire, input, handshaking: false, nil, context.channel.allocator)
             if pass.end != nil {
                 inputClosed = true
                 closeWhenDone(context)

@@ -19,6 +19,8 @@ final class TLSWire {
         var output: UnsafeMutableRawPointer
         var outputCount = 0
         var outputCapacity: Int
+        /// Where the secrets of the connection go that the wire is lent to.
+        var secrets: UnsafeMutablePointer<TrafficSecrets>?
     }
 
     /// Output memory kept between uses: four full records.
@@ -45,6 +47,11 @@ final class TLSWire {
 
     private nonisolated(unsafe) static let ofThreads = ThreadSpecificVariable<TLSWire>()
     // Sound: the variable holds one value per thread and hands each thread its own only.
+
+    /// Where what the calling thread derives now is to go.
+    static var listener: UnsafeMutablePointer<TrafficSecrets>? {
+        ofThreads.currentValue?.state.pointee.secrets
+    }
 
     private init?() {
         guard let method = Self.method, let bio = BIO_new(method.pointer) else { return nil }
@@ -75,10 +82,14 @@ final class TLSWire {
 
     /// Lends the wire to one connection, with the ciphertext it received.
     ///
-    /// `input` must stay valid until `finish`.
+    /// `input` and `secrets` must stay valid until `finish`.
     @inline(__always)
-    func begin(input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
+    func begin(
+        input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        secrets: UnsafeMutablePointer<TrafficSecrets>? = nil
+    ) {
         assert(isEmpty, "the shared wire is lent twice")
+        state.pointee.secrets = secrets
         state.pointee.input = input.baseAddress
         state.pointee.inputCount = input.count
         state.pointee.outputCount = 0
@@ -90,6 +101,7 @@ final class TLSWire {
         state.pointee.input = nil
         state.pointee.inputCount = 0
         state.pointee.outputCount = 0
+        state.pointee.secrets = nil
         if state.pointee.outputCapacity > Self.outputKeptBytesMax { shrink() }
     }
 

@@ -323,23 +323,24 @@ struct RecordTests {
 
     // MARK: Secrets
 
-    @Test func secretsAreReadFromTheLinesThatHoldThem() throws {
+    @Test func secretsAreThoseOfTheApplicationsTraffic() throws {
         var secrets = TrafficSecrets()
-        let random = String(repeating: "ab", count: 32)
-        func take(_ line: String) { line.withCString { secrets.take($0) } }
-        for line in [
-            "", "CLIENT_TRAFFIC_SECRET_0", "CLIENT_RANDOM \(random) 0011",
-            "CLIENT_TRAFFIC_SECRET_0 \(random) zz", "CLIENT_TRAFFIC_SECRET_0 \(random) 001",
-            "CLIENT_TRAFFIC_SECRET_0 \(random) " + String(repeating: "00", count: 49),
-            "SERVER_HANDSHAKE_TRAFFIC_SECRET \(random) " + String(repeating: "11", count: 32),
-        ] {
-            take(line)
-            #expect(RecordSuite.allCases.allSatisfy { !secrets.areWhole($0) })
+        func take(_ label: String, _ byte: UInt8, _ count: Int) {
+            let secret = [UInt8](repeating: byte, count: count)
+            secret.withUnsafeBytes { secret in
+                Array(label.utf8).withUnsafeBytes { secrets.take($0, secret) }
+            }
         }
-        take("CLIENT_TRAFFIC_SECRET_0 \(random) " + String(repeating: "0f", count: 32))
+        for label in ["", "c hs traffic", "s hs traffic", "exp master", "c ap traffi", "key", "iv"]
+        {
+            take(label, 1, 32)
+        }
+        take("c ap traffic", 1, 49)
+        #expect(RecordSuite.allCases.allSatisfy { !secrets.areWhole($0) })
+        take("c ap traffic", 0x0F, 32)
         #expect(!secrets.areWhole(.aes128GCM))
-        take("SERVER_TRAFFIC_SECRET_0 \(random) " + String(repeating: "e1", count: 32))
-        #expect(secrets.areWhole(.aes128GCM))
+        take("s ap traffic", 0xE1, 32)
+        #expect(secrets.areWhole(.aes128GCM) && secrets.areWhole(.chaCha20Poly1305))
         #expect(!secrets.areWhole(.aes256GCM))
         #expect(secrets.client[0] == 0x0F && secrets.client[31] == 0x0F)
         #expect(secrets.server[0] == 0xE1 && secrets.server[31] == 0xE1)

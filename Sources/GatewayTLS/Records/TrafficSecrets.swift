@@ -3,7 +3,8 @@ import COpenSSL
 /// What has to be known of a connection to go on with it without OpenSSL's object: the secrets its
 /// handshake ended with, and how many records they have protected in each direction.
 ///
-/// OpenSSL tells both by callbacks: the secrets as for a key log, the records as for a trace.
+/// The secrets are heard from the key schedule (`KeySchedule`), the records from what OpenSSL tells
+/// those who trace messages.
 struct TrafficSecrets {
     private(set) var client = TrafficKeys.Secret(repeating: 0)
     private(set) var server = TrafficKeys.Secret(repeating: 0)
@@ -22,12 +23,8 @@ struct TrafficSecrets {
 
     // MARK: Beside OpenSSL's object
 
-    /// Has the context's connections tell what they learn.
+    /// Has the context's connections tell of their records.
     static func watch(_ context: OpaquePointer) {
-        SSL_CTX_set_keylog_callback(context) { ssl, line in
-            guard let ssl, let line, let secrets = TrafficSecrets.of(ssl) else { return }
-            secrets.pointee.take(line)
-        }
         SSL_CTX_set_msg_callback(context) { isSent, _, type, bytes, count, ssl, _ in
             guard let ssl, let secrets = TrafficSecrets.of(ssl) else { return }
             let first = count > 0 ? bytes?.load(as: UInt8.self) : nil
@@ -64,49 +61,15 @@ struct TrafficSecrets {
 
     // MARK: What OpenSSL tells
 
-    private static let clientLabel: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
-    private static let serverLabel: StaticString = "SERVER_TRAFFIC_SECRET_0 "
-
-    /// A line of the key log: a label, the client's random and a secret, the last two in hex.
-    /// Several come with every handshake, so no strings are made of them.
-    mutating func take(_ line: UnsafePointer<CChar>) {
-        let line = UnsafeRawBufferPointer(start: line, count: strlen(line))
-        // Both labels are as long; a random is 32 bytes.
-        let secret = Self.clientLabel.utf8CodeUnitCount + 2 * 32 + 1
-        guard line.count > secret, line[secret - 1] == UInt8(ascii: " ") else { return }
-        let hex = UnsafeRawBufferPointer(rebasing: line[secret...])
-        if Self.begins(line, Self.clientLabel) {
-            clientBytes = Self.read(hex, to: &client)
-        } else if Self.begins(line, Self.serverLabel) {
-            serverBytes = Self.read(hex, to: &server)
-        }
-    }
-
-    private static func begins(_ line: UnsafeRawBufferPointer, _ label: StaticString) -> Bool {
-        line.prefix(label.utf8CodeUnitCount)
-            .elementsEqual(
-                UnsafeRawBufferPointer(start: label.utf8Start, count: label.utf8CodeUnitCount))
-    }
-
-    /// How many bytes the secret has; none when it is no secret.
-    private static func read(
-        _ hex: UnsafeRawBufferPointer, to secret: inout TrafficKeys.Secret
-    ) -> Int {
-        guard hex.count % 2 == 0, hex.count / 2 <= TrafficKeys.secretBytesMax else { return 0 }
-        for place in 0..<hex.count / 2 {
-            guard let high = digit(hex[2 * place]), let low = digit(hex[2 * place + 1]) else {
-                return 0
-            }
-            secret[place] = high << 4 | low
-        }
-        return hex.count / 2
-    }
-
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        default: nil
+    /// One result of the key schedule.
+    mutating func take(_ label: UnsafeRawBufferPointer, _ secret: UnsafeRawBufferPointer) {
+        guard secret.count <= TrafficKeys.secretBytesMax else { return }
+        if label.elementsEqual("c ap traffic".utf8) {
+            withUnsafeMutableBytes(of: &client) { $0.copyMemory(from: secret) }
+            clientBytes = secret.count
+        } else if label.elementsEqual("s ap traffic".utf8) {
+            withUnsafeMutableBytes(of: &server) { $0.copyMemory(from: secret) }
+            serverBytes = secret.count
         }
     }
 
