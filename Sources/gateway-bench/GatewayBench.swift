@@ -11,7 +11,7 @@ struct ScenarioChoice: ExpressibleByArgument {
 
     init?(argument: String) {
         if argument == "all" {
-            scenarios = ScenarioName.allCases
+            scenarios = ScenarioName.usual
         } else {
             guard let scenario = ScenarioName(rawValue: argument) else { return nil }
             scenarios = [scenario]
@@ -38,7 +38,7 @@ struct GatewayBench: ParsableCommand {
             over HTTP/1.1 all the same, and the bars do not apply.
 
             SCENARIOS
-              all        every one of these; so does naming none
+              all        every one of these but costs; so does naming none
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             CPU is the server's own, from /proc. It includes what the kernel does for
@@ -58,6 +58,7 @@ struct GatewayBench: ParsableCommand {
               gateway-bench fanout handshake --peer nchan
               gateway-bench fanout latency --http2
               gateway-bench all --quick --json > figures.json
+              gateway-bench costs --enforce
             """)
 
     @Argument(help: "What to measure.")
@@ -65,7 +66,7 @@ struct GatewayBench: ParsableCommand {
 
     private var chosen: [ScenarioName] {
         let chosen = scenarios.flatMap(\.scenarios)
-        return chosen.isEmpty ? ScenarioName.allCases : chosen
+        return chosen.isEmpty ? ScenarioName.usual : chosen
     }
 
     @OptionGroup var size: SizeOptions
@@ -93,6 +94,9 @@ struct GatewayBench: ParsableCommand {
 
     @Flag(help: .hidden)
     var inProcess = false
+
+    @Option(help: .hidden)
+    var countedChanges: Int?
 
     func validate() throws {
         let others = chosen.filter { !$0.canBeHTTP2 }
@@ -146,7 +150,7 @@ struct GatewayBench: ParsableCommand {
             handshakes: size.value(size.handshakes, 2_000, quick: 300),
             requests: size.value(size.requests, 20_000, quick: 2_000),
             widgets: size.value(size.widgets, 1_000_000, quick: 50_000),
-            isInProcess: inProcess)
+            isInProcess: inProcess, countedChanges: countedChanges)
     }
 
     private func program() throws -> String {

@@ -11,12 +11,17 @@ final class GatewayUnderTest {
     private let adminPort: UInt16
     private let program: String
     private let cores: [Int]?
+    private let launcher: [String]
     private var child: ChildProcess?
 
     /// Makes the directory; starts nothing.
-    init(program: String, cores: [Int]?) throws {
+    ///
+    /// - Parameter launcher: A program and its arguments that starts the gateway's in its own
+    ///   process; none to start that itself.
+    init(program: String, cores: [Int]?, launcher: [String] = []) throws {
         self.program = program
         self.cores = cores
+        self.launcher = launcher
         port = try Machine.freePort()
         var admin = try Machine.freePort()
         while admin == port { admin = try Machine.freePort() }
@@ -54,12 +59,14 @@ final class GatewayUnderTest {
             environment["TIMELINE_GATEWAY_TLS_KEY"] = identity.key
             environment["TIMELINE_GATEWAY_LOCAL_ISSUER"] = "true"
         }
-        let child = try ChildProcess(
-            program,
-            [
-                "serve", "--data", data, "--listen", "127.0.0.1:\(port)",
+        let command =
+            launcher + [
+                program, "serve", "--data", data, "--listen", "127.0.0.1:\(port)",
                 "--admin", "127.0.0.1:\(adminPort)",
-            ], cores: cores, output: output, errors: errors, environment: environment)
+            ]
+        let child = try ChildProcess(
+            command[0], Array(command.dropFirst()), cores: cores, output: output, errors: errors,
+            environment: environment)
         self.child = child
         let end = monotonicNanoseconds() + 60_000_000_000
         while !Self.text(output).contains("ready https://") {

@@ -15,11 +15,13 @@ final class Stage {
     private var eventNumber = 0
 
     /// Runs `body` with a stage that is taken down afterwards, whatever happens.
+    ///
+    /// - Parameter launcher: What starts the gateway's program; see ``GatewayUnderTest``.
     static func with<Result>(
-        _ settings: BenchSettings, _ body: (Stage) throws -> Result
+        _ settings: BenchSettings, launcher: [String] = [], _ body: (Stage) throws -> Result
     ) throws -> Result {
         let gateway = try GatewayUnderTest(
-            program: settings.gateway, cores: settings.serverCores)
+            program: settings.gateway, cores: settings.serverCores, launcher: launcher)
         defer { gateway.end() }
         try gateway.start()
         return try body(try Stage(gateway))

@@ -23,7 +23,7 @@ final class StreamFleet: ConnectionUser {
         (self.generator, self.target) = (generator, target)
     }
 
-    /// Opens streams; returns when each is ready.
+    /// Opens `count` more streams; returns when each is ready.
     ///
     /// - Parameters:
     ///   - receiveBufferBytes: Of their sockets; `nil` for the system's.
@@ -32,12 +32,12 @@ final class StreamFleet: ConnectionUser {
         _ count: Int, keepsID: Bool = false, receiveBufferBytes: Int32? = nil,
         progress: (Int) -> Void = { _ in }
     ) throws {
-        ready = [Bool](repeating: false, count: count)
-        streams.reserveCapacity(count)
-        var told = 0
-        let end = { [self] in readyCount == count || failed > 0 }
+        ready += [Bool](repeating: false, count: count)
+        streams.reserveCapacity(ready.count)
+        var told = readyCount
+        let end = { [self] in readyCount == ready.count || failed > 0 }
         func openMore() throws {
-            while started < count, started - readyCount < Self.opensAtOnce {
+            while started < ready.count, started - readyCount < Self.opensAtOnce {
                 let settings = ConnectionSettings(
                     port: target.port, number: started,
                     receiveBufferBytes: receiveBufferBytes, isHTTP2: target.isHTTP2)
@@ -63,9 +63,10 @@ final class StreamFleet: ConnectionUser {
                 }, until: { end() || trouble != nil })
             if let trouble { throw trouble }
         }
-        guard failed == 0, readyCount == count else {
+        guard failed == 0, readyCount == ready.count else {
             throw BenchFailure(
-                "\(readyCount) of \(count) streams are open: \(failures.first ?? "no answer")")
+                "\(readyCount) of \(ready.count) streams are open: \(failures.first ?? "no answer")"
+            )
         }
     }
 

@@ -32,6 +32,9 @@ struct BenchSettings {
     var widgets: Int
     /// Whether `decide` runs in this very process, which was started for it.
     var isInProcess: Bool
+    /// Changes that `decide` decides in this very process for an instruction counter to see; `nil`
+    /// to time them.
+    var countedChanges: Int?
 
     /// Changes at the start of a run that are not measured.
     var warmUpChanges: Int { isQuick ? 3 : 10 }

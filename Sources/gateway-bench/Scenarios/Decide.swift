@@ -49,7 +49,8 @@ struct Decide {
     func measureInProcess(_ tell: (String) -> Void) -> [Sample] {
         let figures = DecideBenchmark.run(
             widgets: settings.widgets, kinds: Self.kinds,
-            changes: settings.isQuick ? 100_000 : 1_000_000, progress: tell)
+            changes: settings.countedChanges ?? (settings.isQuick ? 100_000 : 1_000_000),
+            isCountOnly: settings.countedChanges != nil, progress: tell)
         let size = ", \(settings.widgets) widgets"
         return [
             Sample(.decide, "decisions" + size, figures.decisionsPerSecond, "1/s"),

@@ -1,0 +1,109 @@
+import Foundation
+
+/// Counts what programs do by valgrind's callgrind: as exactly as they repeat themselves, whatever
+/// else the machine does.
+///
+/// Whoever makes one calls ``end()``, on errors too.
+struct Callgrind {
+    /// For its files; removed by ``end()``.
+    let directory: String
+    private let function: String
+    private let countsAtStart: Bool
+
+    private static let patienceSeconds = 600.0
+
+    /// Makes the directory; starts nothing.
+    ///
+    /// - Parameters:
+    ///   - function: The symbol of the function within which is counted, and nowhere else; `*` stands
+    ///     for any part of it.
+    ///   - countsAtStart: Whether it counts for all of a program's life, and not only during
+    ///     ``count(of:_:)``; a program that does not count is far faster.
+    init(within function: String, countsAtStart: Bool) throws {
+        (self.function, self.countsAtStart) = (function, countsAtStart)
+        directory = NSTemporaryDirectory() + "gateway-bench-callgrind-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+    }
+
+    /// Removes what it wrote.
+    func end() { try? FileManager.default.removeItem(atPath: directory) }
+
+    /// What a program and its arguments are appended to, to be run in the one process started.
+    var launcher: [String] {
+        [
+            // Dictionaries lie alike in memory in every run.
+            "/usr/bin/env", "SWIFT_DETERMINISTIC_HASHING=1",
+            "valgrind", "--quiet", "--tool=callgrind", "--callgrind-out-file=\(file)",
+            "--vgdb-prefix=\(pipes)", "--toggle-collect=\(function)",
+            "--instr-atstart=\(countsAtStart ? "yes" : "no")",
+        ] + CallgrindProfile.options
+    }
+
+    private var file: String { directory + "/profile" }
+    private var pipes: String { directory + "/vgdb" }
+
+    /// Copies a program without its debugging information, which valgrind cannot read where it is
+    /// Swift's.
+    ///
+    /// - Returns: The copy's path.
+    func copy(_ program: String) throws -> String {
+        let original = URL(fileURLWithPath: program).resolvingSymlinksInPath()
+        let copy = directory + "/" + original.lastPathComponent
+        try run(["/usr/bin/env", "objcopy", "--strip-debug", original.path, copy])
+        return copy
+    }
+
+    /// Runs a program to its end and counts all of its life.
+    ///
+    /// - Parameter cores: The only ones it may use; `nil` for any.
+    func count(_ program: String, _ arguments: [String], cores: [Int]?) throws -> CallgrindProfile {
+        try? FileManager.default.removeItem(atPath: file)
+        try run(launcher + [program] + arguments, cores: cores)
+        return try read(file)
+    }
+
+    /// Counts what a process started by ``launcher`` does during `body`, before and after which it
+    /// has to rest.
+    func count(of process: pid_t, _ body: () throws -> Void) throws -> CallgrindProfile {
+        try control(process, "instrumentation", "on")
+        try body()
+        let known = dumps
+        try control(process, "dump")
+        try control(process, "instrumentation", "off")
+        guard let dump = dumps.subtracting(known).first else {
+            throw BenchFailure("callgrind wrote no profile")
+        }
+        return try read(dump)
+    }
+
+    /// The profiles written while the program runs, which callgrind numbers.
+    private var dumps: Set<String> {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return Set(names.map { directory + "/" + $0 }.filter { $0.hasPrefix(file + ".") })
+    }
+
+    private func read(_ path: String) throws -> CallgrindProfile {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        do {
+            return try CallgrindProfile(parsing: text)
+        } catch {
+            throw BenchFailure("callgrind's profile cannot be read: \(error)")
+        }
+    }
+
+    private func control(_ process: pid_t, _ command: String...) throws {
+        try run(["/usr/bin/env", "vgdb", "--pid=\(process)", "--vgdb-prefix=\(pipes)"] + command)
+    }
+
+    private func run(_ command: [String], cores: [Int]? = nil) throws {
+        let (output, errors) = (directory + "/output", directory + "/errors")
+        let child = try ChildProcess(
+            command[0], Array(command.dropFirst()), cores: cores, output: output, errors: errors)
+        defer { child.stop(seconds: 1) }
+        guard try child.wait(seconds: Self.patienceSeconds) == 0 else {
+            let said = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+            throw BenchFailure("\(command.joined(separator: " ")): \(said.suffix(1_000))")
+        }
+    }
+}
