@@ -1,6 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Deploy/check-costs alone sets this, for programs of other names that allocate once more for each
+/// delivery and each decision, which the check has to notice.
+let hasInjectedCost = Context.environment["INJECTED_COST"] != nil
+let injectedCost: [SwiftSetting] = hasInjectedCost ? [.define("INJECTED_COST")] : []
+let programSuffix = hasInjectedCost ? "-with-injected-cost" : ""
+
 /// What every target of this package is compiled with: Swift 6 and no warning left standing.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -16,9 +22,9 @@ let package = Package(
         .library(name: "WidgetModel", targets: ["WidgetModel"]),
         .library(name: "TimelineClient", targets: ["TimelineClient"]),
         .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
-        .executable(name: "timeline-gateway", targets: ["timeline-gateway"]),
+        .executable(name: "timeline-gateway" + programSuffix, targets: ["timeline-gateway"]),
         .executable(name: "timelinectl", targets: ["timelinectl"]),
-        .executable(name: "gateway-bench", targets: ["gateway-bench"]),
+        .executable(name: "gateway-bench" + programSuffix, targets: ["gateway-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -54,7 +60,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
-            swiftSettings: settings
+            swiftSettings: settings + injectedCost
         ),
 
         // Leaf and adapters: they never import each other.
@@ -107,7 +113,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
-            swiftSettings: settings
+            swiftSettings: settings + injectedCost
         ),
 
         // SDK.
