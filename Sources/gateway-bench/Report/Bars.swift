@@ -23,11 +23,9 @@ enum Bars {
     /// and Debian 12's OpenSSL 3.0. Deploy/check-costs fails where one is missed.
     private static func cost(_ name: String) -> Bar? {
         switch name {
-        case "instructions per delivery": .atMost(11_000)
-        case "own instructions per delivery": .atMost(1_230)
-        // Sealing a record with SSL_write makes four.
-        case "allocations per delivery": .atMost(4.05)
-        case "own allocations per delivery": .atMost(0.05)
+        case "instructions per delivery": .atMost(7_500)
+        case "own instructions per delivery": .atMost(1_450)
+        case "allocations per delivery", "own allocations per delivery": .atMost(0.05)
         case "instructions per decision": .atMost(11_650)
         case "allocations per decision": .atMost(5.75)
         default: nil
