@@ -55,7 +55,8 @@ extension TLSServerHandler {
         outputClosed = true
         phase = .closing
         failPending(ChannelError.ioOnClosedChannel)
-        setDeadline(settings.closeTimeout, context)
+        deadline?.cancel()
+        deadline = nil
         if inputClosed {
             // NIO would drop what is queued: with both halves closed it closes at once.
             closeWhenDone(context)
@@ -63,6 +64,8 @@ extension TLSServerHandler {
             context.close(mode: .output, promise: nil)
             if phase == .closing { context.read() }
         }
+        // Most often it is over by now.
+        if phase == .closing { setDeadline(settings.closeTimeout, context) }
     }
 
     /// Sends `close_notify`; nothing can be written afterwards.

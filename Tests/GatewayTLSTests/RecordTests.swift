@@ -323,23 +323,46 @@ struct RecordTests {
 
     // MARK: Secrets
 
-    @Test func secretsAreThoseOfTheApplicationsTraffic() throws {
-        var secrets = TrafficSecrets()
-        func take(_ label: String, _ byte: UInt8, _ count: Int) {
-            let secret = [UInt8](repeating: byte, count: count)
-            secret.withUnsafeBytes { secret in
-                Array(label.utf8).withUnsafeBytes { secrets.take($0, secret) }
+    /// Told by a parameter's name and text, whatever stands beside it.
+    @Test(arguments: [
+        ("label", "c ap traffic", TrafficSecrets.Label.client),
+        ("label", "s ap traffic", .server), ("label", "s hs traffic", nil),
+        ("label", "c ap traffi", nil), ("label", "c ap traffic ", nil), ("label", "", nil),
+        ("data", "c ap traffic", nil), ("labels", "s ap traffic", nil),
+    ]) func aLabelIsFoundAmongParameters(
+        key: String, text: String, expected: TrafficSecrets.Label?
+    ) {
+        var other = Array("twelve bytes".utf8)
+        var bytes = Array(text.utf8)
+        key.withCString { key in
+            other.withUnsafeMutableBytes { other in
+                bytes.withUnsafeMutableBytes { bytes in
+                    "prefix".withCString { prefix in
+                        let parameters = [
+                            OSSL_PARAM_construct_octet_string(
+                                prefix, other.baseAddress, other.count),
+                            OSSL_PARAM_construct_octet_string(
+                                key, bytes.baseAddress, bytes.count),
+                            OSSL_PARAM_construct_end(),
+                        ]
+                        #expect(TrafficSecrets.label(among: parameters) == expected)
+                    }
+                }
             }
         }
-        for label in ["", "c hs traffic", "s hs traffic", "exp master", "c ap traffi", "key", "iv"]
-        {
-            take(label, 1, 32)
+    }
+
+    @Test func secretsAreThoseOfTheApplicationsTraffic() throws {
+        var secrets = TrafficSecrets()
+        func take(_ label: TrafficSecrets.Label, _ byte: UInt8, _ count: Int) {
+            let secret = [UInt8](repeating: byte, count: count)
+            secret.withUnsafeBytes { secrets.take(label, $0) }
         }
-        take("c ap traffic", 1, 49)
+        take(.client, 1, 49)
         #expect(RecordSuite.allCases.allSatisfy { !secrets.areWhole($0) })
-        take("c ap traffic", 0x0F, 32)
+        take(.client, 0x0F, 32)
         #expect(!secrets.areWhole(.aes128GCM))
-        take("s ap traffic", 0xE1, 32)
+        take(.server, 0xE1, 32)
         #expect(secrets.areWhole(.aes128GCM) && secrets.areWhole(.chaCha20Poly1305))
         #expect(!secrets.areWhole(.aes256GCM))
         #expect(secrets.client[0] == 0x0F && secrets.client[31] == 0x0F)

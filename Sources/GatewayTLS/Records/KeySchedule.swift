@@ -130,14 +130,11 @@ enum KeySchedule {
         guard let original = KeySchedule.original,
             original.derive(context, output, count, parameters) == 1
         else { return 0 }
-        guard let secrets = TLSWire.listener, let output,
-            let label = OSSL_PARAM_locate_const(parameters, OSSL_KDF_PARAM_LABEL)?.pointee,
-            let text = label.data
+        guard let output, let parameters, let label = TrafficSecrets.label(among: parameters),
+            let secrets = TLSWire.listener
         else { return 1 }
-        // Sound: both are OpenSSL's for the time of the call, and as long as it says.
-        secrets.pointee.take(
-            UnsafeRawBufferPointer(start: text, count: label.data_size),
-            UnsafeRawBufferPointer(start: output, count: count))
+        // Sound: OpenSSL's for the time of the call, and as long as it says.
+        secrets.pointee.take(label, UnsafeRawBufferPointer(start: output, count: count))
         return 1
     }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// What has to be known of a connection to go on with it without OpenSSL's object: the secrets its
 /// handshake ended with, and how many records they have protected in each direction.
@@ -61,13 +62,46 @@ struct TrafficSecrets {
 
     // MARK: What OpenSSL tells
 
+    /// What a secret of this object is called in the key schedule.
+    enum Label: CaseIterable {
+        case client
+        case server
+
+        /// All are as long.
+        static let bytes = 12
+
+        var text: StaticString {
+            switch self {
+            case .client: "c ap traffic"
+            case .server: "s ap traffic"
+            }
+        }
+    }
+
+    /// The label among the parameters of a derivation, if it is one of ours. A handshake has many
+    /// derivations: most are told from ours by the length alone.
+    static func label(among parameters: UnsafePointer<OSSL_PARAM>) -> Label? {
+        var parameter = parameters
+        // Sound: OpenSSL ends its parameters by one without a key.
+        while let key = parameter.pointee.key {
+            if parameter.pointee.data_size == Label.bytes, let text = parameter.pointee.data,
+                strcmp(key, "label") == 0
+            {
+                return Label.allCases.first { memcmp(text, $0.text.utf8Start, Label.bytes) == 0 }
+            }
+            parameter += 1
+        }
+        return nil
+    }
+
     /// One result of the key schedule.
-    mutating func take(_ label: UnsafeRawBufferPointer, _ secret: UnsafeRawBufferPointer) {
+    mutating func take(_ label: Label, _ secret: UnsafeRawBufferPointer) {
         guard secret.count <= TrafficKeys.secretBytesMax else { return }
-        if label.elementsEqual("c ap traffic".utf8) {
+        switch label {
+        case .client:
             withUnsafeMutableBytes(of: &client) { $0.copyMemory(from: secret) }
             clientBytes = secret.count
-        } else if label.elementsEqual("s ap traffic".utf8) {
+        case .server:
             withUnsafeMutableBytes(of: &server) { $0.copyMemory(from: secret) }
             serverBytes = secret.count
         }
