@@ -363,21 +363,27 @@ struct RecordTests {
         take(.client, 0x0F, 32)
         #expect(!secrets.areWhole(.aes128GCM))
         take(.server, 0xE1, 32)
-        #expect(secrets.areWhole(.aes128GCM) && secrets.areWhole(.chaCha20Poly1305))
-        #expect(!secrets.areWhole(.aes256GCM))
         #expect(secrets.client[0] == 0x0F && secrets.client[31] == 0x0F)
         #expect(secrets.server[0] == 0xE1 && secrets.server[31] == 0xE1)
-        // Records count from each side's Finished on; a key update makes the secrets useless.
+        // Records count from each side's Finished on, if they were counted before it.
         for isSent in [true, false] {
+            secrets.take(isSent, SSL3_RT_HANDSHAKE, 20)
+            #expect(!secrets.areWhole(.aes128GCM))
+        }
+        for isSent in [true, false] {
+            #expect(!secrets.areWhole(.aes128GCM))
             secrets.take(isSent, SSL3_RT_INNER_CONTENT_TYPE, 22)
             secrets.take(isSent, SSL3_RT_HANDSHAKE, 20)
         }
+        #expect(secrets.areWhole(.aes128GCM) && secrets.areWhole(.chaCha20Poly1305))
+        #expect(!secrets.areWhole(.aes256GCM))
         secrets.take(true, SSL3_RT_INNER_CONTENT_TYPE, 22)
         secrets.take(true, SSL3_RT_INNER_CONTENT_TYPE, 23)
         secrets.take(true, SSL3_RT_HEADER, 23)
         secrets.take(false, SSL3_RT_INNER_CONTENT_TYPE, 23)
         #expect(secrets.recordsSent == 2)
         #expect(secrets.recordsReceived == 1)
+        // A key update makes the secrets useless.
         secrets.take(false, SSL3_RT_HANDSHAKE, 24)
         #expect(!secrets.areWhole(.aes128GCM))
     }

@@ -14,12 +14,16 @@ struct TrafficSecrets {
     /// Protected records since our, and the client's, `Finished`.
     private(set) var recordsSent: UInt64 = 0
     private(set) var recordsReceived: UInt64 = 0
+    /// The records were told before the `Finished` they carry, as they have to be: a number that
+    /// lags behind would be used twice.
+    private var (areSentCounted, areReceivedCounted) = (false, false)
     /// One side has gone on to keys that these secrets do not make.
     private var areOutdated = false
 
     /// Whether they make the keys in use.
     func areWhole(_ suite: RecordSuite) -> Bool {
-        clientBytes == suite.secretBytes && serverBytes == suite.secretBytes && !areOutdated
+        clientBytes == suite.secretBytes && serverBytes == suite.secretBytes && areSentCounted
+            && areReceivedCounted && !areOutdated
     }
 
     // MARK: Beside OpenSSL's object
@@ -115,7 +119,11 @@ struct TrafficSecrets {
             if isSent { recordsSent += 1 } else { recordsReceived += 1 }
         case (SSL3_RT_HANDSHAKE, finished?):
             // From here on the direction's records are under the secret of this object.
-            if isSent { recordsSent = 0 } else { recordsReceived = 0 }
+            if isSent {
+                (areSentCounted, recordsSent) = (recordsSent > 0, 0)
+            } else {
+                (areReceivedCounted, recordsReceived) = (recordsReceived > 0, 0)
+            }
         case (SSL3_RT_HANDSHAKE, keyUpdate?):
             areOutdated = true
         default:
