@@ -115,10 +115,8 @@ import Testing
         let whole = try half.withheld { try half.write([2]) }
         // Nothing tells when the half has reached OpenSSL but the connection itself.
         var second: AdoptedStream?
-        var tries = 0
-        while second == nil, tries < 3000 {
-            usleep(1000)
-            tries += 1
+        let limit = Date(timeIntervalSinceNow: 30)
+        while second == nil, Date() < limit {
             let isHalf = try halved.onLoop { $0.ssl.map { SSL_has_pending($0) == 1 } ?? false }
             if isHalf { second = try house.adopt(halved, name: 1) }
         }
@@ -131,6 +129,24 @@ import Testing
             client.sayGoodbye()
             stream.news.wait { $0 == [.inputClosed] }
         }
+    }
+
+    /// A number that lags behind would be used twice: without counting nothing is taken over.
+    @Test func uncountedRecordsStayWithOpenSSL() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let client = try house.server.client()
+        let connection = try house.server.connection()
+        let isDeaf = try connection.onLoop { tls in
+            tls.ssl.map { TrafficSecrets.detach(from: $0) } != nil
+        }
+        #expect(isDeaf)
+        try client.handshake()
+        connection.seen.wait { $0.contains(.open(nil)) }
+        let stream = try #require(try house.adopt(connection))
+        #expect(try stream.keepsOpenSSL)
+        #expect(try stream.send(pattern(50)) == .sent)
+        #expect(try client.read(50) == pattern(50))
     }
 
     /// Records cut into pieces, several in one piece, and pieces of one byte.
