@@ -33,11 +33,18 @@ package final class TLSStreams: @unchecked Sendable {
         var serial: UInt32 = 0
     }
 
-    /// What all streams of the loop share to make and read records.
-    struct Engines {
+    /// What all streams of the loop share to make and read records. One object, so that a delivery
+    /// counts one reference.
+    final class Engines {
         let wire: TLSWire
         let cipher: RecordCipher
         let watcher: StreamWatcher
+
+        init(wire: TLSWire, cipher: RecordCipher, watcher: StreamWatcher) {
+            self.wire = wire
+            self.cipher = cipher
+            self.watcher = watcher
+        }
     }
 
     package let loop: any EventLoop
