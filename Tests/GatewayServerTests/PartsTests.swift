@@ -149,16 +149,23 @@ import WidgetModel
 
 @Suite struct StreamAdmissionPathTests {
     @Test func onlyTheReloadsOfAClientAreStreams() {
-        let reloads = StreamAdmission.reloads("/v1/apps/com.mygame/clients/phone/reloads?since=x")
-        #expect(reloads?.app == "com.mygame")
-        #expect(reloads?.client == "phone")
-        #expect(reloads?.query == "since=x")
+        let segments = PathSegments("/v1/apps/com.mygame/clients/phone/reloads?since=x")
+        #expect(segments.match(StreamAdmission.path))
+        #expect(segments.names(StreamAdmission.path).map(\.text) == ["com.mygame", "phone"])
+        #expect(segments.query == "since=x")
         for path in [
-            "/v1/apps/a/clients/c", "/v1/apps/a/clients/c/reloads/", "v1/apps/a/clients/c/reloads",
-            "/v2/apps/a/clients/c/reloads", "",
+            "/v1/apps/a/clients/c", "v1/apps/a/clients/c/reloads", "/v2/apps/a/clients/c/reloads",
+            "/v1/apps/a/clients/c/reload", "/v1/apps/a/clients/c/d/reloads", "",
         ] {
-            #expect(StreamAdmission.reloads(path) == nil)
+            #expect(!PathSegments(path).match(StreamAdmission.path))
         }
+    }
+
+    @Test(arguments: [
+        ("/a?", ""), ("/a", ""), ("/a?b=c", "b=c"), ("/a?b?c", "b?c"), ("?x", ""),
+        ("https://h/a?b", "b"), ("https://h?b", "b"), ("/a//?//", "//"),
+    ]) func theQueryIsWhatStandsBehindTheMark(target: String, query: String) {
+        #expect(PathSegments(target).query == query)
     }
 }
 

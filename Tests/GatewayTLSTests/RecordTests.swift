@@ -325,46 +325,122 @@ struct RecordTests {
 
     /// Told by a parameter's name and text, whatever stands beside it.
     @Test(arguments: [
-        ("label", "c ap traffic", TrafficSecrets.Label.client),
-        ("label", "s ap traffic", .server), ("label", "s hs traffic", nil),
+        ("label", "c ap traffic", Derivation.Label.client), ("label", "s ap traffic", .server),
+        ("label", "key", .key), ("label", "iv", .iv), ("label", "s hs traffic", nil),
         ("label", "c ap traffi", nil), ("label", "c ap traffic ", nil), ("label", "", nil),
-        ("data", "c ap traffic", nil), ("labels", "s ap traffic", nil),
-    ]) func aLabelIsFoundAmongParameters(
-        key: String, text: String, expected: TrafficSecrets.Label?
+        ("label", "ivy", nil), ("data", "c ap traffic", nil), ("labels", "s ap traffic", nil),
+    ]) func aDerivationIsFoundAmongParameters(
+        name: String, text: String, expected: Derivation.Label?
     ) {
-        var other = Array("twelve bytes".utf8)
+        var secret = Array("twelve bytes".utf8)
         var bytes = Array(text.utf8)
-        key.withCString { key in
-            other.withUnsafeMutableBytes { other in
+        name.withCString { name in
+            secret.withUnsafeMutableBytes { secret in
                 bytes.withUnsafeMutableBytes { bytes in
-                    "prefix".withCString { prefix in
+                    "key".withCString { key in
                         let parameters = [
                             OSSL_PARAM_construct_octet_string(
-                                prefix, other.baseAddress, other.count),
+                                key, secret.baseAddress, secret.count),
                             OSSL_PARAM_construct_octet_string(
-                                key, bytes.baseAddress, bytes.count),
+                                name, bytes.baseAddress, bytes.count),
                             OSSL_PARAM_construct_end(),
                         ]
-                        #expect(TrafficSecrets.label(among: parameters) == expected)
+                        let found = Derivation(parameters)
+                        #expect(found?.label == expected)
+                        #expect(found.map { $0.secret.elementsEqual(secret) } ?? true)
                     }
                 }
             }
         }
     }
 
+    /// Keys are those of a secret that was heard before; all others belong to the handshake.
+    @Test func keysAreThoseOfTheirSecret() {
+        var secrets = TrafficSecrets()
+        func take(_ label: Derivation.Label, of secret: [UInt8], _ result: [UInt8]) {
+            secret.withUnsafeBytes { secret in
+                result.withUnsafeBytes {
+                    secrets.take(Derivation(label: label, secret: secret), $0)
+                }
+            }
+        }
+        func isDerived(_ heard: HeardKeys) -> Bool {
+            TrafficKeys(heard, .aes128GCM, recordNumber: 0).areDerived
+        }
+        let (client, server) = (pattern(32, seed: 1), pattern(32, seed: 2))
+        let (key, iv) = (pattern(16, seed: 3), pattern(12, seed: 4))
+        take(.key, of: [], key)
+        take(.iv, of: [], iv)
+        take(.server, of: [], server)
+        take(.key, of: client, key)
+        take(.iv, of: server, iv)
+        #expect(!isDerived(secrets.server) && !isDerived(secrets.client))
+        take(.key, of: server, key)
+        #expect(isDerived(secrets.server) && !isDerived(secrets.client))
+        #expect(!TrafficKeys(secrets.server, .aes256GCM, recordNumber: 0).areDerived)
+        take(.client, of: [], client)
+        take(.key, of: client, pattern(33))
+        take(.iv, of: client, pattern(13))
+        #expect(!isDerived(secrets.client))
+        take(.key, of: client, key)
+        take(.iv, of: client, iv)
+        #expect(isDerived(secrets.client))
+        // Another secret, and what was made of the last one is of no use.
+        take(.client, of: [], server)
+        #expect(!isDerived(secrets.client))
+    }
+
+    /// What OpenSSL has made in a handshake is what we would make of the same secrets.
+    @Test(arguments: RecordSuite.allCases) func heardKeysAreThoseThatWouldBeDerived(
+        suite: RecordSuite
+    ) throws {
+        let cipher = try #require(RecordCipher())
+        let expansion = try #require(SecretExpansion())
+        let secret = pattern(suite.secretBytes)
+        var (key, iv) = (
+            [UInt8](repeating: 0, count: suite.keyBytes), [UInt8](repeating: 0, count: 12)
+        )
+        var heard = HeardKeys()
+        secret.withUnsafeBytes { secret in
+            heard.take(secret: secret)
+            key.withUnsafeMutableBytes {
+                #expect(expansion.expand(secret, "key", suite, to: $0[...]))
+                heard.take(.key, UnsafeRawBufferPointer($0))
+            }
+            iv.withUnsafeMutableBytes {
+                #expect(expansion.expand(secret, "iv", suite, to: $0[...]))
+                heard.take(.iv, UnsafeRawBufferPointer($0))
+            }
+        }
+        func layer(_ sending: TrafficKeys) -> RecordLayer {
+            RecordLayer(
+                suite: suite, sending: sending,
+                receiving: TrafficKeys(secret: self.secret([]), recordNumber: 0))
+        }
+        let taken = layer(TrafficKeys(heard, suite, recordNumber: 3))
+        #expect(taken.sending.areDerived)
+        var derived = layer(TrafficKeys(secret: heard.secret, recordNumber: 3))
+        #expect(!derived.sending.areDerived && cipher.prepare(&derived))
+        #expect(
+            try sealed([1, 2, 3], .applicationData, taken, cipher)
+                == sealed([1, 2, 3], .applicationData, derived, cipher))
+    }
+
     @Test func secretsAreThoseOfTheApplicationsTraffic() throws {
         var secrets = TrafficSecrets()
-        func take(_ label: TrafficSecrets.Label, _ byte: UInt8, _ count: Int) {
+        func take(_ label: Derivation.Label, _ byte: UInt8, _ count: Int) {
             let secret = [UInt8](repeating: byte, count: count)
-            secret.withUnsafeBytes { secrets.take(label, $0) }
+            secret.withUnsafeBytes {
+                secrets.take(Derivation(label: label, secret: UnsafeRawBufferPointer($0)), $0)
+            }
         }
         take(.client, 1, 49)
         #expect(RecordSuite.allCases.allSatisfy { !secrets.areWhole($0) })
         take(.client, 0x0F, 32)
         #expect(!secrets.areWhole(.aes128GCM))
         take(.server, 0xE1, 32)
-        #expect(secrets.client[0] == 0x0F && secrets.client[31] == 0x0F)
-        #expect(secrets.server[0] == 0xE1 && secrets.server[31] == 0xE1)
+        #expect(secrets.client.secret[0] == 0x0F && secrets.client.secret[31] == 0x0F)
+        #expect(secrets.server.secret[0] == 0xE1 && secrets.server.secret[31] == 0xE1)
         // Records count from each side's Finished on, if they were counted before it.
         for isSent in [true, false] {
             secrets.take(isSent, SSL3_RT_HANDSHAKE, 20)

@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTLS
 import NIOCore
 import WidgetModel
@@ -20,9 +19,7 @@ struct GatewayContext: Sendable {
         guard let text = names.first(where: { $0.name == parameter })?.text else {
             throw Problem.noSuchRoute
         }
-        // No valid id has a character that is ever decoded.
-        if Identifier.isValid(text) { return text }
-        guard let name = text.removingPercentEncoding else {
+        guard let name = text.percentDecoded else {
             throw Problem.malformed("The path is not percent-encoded UTF-8.")
         }
         guard Identifier.isValid(name) else { throw Problem.wrongName(parameter) }

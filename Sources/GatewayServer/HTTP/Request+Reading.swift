@@ -6,23 +6,13 @@ import WidgetModel
 
 extension Request {
     /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
-    func header(_ name: HTTPField.Name) -> String? {
-        var only: String?
-        for field in headers where field.name == name {
-            // The general way costs more than all else that is done with a short request.
-            guard only == nil else { return headers[name] }
-            only = field.value
-        }
-        return only
-    }
+    func header(_ name: HTTPField.Name) -> String? { headers.value(name) }
 
     /// The query's parameters, decoded, in order.
     ///
     /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
     func query() throws -> [(name: String, value: String)] {
-        let text = head.path ?? ""
-        guard let mark = text.firstIndex(of: "?") else { return [] }
-        return try QueryText.parameters(text[text.index(after: mark)...])
+        try QueryText.parameters(PathSegments(head.path ?? "").query)
     }
 
     /// The one value of a query parameter.
@@ -93,7 +83,7 @@ enum QueryText {
     ///
     /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
     static func parameters(
-        _ query: Substring
+        _ query: String
     ) throws(ProblemDetails) -> [(name: String, value: String)] {
         let parts = query.split(separator: "&")
         guard parts.count <= parametersMax else {
@@ -102,8 +92,8 @@ enum QueryText {
         var parameters: [(name: String, value: String)] = []
         for part in parts {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = String(pair[0]).removingPercentEncoding,
-                let value = (pair.count > 1 ? String(pair[1]) : "").removingPercentEncoding,
+            guard let name = pair[0].percentDecoded,
+                let value = pair.count > 1 ? pair[1].percentDecoded : "",
                 !(name + value).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
             else {
                 throw Problem.malformed(

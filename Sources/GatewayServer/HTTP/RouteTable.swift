@@ -69,13 +69,18 @@ struct GatewayRoute: Sendable {
     let path: [Segment]
     let handler: Handler
 
-    /// - Parameter path: Segments; those that start with a colon stand for anything.
+    /// - Parameter path: As ``path(_:)`` takes it.
     init(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
         self.method = method
-        self.path = path.split(separator: "/").map {
+        self.path = Self.path(path)
+        self.handler = handler
+    }
+
+    /// The segments of a path; those that start with a colon stand for anything.
+    static func path(_ text: String) -> [Segment] {
+        text.split(separator: "/").map {
             $0.hasPrefix(":") ? .name(String($0.dropFirst())) : .literal(Array($0.utf8))
         }
-        self.handler = handler
     }
 }
 
@@ -83,6 +88,12 @@ struct GatewayRoute: Sendable {
 struct PathSegments {
     private let bytes: [UInt8]
     private var segments: [Range<Int>] = []
+    private var queryStart: Int?
+
+    /// What stands behind the path's question mark; empty without one.
+    var query: String {
+        queryStart.map { String(decoding: bytes[$0...], as: UTF8.self) } ?? ""
+    }
 
     /// Takes the path of an origin-form or absolute-form target (RFC 9112 sections 3.2.1 and
     /// 3.2.2) apart; any other target has no segments.
@@ -95,7 +106,10 @@ struct PathSegments {
             guard isEnd || byte == UInt8(ascii: "/") else { continue }
             if index > start { segments.append(start..<index) }
             start = index + 1
-            if isEnd { return }
+            if isEnd {
+                queryStart = start
+                return
+            }
         }
         if bytes.count > start { segments.append(start..<bytes.count) }
     }

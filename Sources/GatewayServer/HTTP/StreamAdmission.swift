@@ -18,6 +18,9 @@ struct StreamAdmission: Sendable {
     /// Streams held by all clients together: they outlive the count of connections.
     let streamsMax: Int
 
+    /// Where a client's reloads are: app and client, in this order.
+    static let path = GatewayRoute.path("/v1/apps/:app/clients/:client/reloads")
+
     /// A request for what is stale, admitted.
     struct Admitted: Sendable {
         let key: ClientKey
@@ -36,40 +39,18 @@ struct StreamAdmission: Sendable {
         }
     }
 
-    /// The path of a request for what is stale: app, client and query; `nil` for any other.
-    static func reloads(_ path: String) -> (app: Substring, client: Substring, query: Substring)? {
-        let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let segments = parts[0].split(separator: "/", omittingEmptySubsequences: false)
-        guard segments.count == 7, segments[0].isEmpty, segments[1] == "v1", segments[2] == "apps",
-            segments[4] == "clients", segments[6] == "reloads"
-        else { return nil }
-        return (segments[3], segments[5], parts.count > 1 ? parts[1] : "")
-    }
-
-    /// Whether a request asks for a held-open stream.
-    static func wantsStream(_ request: HTTPRequest) -> Bool {
-        request.method == .get
-            && request.headerFields[values: .accept].contains {
-                $0.split(separator: ",").contains {
-                    MediaType(String($0)).essence == EventStreamEncoder.mediaType
-                }
-            }
-    }
-
     /// Checks token, names and registration.
     ///
     /// - Throws: ``ProblemDetails``.
     func admit(
-        _ request: HTTPRequest, certificateURIs: () -> [String]
+        _ request: ReloadsRequest, certificateURIs: () -> [String]
     ) throws(ProblemDetails) -> Admitted {
-        guard let (appText, clientText, query) = Self.reloads(request.path ?? "") else {
-            throw Problem.noSuchRoute
-        }
-        guard let app = appText.removingPercentEncoding,
-            let client = clientText.removingPercentEncoding
+        let segments = PathSegments(request.path)
+        guard segments.match(Self.path) else { throw Problem.noSuchRoute }
+        let names = segments.names(Self.path)
+        guard let app = names[0].text.percentDecoded, let client = names[1].text.percentDecoded
         else { throw Problem.malformed("The path is not percent-encoded UTF-8.") }
-        let token = try authorizer.token(
-            request.headerFields[.authorization], certificateURIs: certificateURIs)
+        let token = try authorizer.token(request.authorization, certificateURIs: certificateURIs)
         guard Identifier.isValid(app) else { throw Problem.wrongName("app") }
         guard Identifier.isValid(client) else { throw Problem.wrongName("client") }
         let key = ClientKey(app: app, client: client)
@@ -77,11 +58,9 @@ struct StreamAdmission: Sendable {
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         try authorizer.requireNoContradiction(token, record)
-        let parameters = try QueryText.parameters(query)
+        let parameters = try QueryText.parameters(segments.query)
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
-        let cursor =
-            request.headerFields[.lastEventID]
-            ?? parameters.first { $0.name == "since" }?.value
+        let cursor = request.lastEventID ?? parameters.first { $0.name == "since" }?.value
         return Admitted(
             key: key, record: record, vouched: token.attributes, point: desk.point(of: cursor),
             kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
@@ -91,9 +70,9 @@ struct StreamAdmission: Sendable {
     /// Opens the stream a connection asks for, if everything allows it now; what stands in the way
     /// is for the route to say.
     func openNow(
-        _ request: HTTPRequest, _ connection: TLSServerHandler, _ loop: any EventLoop
+        _ request: ReloadsRequest, _ connection: TLSServerHandler, _ loop: any EventLoop
     ) -> Bool {
-        guard Self.wantsStream(request), connection.isDetachable,
+        guard request.wantsStream, connection.isDetachable,
             let shard = loops.shard(of: loop),
             let admitted = try? admit(
                 request, certificateURIs: { connection.peerCertificateURIs }),

@@ -123,10 +123,11 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             refuse(problem, context)
             return
         }
-        if responsesUnderWay == 0, StreamAdmission.wantsStream(head),
+        let request = ReloadsRequest(head)
+        if responsesUnderWay == 0, request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
-                head, certificateURIs: { tls.peerCertificateURIs }),
+                request, certificateURIs: { tls.peerCertificateURIs }),
             admission.admitStream(admitted.key)
         {
             state = .deciding

@@ -49,9 +49,5 @@ final class CursorDesk: Sendable {
     func wallSeconds() -> Int64 { wallMilliseconds() / 1000 }
 
     /// Milliseconds since 1970.
-    func wallMilliseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    func wallMilliseconds() -> Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 }

@@ -14,11 +14,12 @@ extension GatewayRoutes {
         let uris =
             request.headers[.authorization] == nil && !authorizer.certificateGrants.isEmpty
             ? await context.certificateURIs() : []
-        let admitted = try admission.admit(request.head, certificateURIs: { uris })
+        let reloads = ReloadsRequest(request.head)
+        let admitted = try admission.admit(reloads, certificateURIs: { uris })
         guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
             throw Problem.unavailable("This connection cannot be served; connect again.")
         }
-        if StreamAdmission.wantsStream(request.head) {
+        if reloads.wantsStream {
             // The gate keeps every stream that it admits; what comes here was refused by it.
             guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
             admission.registry.releaseStream(admitted.key)

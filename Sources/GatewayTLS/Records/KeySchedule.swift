@@ -130,11 +130,11 @@ enum KeySchedule {
         guard let original = KeySchedule.original,
             original.derive(context, output, count, parameters) == 1
         else { return 0 }
-        guard let output, let parameters, let label = TrafficSecrets.label(among: parameters),
+        guard let output, let parameters, let derivation = Derivation(parameters),
             let secrets = TLSWire.listener
         else { return 1 }
         // Sound: OpenSSL's for the time of the call, and as long as it says.
-        secrets.pointee.take(label, UnsafeRawBufferPointer(start: output, count: count))
+        secrets.pointee.take(derivation, UnsafeRawBufferPointer(start: output, count: count))
         return 1
     }
 }

@@ -40,7 +40,7 @@ final class RecordCipher {
 
     /// Makes the keys that `seal` needs.
     func prepare(_ layer: inout RecordLayer) -> Bool {
-        layer.sending.derive(layer.suite, expansion)
+        layer.sending.areDerived || layer.sending.derive(layer.suite, expansion)
     }
 
     /// Protects `content` in as few records as possible and appends them to the wire's output.

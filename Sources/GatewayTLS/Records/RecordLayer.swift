@@ -17,8 +17,8 @@ struct RecordLayer {
         else { return nil }
         self.init(
             suite: suite,
-            sending: TrafficKeys(secret: secrets.server, recordNumber: secrets.recordsSent),
-            receiving: TrafficKeys(secret: secrets.client, recordNumber: secrets.recordsReceived))
+            sending: TrafficKeys(secrets.server, suite, recordNumber: secrets.recordsSent),
+            receiving: TrafficKeys(secrets.client, suite, recordNumber: secrets.recordsReceived))
     }
 
     init(suite: RecordSuite, sending: TrafficKeys, receiving: TrafficKeys) {

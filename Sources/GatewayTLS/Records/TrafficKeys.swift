@@ -8,10 +8,11 @@ struct TrafficKeys {
     static let nonceBytes = 12
 
     typealias Secret = InlineArray<48, UInt8>
+    typealias Key = InlineArray<32, UInt8>
     typealias Nonce = InlineArray<12, UInt8>
 
     private(set) var secret: Secret
-    private var key = InlineArray<32, UInt8>(repeating: 0)
+    private var key = Key(repeating: 0)
     private var iv = Nonce(repeating: 0)
     /// The number of the next record; never the same twice under one key.
     private(set) var recordNumber: UInt64
@@ -22,6 +23,13 @@ struct TrafficKeys {
     init(secret: Secret, recordNumber: UInt64) {
         self.secret = secret
         self.recordNumber = recordNumber
+    }
+
+    /// What was heard of them; what was not is derived when it is needed.
+    init(_ heard: HeardKeys, _ suite: RecordSuite, recordNumber: UInt64) {
+        self.init(secret: heard.secret, recordNumber: recordNumber)
+        guard heard.keyBytes == suite.keyBytes, heard.ivBytes == Self.nonceBytes else { return }
+        (key, iv, areDerived) = (heard.key, heard.iv, true)
     }
 
     /// Makes key and iv from the secret; answers false when OpenSSL refuses.

@@ -7,10 +7,8 @@ import Glibc
 /// The secrets are heard from the key schedule (`KeySchedule`), the records from what OpenSSL tells
 /// those who trace messages.
 struct TrafficSecrets {
-    private(set) var client = TrafficKeys.Secret(repeating: 0)
-    private(set) var server = TrafficKeys.Secret(repeating: 0)
-    private var clientBytes = 0
-    private var serverBytes = 0
+    private(set) var client = HeardKeys()
+    private(set) var server = HeardKeys()
     /// Protected records since our, and the client's, `Finished`.
     private(set) var recordsSent: UInt64 = 0
     private(set) var recordsReceived: UInt64 = 0
@@ -22,8 +20,8 @@ struct TrafficSecrets {
 
     /// Whether they make the keys in use.
     func areWhole(_ suite: RecordSuite) -> Bool {
-        clientBytes == suite.secretBytes && serverBytes == suite.secretBytes && areSentCounted
-            && areReceivedCounted && !areOutdated
+        client.secretBytes == suite.secretBytes && server.secretBytes == suite.secretBytes
+            && areSentCounted && areReceivedCounted && !areOutdated
     }
 
     // MARK: Beside OpenSSL's object
@@ -66,48 +64,18 @@ struct TrafficSecrets {
 
     // MARK: What OpenSSL tells
 
-    /// What a secret of this object is called in the key schedule.
-    enum Label: CaseIterable {
-        case client
-        case server
-
-        /// All are as long.
-        static let bytes = 12
-
-        var text: StaticString {
-            switch self {
-            case .client: "c ap traffic"
-            case .server: "s ap traffic"
-            }
-        }
-    }
-
-    /// The label among the parameters of a derivation, if it is one of ours. A handshake has many
-    /// derivations: most are told from ours by the length alone.
-    static func label(among parameters: UnsafePointer<OSSL_PARAM>) -> Label? {
-        var parameter = parameters
-        // Sound: OpenSSL ends its parameters by one without a key.
-        while let key = parameter.pointee.key {
-            if parameter.pointee.data_size == Label.bytes, let text = parameter.pointee.data,
-                strcmp(key, "label") == 0
-            {
-                return Label.allCases.first { memcmp(text, $0.text.utf8Start, Label.bytes) == 0 }
-            }
-            parameter += 1
-        }
-        return nil
-    }
-
     /// One result of the key schedule.
-    mutating func take(_ label: Label, _ secret: UnsafeRawBufferPointer) {
-        guard secret.count <= TrafficKeys.secretBytesMax else { return }
-        switch label {
-        case .client:
-            withUnsafeMutableBytes(of: &client) { $0.copyMemory(from: secret) }
-            clientBytes = secret.count
-        case .server:
-            withUnsafeMutableBytes(of: &server) { $0.copyMemory(from: secret) }
-            serverBytes = secret.count
+    mutating func take(_ derivation: Derivation, _ result: UnsafeRawBufferPointer) {
+        switch derivation.label {
+        case .client: client.take(secret: result)
+        case .server: server.take(secret: result)
+        case .key, .iv:
+            // The handshake's own keys are made of other secrets.
+            if server.isSecret(derivation.secret) {
+                server.take(derivation.label, result)
+            } else if client.isSecret(derivation.secret) {
+                client.take(derivation.label, result)
+            }
         }
     }
 
@@ -130,4 +98,106 @@ struct TrafficSecrets {
             break
         }
     }
+}
+
+/// A step of the key schedule that makes something of `TrafficSecrets` (RFC 8446 sections 7.1 and
+/// 7.3).
+struct Derivation {
+    /// What is made.
+    enum Label: CaseIterable {
+        /// The secret of what the client sends.
+        case client
+        /// The secret of what the server sends.
+        case server
+        /// A key, made of a secret.
+        case key
+        /// What nonces are made of, made of a secret.
+        case iv
+
+        var text: StaticString {
+            switch self {
+            case .client: "c ap traffic"
+            case .server: "s ap traffic"
+            case .key: "key"
+            case .iv: "iv"
+            }
+        }
+    }
+
+    let label: Label
+    /// What it is made of.
+    let secret: UnsafeRawBufferPointer
+
+    init(label: Label, secret: UnsafeRawBufferPointer) {
+        self.label = label
+        self.secret = secret
+    }
+
+    /// `nil` for all other steps, which are most of a handshake's: they are told by the length of
+    /// their labels.
+    init?(_ parameters: UnsafePointer<OSSL_PARAM>) {
+        var (label, secret) = (Label?.none, UnsafeRawBufferPointer(start: nil, count: 0))
+        var parameter = parameters
+        // Sound: OpenSSL ends its parameters by one without a key.
+        while let name = parameter.pointee.key {
+            let value = UnsafeRawBufferPointer(
+                start: parameter.pointee.data, count: parameter.pointee.data_size)
+            if strcmp(name, OSSL_KDF_PARAM_LABEL) == 0 {
+                label = Label.allCases.first {
+                    areSame(
+                        UnsafeRawBufferPointer(
+                            start: $0.text.utf8Start, count: $0.text.utf8CodeUnitCount), value)
+                }
+                if label == nil { return nil }
+            } else if strcmp(name, OSSL_KDF_PARAM_KEY) == 0 {
+                secret = value
+            }
+            parameter += 1
+        }
+        guard let label else { return nil }
+        self.init(label: label, secret: secret)
+    }
+}
+
+/// What was heard of the keys of one direction.
+struct HeardKeys {
+    private(set) var secret = TrafficKeys.Secret(repeating: 0)
+    private(set) var secretBytes = 0
+    private(set) var key = TrafficKeys.Key(repeating: 0)
+    private(set) var keyBytes = 0
+    private(set) var iv = TrafficKeys.Nonce(repeating: 0)
+    private(set) var ivBytes = 0
+
+    /// Whether this is the direction's secret.
+    func isSecret(_ other: UnsafeRawBufferPointer) -> Bool {
+        withUnsafeBytes(of: secret) {
+            areSame(UnsafeRawBufferPointer(rebasing: $0[..<secretBytes]), other)
+        }
+    }
+
+    mutating func take(secret heard: UnsafeRawBufferPointer) {
+        guard heard.count <= TrafficKeys.secretBytesMax else { return }
+        withUnsafeMutableBytes(of: &secret) { $0.copyMemory(from: heard) }
+        (secretBytes, keyBytes, ivBytes) = (heard.count, 0, 0)
+    }
+
+    /// What was made of the secret.
+    mutating func take(_ label: Derivation.Label, _ heard: UnsafeRawBufferPointer) {
+        switch label {
+        case .key where heard.count <= TrafficKeys.keyBytesMax:
+            withUnsafeMutableBytes(of: &key) { $0.copyMemory(from: heard) }
+            keyBytes = heard.count
+        case .iv where heard.count == TrafficKeys.nonceBytes:
+            withUnsafeMutableBytes(of: &iv) { $0.copyMemory(from: heard) }
+            ivBytes = heard.count
+        default: break
+        }
+    }
+}
+
+/// Whether there is something, and the same in both.
+private func areSame(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+    guard one.count == other.count, let start = one.baseAddress, let otherStart = other.baseAddress
+    else { return false }
+    return !one.isEmpty && memcmp(start, otherStart, one.count) == 0
 }
