@@ -26,11 +26,10 @@ extension TLSServerHandler {
     /// What the peer sent so far is with OpenSSL or was handed on: nothing is left in between.
     func detach() -> Detached? {
         guard isDetachable, let ssl, let context else { return nil }
-        let handle = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { $0 }
-        guard let handle = handle.flatMap({ $0 }) else { return nil }
-        let descriptor = fcntl(handle, F_DUPFD_CLOEXEC, 0)
+        guard let core = context.channel._channelCore as? any NIOTransportAccessibleChannelCore,
+            let socket = Self.socket(of: core)
+        else { return nil }
+        let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
         let layer = secrets.flatMap { RecordLayer(of: ssl, $0.pointee) }
         TrafficSecrets.detach(from: ssl)
@@ -38,5 +37,13 @@ extension TLSServerHandler {
         release()
         context.close(promise: nil)
         return Detached(ssl: ssl, layer: layer, descriptor: descriptor)
+    }
+
+    /// NIO's own way to it looks the type of transport up by its name, which takes as long as all
+    /// the rest of leaving.
+    private static func socket<Core: NIOTransportAccessibleChannelCore>(
+        of core: Core
+    ) -> NIOBSDSocket.Handle? {
+        try? core.withUnsafeTransport { $0 as? NIOBSDSocket.Handle }
     }
 }

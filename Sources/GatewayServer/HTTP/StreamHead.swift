@@ -3,35 +3,49 @@ import WidgetModel
 
 /// How the answer to an admitted stream begins.
 struct StreamHead {
-    /// The head.
-    let response: HTTPResponse
+    private let cursor: String
+    private let date: String
     /// The first blocks of the event stream.
     let firstBlocks: [UInt8]
 
     init(_ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted) {
-        var response = HTTPResponse(status: .ok)
-        response.headerFields[.contentType] = EventStreamEncoder.mediaType
-        response.headerFields[.cacheControl] = "no-store, no-transform"
-        response.headerFields[.accelBuffering] = "no"
-        response.headerFields[.timelineCursor] = admission.resumedCursor(admitted.point)
-        response.headerFields[.date] = httpDate(admission.desk.wallSeconds())
-        self.response = response
+        cursor = admission.resumedCursor(admitted.point)
+        date = httpDate(admission.desk.wallSeconds())
         firstBlocks = EventStreamEncoder.retry(
             milliseconds: admission.streamSettings.retryMilliseconds)
     }
 
-    /// Both as HTTP/1.1 (RFC 9112), the blocks as the first chunk.
+    /// What is the same for all.
+    private static let fields: HTTPFields = [
+        .contentType: EventStreamEncoder.mediaType,
+        .cacheControl: "no-store, no-transform",
+        .accelBuffering: "no",
+    ]
+
+    /// The head.
+    var response: HTTPResponse {
+        var response = HTTPResponse(status: .ok, headerFields: Self.fields)
+        response.headerFields[.timelineCursor] = cursor
+        response.headerFields[.date] = date
+        return response
+    }
+
+    /// Both as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand: a gateway that
+    /// restarts says it to everybody.
     var http1: [UInt8] {
-        var bytes = Array("HTTP/1.1 200 OK\r\n".utf8)
+        var bytes = Self.http1Start
         bytes.reserveCapacity(512)
-        for field in response.headerFields {
-            bytes.append(contentsOf: field.name.rawName.utf8)
-            bytes.append(contentsOf: ": ".utf8)
-            bytes.append(contentsOf: field.value.utf8)
-            bytes.append(contentsOf: "\r\n".utf8)
-        }
-        bytes.append(contentsOf: "Transfer-Encoding: chunked\r\n\r\n".utf8)
+        bytes.append(contentsOf: cursor.utf8)
+        bytes.append(contentsOf: "\r\nDate: ".utf8)
+        bytes.append(contentsOf: date.utf8)
+        bytes.append(contentsOf: "\r\n\r\n".utf8)
         bytes.append(contentsOf: ChunkedCoding.chunk(of: firstBlocks).bytes)
         return bytes
     }
+
+    private static let http1Start: [UInt8] = {
+        let lines = fields.map { "\($0.name.rawName): \($0.value)\r\n" }.joined()
+        return Array(
+            "HTTP/1.1 200 OK\r\n\(lines)Transfer-Encoding: chunked\r\nTimeline-Cursor: ".utf8)
+    }()
 }

@@ -104,7 +104,7 @@ struct TrafficSecrets {
 /// 7.3).
 struct Derivation {
     /// What is made.
-    enum Label: CaseIterable {
+    enum Label {
         /// The secret of what the client sends.
         case client
         /// The secret of what the server sends.
@@ -114,12 +114,14 @@ struct Derivation {
         /// What nonces are made of, made of a secret.
         case iv
 
-        var text: StaticString {
-            switch self {
-            case .client: "c ap traffic"
-            case .server: "s ap traffic"
-            case .key: "key"
-            case .iv: "iv"
+        /// `nil` for all others, of which most are told by their length.
+        init?(_ text: UnsafeRawBufferPointer) {
+            switch text.count {
+            case 12 where text.elementsEqual("c ap traffic".utf8): self = .client
+            case 12 where text.elementsEqual("s ap traffic".utf8): self = .server
+            case 3 where text.elementsEqual("key".utf8): self = .key
+            case 2 where text.elementsEqual("iv".utf8): self = .iv
+            default: return nil
             }
         }
     }
@@ -133,8 +135,7 @@ struct Derivation {
         self.secret = secret
     }
 
-    /// `nil` for all other steps, which are most of a handshake's: they are told by the length of
-    /// their labels.
+    /// `nil` for all other steps, which are most of a handshake's.
     init?(_ parameters: UnsafePointer<OSSL_PARAM>) {
         var (label, secret) = (Label?.none, UnsafeRawBufferPointer(start: nil, count: 0))
         var parameter = parameters
@@ -142,14 +143,12 @@ struct Derivation {
         while let name = parameter.pointee.key {
             let value = UnsafeRawBufferPointer(
                 start: parameter.pointee.data, count: parameter.pointee.data_size)
-            if strcmp(name, OSSL_KDF_PARAM_LABEL) == 0 {
-                label = Label.allCases.first {
-                    areSame(
-                        UnsafeRawBufferPointer(
-                            start: $0.text.utf8Start, count: $0.text.utf8CodeUnitCount), value)
-                }
+            // The first letter alone rules out the others without a string being made.
+            let first = UInt8(bitPattern: name.pointee)
+            if first == UInt8(ascii: "l"), strcmp(name, OSSL_KDF_PARAM_LABEL) == 0 {
+                label = Label(value)
                 if label == nil { return nil }
-            } else if strcmp(name, OSSL_KDF_PARAM_KEY) == 0 {
+            } else if first == UInt8(ascii: "k"), strcmp(name, OSSL_KDF_PARAM_KEY) == 0 {
                 secret = value
             }
             parameter += 1
