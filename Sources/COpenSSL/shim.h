@@ -41,20 +41,4 @@ static inline uint64_t gateway_SSL_CTX_set_server_options(SSL_CTX *context) {
         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 
-// HKDF-Expand-Label of TLS 1.3 with an empty context: the parameters' names are macros.
-static inline int gateway_TLS13_expand_label(
-    EVP_KDF_CTX *context, const unsigned char *digest, const void *secret, size_t secret_count,
-    const unsigned char *label, size_t label_count, void *output, size_t output_count) {
-    int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-    OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)digest, 0),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)secret, secret_count),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PREFIX, "tls13 ", 6),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_LABEL, (void *)label, label_count),
-        OSSL_PARAM_construct_end(),
-    };
-    return EVP_KDF_derive(context, output, output_count, parameters);
-}
-
 #endif

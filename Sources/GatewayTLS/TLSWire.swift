@@ -36,6 +36,8 @@ final class TLSWire {
     // Sound: allocated for the life of this object, whole, and used between two calls only.
     /// Shared by all `SSL` objects of the thread, each holding a reference.
     let bio: OpaquePointer
+    /// Makes the thread's handshakes' keys; without it OpenSSL does.
+    let schedule = SecretSchedule()
 
     /// The wire of the calling thread; `nil` when OpenSSL has no memory for one.
     static func ofThread() -> TLSWire? {
@@ -48,10 +50,11 @@ final class TLSWire {
     private nonisolated(unsafe) static let ofThreads = ThreadSpecificVariable<TLSWire>()
     // Sound: the variable holds one value per thread and hands each thread its own only.
 
-    /// Where what the calling thread derives now is to go.
-    static var listener: UnsafeMutablePointer<TrafficSecrets>? {
-        ofThreads.currentValue?.state.pointee.secrets
-    }
+    /// The wire of the calling thread, if it has one.
+    static var currentOfThread: TLSWire? { ofThreads.currentValue }
+
+    /// Where what the thread derives now is to go.
+    var listener: UnsafeMutablePointer<TrafficSecrets>? { state.pointee.secrets }
 
     private init?() {
         guard let method = Self.method, let bio = BIO_new(method.pointer) else { return nil }

@@ -323,34 +323,15 @@ struct RecordTests {
 
     // MARK: Secrets
 
-    /// Told by a parameter's name and text, whatever stands beside it.
     @Test(arguments: [
-        ("label", "c ap traffic", Derivation.Label.client), ("label", "s ap traffic", .server),
-        ("label", "key", .key), ("label", "iv", .iv), ("label", "s hs traffic", nil),
-        ("label", "c ap traffi", nil), ("label", "c ap traffic ", nil), ("label", "", nil),
-        ("label", "ivy", nil), ("data", "c ap traffic", nil), ("labels", "s ap traffic", nil),
-    ]) func aDerivationIsFoundAmongParameters(
-        name: String, text: String, expected: Derivation.Label?
-    ) {
-        var secret = Array("twelve bytes".utf8)
-        var bytes = Array(text.utf8)
-        name.withCString { name in
-            secret.withUnsafeMutableBytes { secret in
-                bytes.withUnsafeMutableBytes { bytes in
-                    "key".withCString { key in
-                        let parameters = [
-                            OSSL_PARAM_construct_octet_string(
-                                key, secret.baseAddress, secret.count),
-                            OSSL_PARAM_construct_octet_string(
-                                name, bytes.baseAddress, bytes.count),
-                            OSSL_PARAM_construct_end(),
-                        ]
-                        let found = Derivation(parameters)
-                        #expect(found?.label == expected)
-                        #expect(found.map { $0.secret.elementsEqual(secret) } ?? true)
-                    }
-                }
-            }
+        ("c ap traffic", Derivation.Label.client), ("s ap traffic", .server), ("key", .key),
+        ("iv", .iv), ("s hs traffic", nil), ("c ap traffi", nil), ("c ap traffic ", nil),
+        ("ivy", nil), ("k", nil),
+    ]) func derivationsAreToldByTheirLabels(text: String, expected: Derivation.Label?) {
+        Array(text.utf8).withUnsafeBytes { label in
+            let step = SecretSchedule.Step(
+                hash: .sha256, secret: label, prefix: label, label: label)
+            #expect(Derivation(step)?.label == expected)
         }
     }
 
@@ -395,7 +376,7 @@ struct RecordTests {
         suite: RecordSuite
     ) throws {
         let cipher = try #require(RecordCipher())
-        let expansion = try #require(SecretExpansion())
+        let schedule = try #require(SecretSchedule())
         let secret = pattern(suite.secretBytes)
         var (key, iv) = (
             [UInt8](repeating: 0, count: suite.keyBytes), [UInt8](repeating: 0, count: 12)
@@ -404,11 +385,11 @@ struct RecordTests {
         secret.withUnsafeBytes { secret in
             heard.take(secret: secret)
             key.withUnsafeMutableBytes {
-                #expect(expansion.expand(secret, "key", suite, to: $0[...]))
+                #expect(schedule.expand(secret, "key", suite.hash, to: $0[...]))
                 heard.take(.key, UnsafeRawBufferPointer($0))
             }
             iv.withUnsafeMutableBytes {
-                #expect(expansion.expand(secret, "iv", suite, to: $0[...]))
+                #expect(schedule.expand(secret, "iv", suite.hash, to: $0[...]))
                 heard.take(.iv, UnsafeRawBufferPointer($0))
             }
         }

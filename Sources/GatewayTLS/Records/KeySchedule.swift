@@ -7,9 +7,10 @@ import Glibc
 /// OpenSSL has no call that tells a connection's traffic secrets, and its key log prints five lines
 /// of hex for each handshake, which is a twelfth of the handshake's cost. The schedule itself is
 /// computed by a provider's TLS13-KDF that a context chooses by its property query: ours is that of
-/// the provider in force, function for function, with a look at what it has derived
-/// (provider-kdf(7)). Where it is not chosen, as under a policy that wants other properties, nothing
-/// is heard and streams keep OpenSSL's object.
+/// the provider in force, function for function, but that it computes by a shorter way
+/// (`SecretSchedule`) and looks at what it has derived (provider-kdf(7)). Where it is not chosen,
+/// as under a policy that wants other properties, nothing is heard and streams keep OpenSSL's
+/// object.
 enum KeySchedule {
     /// The property query for contexts whose handshakes are to be heard; `nil` when OpenSSL does not
     /// take the provider.
@@ -127,14 +128,16 @@ enum KeySchedule {
     }()
 
     private static let listeningDerive: Derive = { context, output, count, parameters in
-        guard let original = KeySchedule.original,
-            original.derive(context, output, count, parameters) == 1
-        else { return 0 }
-        guard let output, let parameters, let derivation = Derivation(parameters),
-            let secrets = TLSWire.listener
-        else { return 1 }
+        guard let original = KeySchedule.original else { return 0 }
+        let wire = TLSWire.currentOfThread
+        let step = parameters.flatMap { SecretSchedule.Step($0) }
         // Sound: OpenSSL's for the time of the call, and as long as it says.
-        secrets.pointee.take(derivation, UnsafeRawBufferPointer(start: output, count: count))
+        let result = UnsafeMutableRawBufferPointer(start: output, count: count)
+        let isMade = step.map { wire?.schedule?.take($0, to: result) ?? false } ?? false
+        guard isMade || original.derive(context, output, count, parameters) == 1 else { return 0 }
+        if let derivation = step.flatMap({ Derivation($0) }), let secrets = wire?.listener {
+            secrets.pointee.take(derivation, UnsafeRawBufferPointer(result))
+        }
         return 1
     }
 }

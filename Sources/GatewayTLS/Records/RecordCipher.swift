@@ -9,13 +9,13 @@ final class RecordCipher {
 
     private let sealing: [OpaquePointer]
     private let opening: [OpaquePointer]
-    private let expansion: SecretExpansion
+    private let schedule: SecretSchedule
     private let recordsPerKeyMax: UInt64
 
     /// `nil` when OpenSSL has no memory for it.
     init?(recordsPerKeyMax: UInt64 = RecordCipher.recordsPerKeyMax) {
-        guard let expansion = SecretExpansion() else { return nil }
-        self.expansion = expansion
+        guard let schedule = SecretSchedule() else { return nil }
+        self.schedule = schedule
         self.recordsPerKeyMax = recordsPerKeyMax
         var contexts: [OpaquePointer] = []
         for isSealing in [true, false] {
@@ -40,7 +40,7 @@ final class RecordCipher {
 
     /// Makes the keys that `seal` needs.
     func prepare(_ layer: inout RecordLayer) -> Bool {
-        layer.sending.areDerived || layer.sending.derive(layer.suite, expansion)
+        layer.sending.areDerived || layer.sending.derive(layer.suite, schedule)
     }
 
     /// Protects `content` in as few records as possible and appends them to the wire's output.
@@ -74,7 +74,7 @@ final class RecordCipher {
     func sealKeyUpdate(_ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire) -> Bool {
         let updateNotRequested: [UInt8] = [24, 0, 0, 1, 0]
         return updateNotRequested.withUnsafeBytes { protect($0, as: .handshake, layer, to: wire) }
-            && layer.pointee.sending.update(layer.pointee.suite, expansion)
+            && layer.pointee.sending.update(layer.pointee.suite, schedule)
     }
 
     private func sealOne(
@@ -133,7 +133,7 @@ final class RecordCipher {
         let header = RecordFraming.headerBytes
         guard
             layer.pointee.receiving.areDerived
-                || layer.pointee.receiving.derive(suite, expansion),
+                || layer.pointee.receiving.derive(suite, schedule),
             let start = record.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { return .refused(.internalError) }
         let context = opening[Int(suite.rawValue)]
@@ -163,6 +163,6 @@ final class RecordCipher {
 
     /// The client's next record is under its next key.
     func updateReceiving(_ layer: UnsafeMutablePointer<RecordLayer>) -> Bool {
-        layer.pointee.receiving.update(layer.pointee.suite, expansion)
+        layer.pointee.receiving.update(layer.pointee.suite, schedule)
     }
 }

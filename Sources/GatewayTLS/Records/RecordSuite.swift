@@ -23,14 +23,14 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// How long a traffic secret is: as long as the suite's hash.
-    var secretBytes: Int { self == .aes256GCM ? 48 : 32 }
+    /// The hash of HKDF.
+    var hash: SecretSchedule.Hash { self == .aes256GCM ? .sha384 : .sha256 }
+
+    /// How long a traffic secret is: as long as what the suite's hash makes.
+    var secretBytes: Int { hash.bytes }
 
     /// How long a record key is.
     var keyBytes: Int { self == .aes128GCM ? 16 : 32 }
-
-    /// The hash of HKDF as OpenSSL names it.
-    var digest: StaticString { self == .aes256GCM ? "SHA384" : "SHA256" }
 
     /// OpenSSL's implementation; static, never freed.
     var cipher: OpaquePointer? {

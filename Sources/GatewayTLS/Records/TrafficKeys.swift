@@ -33,15 +33,15 @@ struct TrafficKeys {
     }
 
     /// Makes key and iv from the secret; answers false when OpenSSL refuses.
-    mutating func derive(_ suite: RecordSuite, _ expansion: SecretExpansion) -> Bool {
+    mutating func derive(_ suite: RecordSuite, _ schedule: SecretSchedule) -> Bool {
         areDerived =
             withUnsafeBytes(of: secret) { secret in
                 let secret = UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes])
                 return withUnsafeMutableBytes(of: &key) {
-                    expansion.expand(secret, "key", suite, to: $0.prefix(suite.keyBytes))
+                    schedule.expand(secret, "key", suite.hash, to: $0[..<suite.keyBytes])
                 }
                     && withUnsafeMutableBytes(of: &iv) {
-                        expansion.expand(secret, "iv", suite, to: $0[...])
+                        schedule.expand(secret, "iv", suite.hash, to: $0[...])
                     }
             }
         return areDerived
@@ -49,19 +49,19 @@ struct TrafficKeys {
 
     /// Goes on to the next secret, key and iv (RFC 8446 section 7.2); answers false when OpenSSL
     /// refuses: nothing can be protected with them any more.
-    mutating func update(_ suite: RecordSuite, _ expansion: SecretExpansion) -> Bool {
+    mutating func update(_ suite: RecordSuite, _ schedule: SecretSchedule) -> Bool {
         var next = Secret(repeating: 0)
         let isMade = withUnsafeBytes(of: secret) { secret in
             withUnsafeMutableBytes(of: &next) {
-                expansion.expand(
+                schedule.expand(
                     UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes]), "traffic upd",
-                    suite, to: $0.prefix(suite.secretBytes))
+                    suite.hash, to: $0[..<suite.secretBytes])
             }
         }
         secret = next
         withUnsafeMutableBytes(of: &next) { OPENSSL_cleanse($0.baseAddress, $0.count) }
         recordNumber = 0
-        return isMade && derive(suite, expansion)
+        return isMade && derive(suite, schedule)
     }
 
     /// Gives a cipher the key and the nonce of the next record, which is counted
@@ -82,31 +82,5 @@ struct TrafficKeys {
                     nonce.baseAddress?.assumingMemoryBound(to: UInt8.self), keepDirection) == 1
             }
         }
-    }
-}
-
-/// HKDF-Expand-Label with an empty context (RFC 8446 section 7.1), by OpenSSL. Used by one thread.
-final class SecretExpansion {
-    private let context: OpaquePointer
-
-    /// `nil` when OpenSSL has no memory for it.
-    init?() {
-        guard let kdf = EVP_KDF_fetch(nil, "TLS13-KDF", nil) else { return nil }
-        defer { EVP_KDF_free(kdf) }
-        guard let context = EVP_KDF_CTX_new(kdf) else { return nil }
-        self.context = context
-    }
-
-    deinit { EVP_KDF_CTX_free(context) }
-
-    /// Fills `output`; answers false when OpenSSL refuses.
-    func expand(
-        _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ suite: RecordSuite,
-        to output: Slice<UnsafeMutableRawBufferPointer>
-    ) -> Bool {
-        let output = UnsafeMutableRawBufferPointer(rebasing: output)
-        return gateway_TLS13_expand_label(
-            context, suite.digest.utf8Start, secret.baseAddress, secret.count, label.utf8Start,
-            label.utf8CodeUnitCount, output.baseAddress, output.count) == 1
     }
 }

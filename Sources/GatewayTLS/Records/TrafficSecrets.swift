@@ -136,25 +136,9 @@ struct Derivation {
     }
 
     /// `nil` for all other steps, which are most of a handshake's.
-    init?(_ parameters: UnsafePointer<OSSL_PARAM>) {
-        var (label, secret) = (Label?.none, UnsafeRawBufferPointer(start: nil, count: 0))
-        var parameter = parameters
-        // Sound: OpenSSL ends its parameters by one without a key.
-        while let name = parameter.pointee.key {
-            let value = UnsafeRawBufferPointer(
-                start: parameter.pointee.data, count: parameter.pointee.data_size)
-            // The first letter alone rules out the others without a string being made.
-            let first = UInt8(bitPattern: name.pointee)
-            if first == UInt8(ascii: "l"), strcmp(name, OSSL_KDF_PARAM_LABEL) == 0 {
-                label = Label(value)
-                if label == nil { return nil }
-            } else if first == UInt8(ascii: "k"), strcmp(name, OSSL_KDF_PARAM_KEY) == 0 {
-                secret = value
-            }
-            parameter += 1
-        }
-        guard let label else { return nil }
-        self.init(label: label, secret: secret)
+    init?(_ step: SecretSchedule.Step) {
+        guard let label = Label(step.label) else { return nil }
+        self.init(label: label, secret: step.secret)
     }
 }
 
