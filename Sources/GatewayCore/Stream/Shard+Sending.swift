@@ -69,14 +69,11 @@ extension Shard {
             // Sound: the buffer is used within the closure that lends it, after a bounds check.
             streams.withUnsafeMutableBufferPointer { streams in
                 apps[app].index.visitHolders(rule: key.rule, values: key.values) { holders in
-                    for holder in holders {
-                        let slot = Int(holder.stream)
-                        guard slot < streams.count,
-                            streams[slot].generation == holder.generation,
-                            streams[slot].notified != writer.number,
-                            streams[slot].covered < changed, !streams[slot].isLagging
-                        else { continue }
-                        writer.deliver(to: &streams[slot], slot: holder.stream)
+                    var rest = holders[...]
+                    while !rest.isEmpty {
+                        let some = UnsafeBufferPointer(rebasing: rest.prefix(UInt64.bitWidth))
+                        rest = rest.dropFirst(some.count)
+                        Self.deliver(to: some, changedAt: changed, streams, &writer)
                     }
                 }
             }
@@ -87,6 +84,33 @@ extension Shard {
         }
         swap(&output, &self.output)
         swap(&streams, &self.streams)
+    }
+
+    /// As many holders as an integer has bits.
+    @inline(__always)
+    private static func deliver(
+        to holders: UnsafeBufferPointer<SubscriptionIndex.Holder>, changedAt changed: UInt64,
+        _ streams: UnsafeMutableBufferPointer<StreamRecord>, _ writer: inout DeliveryWriter
+    ) {
+        // Their streams lie far apart. Looked at first without acting, they come from memory
+        // together and not one after the other, which most of the time went by with.
+        var due: UInt64 = 0
+        for (bit, holder) in holders.enumerated() {
+            let slot = Int(holder.stream)
+            guard slot < streams.count else { continue }
+            let stream = streams[slot]
+            let isDue =
+                (stream.generation == holder.generation ? 1 : 0)
+                & (stream.covered < changed ? 1 : 0) & (stream.isLagging ? 0 : 1)
+            due |= UInt64(truncatingIfNeeded: isDue) << UInt64(truncatingIfNeeded: bit)
+        }
+        while due != 0 {
+            let slot = holders[due.trailingZeroBitCount].stream
+            due &= due &- 1
+            // A stream may hold a key twice.
+            guard streams[Int(slot)].notified != writer.number else { continue }
+            writer.deliver(to: &streams[Int(slot)], slot: slot)
+        }
     }
 
     /// Sends one notification of everything stale for a stream since `point`, if anything is.
