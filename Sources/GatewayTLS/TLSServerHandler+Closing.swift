@@ -2,7 +2,7 @@ import COpenSSL
 import NIOCore
 
 /// How a connection ends.
-extension TLSServerHandler {
+extension TLSServerHandler: DeadlineOwner {
     package func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
@@ -86,7 +86,7 @@ extension TLSServerHandler {
         context.close(promise: nil)
     }
 
-    func deadlinePassed() {
+    package func deadlinePassed() {
         guard let context else { return }
         deadline = nil
         switch phase {

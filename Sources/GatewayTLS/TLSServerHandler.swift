@@ -55,7 +55,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var loopCounters: TLSLoopCounters?
     var context: ChannelHandlerContext?
     /// The handshake's deadline, later the close's.
-    var deadline: Scheduled<Void>?
+    var deadline: DeadlineQueue.Deadline?
 
     var pending: [PendingWrite] = []
     var pendingBytes = 0
@@ -194,8 +194,6 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     func setDeadline(_ time: TimeAmount, _ context: ChannelHandlerContext) {
         deadline?.cancel()
-        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
-            self.deadlinePassed()
-        }
+        deadline = DeadlineQueue.set(time, context.eventLoop, for: self)
     }
 }

@@ -4,21 +4,32 @@ import NIOTLS
 
 /// Stands behind TLS until it is known what a connection is for: HTTP/2, an event stream, which
 /// leaves at once, or requests, for which HTTP/1.1's handlers come into its place.
-final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler {
+final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler, DeadlineOwner {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let tls: TLSServerHandler
     private let setup: GatewayChannel
-    private var deadline: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+    private var deadline: DeadlineQueue.Deadline?
 
     init(tls: TLSServerHandler, setup: GatewayChannel) {
         self.tls = tls
         self.setup = setup
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         deadline?.cancel()
+        self.context = nil
+    }
+
+    /// No request came.
+    func deadlinePassed() {
+        context?.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -31,9 +42,8 @@ final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler {
         case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
             begin(context) { try setup.startHTTP2(context.channel, tls) }
         case is TLSUserEvent:
-            deadline = context.eventLoop.assumeIsolated().scheduleTask(
-                in: setup.settings.firstRequestTimeout
-            ) { context.close(promise: nil) }
+            deadline = DeadlineQueue.set(
+                setup.settings.firstRequestTimeout, context.eventLoop, for: self)
         case is ChannelShouldQuiesceEvent, ChannelEvent.inputClosed:
             context.close(promise: nil)
         default:
