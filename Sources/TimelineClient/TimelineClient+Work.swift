@@ -119,6 +119,7 @@ extension TimelineClient {
         } catch {
             let reason =
                 (error as? WidgetRuntime.Failure)?.description
+                ?? (error as? IntentError)?.description
                 ?? (error as? Deadline.Passed)?.description ?? "\(type(of: error))"
             tell(.buildFailed(info, reason: reason))
             handle(.buildFailed(info, reason: reason))

@@ -13,16 +13,13 @@ struct CharacterEntry: TimelineEntry, Codable {
 }
 
 struct SelectCharacterIntent: WidgetConfigurationIntent {
-    var character: String
+    static let title: LocalizedStringResource = "Select Character"
 
-    init(parameters: [String: ParameterValue]) throws {
-        guard case .single(let character)? = parameters["character"] else {
-            throw CocoaError(.coderValueNotFound)
-        }
-        self.character = character
-    }
+    @Parameter(title: "Character", default: "") var character: String
 
-    var parameters: [String: ParameterValue] { ["character": .single(character)] }
+    init() {}
+
+    init(_ character: String) { self.character = character }
 }
 
 /// Counts what it is asked, and recommends what it is told to.
@@ -53,10 +50,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     func recommendations() -> [AppIntentRecommendation<SelectCharacterIntent>] {
-        names.withLock { $0 }.compactMap { name in
-            (try? SelectCharacterIntent(parameters: ["character": .single(name)])).map {
-                AppIntentRecommendation(intent: $0, description: name)
-            }
+        names.withLock { $0 }.map {
+            AppIntentRecommendation(intent: SelectCharacterIntent($0), description: $0)
         }
     }
 }
@@ -84,7 +79,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         settings.retryCap = .milliseconds(5)
         return TimelineClient(
             configuration: configuration,
-            widgets: WidgetRuntime([
+            widgets: try WidgetRuntime([
                 AppIntentConfiguration(
                     kind: panda.kind, intent: SelectCharacterIntent.self, provider: provider)
             ]),

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Where the widget stands that a provider builds for.
 public struct TimelineProviderContext: Sendable, Hashable {
@@ -17,9 +18,12 @@ public struct TimelineProviderContext: Sendable, Hashable {
     }
 }
 
-/// Builds the timelines of a widget that nobody can configure.
+/// Builds the timelines of a widget that nobody can configure, and hands them to completion
+/// handlers; ``AsyncTimelineProvider`` returns them.
 ///
-/// Providers may be asked for several timelines at once, from any thread.
+/// Providers may be asked for several timelines at once, from any thread. Of a handler that is
+/// called more than once the first call counts; one that is dropped uncalled is a failure, and the
+/// provider is asked again later.
 public protocol TimelineProvider: Sendable {
     /// What one moment of the timeline holds.
     associatedtype Entry: TimelineEntry
@@ -29,6 +33,19 @@ public protocol TimelineProvider: Sendable {
     /// A generic picture without data, at once.
     func placeholder(in context: Context) -> Entry
     /// The current moment, soon; sample data will do when `context.isPreview`.
+    func getSnapshot(in context: Context, completion: @escaping @Sendable (Entry) -> Void)
+    /// The timeline from now on.
+    ///
+    /// The data it fetches must be at least as new as the moment of the call.
+    func getTimeline(
+        in context: Context, completion: @escaping @Sendable (Timeline<Entry>) -> Void)
+}
+
+/// Builds the timelines of a widget that nobody can configure.
+///
+/// Providers may be asked for several timelines at once, from any thread.
+public protocol AsyncTimelineProvider: TimelineProvider {
+    /// The current moment, soon; sample data will do when `context.isPreview`.
     func snapshot(in context: Context) async -> Entry
     /// The timeline from now on.
     ///
@@ -36,6 +53,82 @@ public protocol TimelineProvider: Sendable {
     /// that cannot fetch throws, and is asked again later, instead of returning old entries that
     /// would pass for new ones; one that cannot fail need not be marked `throws`.
     func timeline(in context: Context) async throws -> Timeline<Entry>
+}
+
+extension AsyncTimelineProvider {
+    /// Hands on what ``snapshot(in:)`` returns.
+    public func getSnapshot(
+        in context: Context, completion: @escaping @Sendable (Entry) -> Void
+    ) {
+        Task { completion(await snapshot(in: context)) }
+    }
+
+    /// Hands on what ``timeline(in:)`` returns; drops the handler when it throws.
+    public func getTimeline(
+        in context: Context, completion: @escaping @Sendable (Timeline<Entry>) -> Void
+    ) {
+        Task { if let timeline = try? await timeline(in: context) { completion(timeline) } }
+    }
+}
+
+extension TimelineProvider {
+    func awaitedSnapshot(in context: Context) async throws -> Entry {
+        if let provider = self as? any AsyncTimelineProvider,
+            let entry = await provider.snapshot(in: context) as? Entry
+        {
+            return entry
+        }
+        return try await Self.awaited { getSnapshot(in: context, completion: $0) }
+    }
+
+    func awaitedTimeline(in context: Context) async throws -> Timeline<Entry> {
+        if let provider = self as? any AsyncTimelineProvider,
+            let timeline = try await provider.anyTimeline(in: context) as? Timeline<Entry>
+        {
+            return timeline
+        }
+        return try await Self.awaited { getTimeline(in: context, completion: $0) }
+    }
+
+    /// What a completion handler is called with first.
+    private static func awaited<Value: Sendable>(
+        _ call: (@escaping @Sendable (Value) -> Void) -> Void
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let completion = Completion(continuation)
+            call { completion.call($0) }
+        }
+    }
+}
+
+/// A completion handler that may be called twice, and tells when it is dropped uncalled.
+private final class Completion<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Value, any Error>?>
+
+    init(_ continuation: CheckedContinuation<Value, any Error>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    deinit {
+        take()?.resume(
+            throwing: WidgetRuntime.Failure(
+                description: "the provider dropped its completion handler without calling it"))
+    }
+
+    func call(_ value: Value) { take()?.resume(returning: value) }
+
+    private func take() -> CheckedContinuation<Value, any Error>? {
+        continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+    }
+}
+
+extension AsyncTimelineProvider {
+    fileprivate func anyTimeline(in context: Context) async throws -> any Sendable {
+        try await timeline(in: context)
+    }
 }
 
 /// Builds the timelines of a widget that people configure with an app intent.

@@ -26,10 +26,11 @@ public struct WidgetInfo: Sendable, Hashable {
         self.init(kind: kind, family: family, configuration: intent.parameters)
     }
 
-    /// The configuration as an intent of the given type; `nil` when it cannot be made of it.
+    /// The configuration as an intent of the given type, its entities found by their queries; `nil`
+    /// when it cannot be made of it.
     public func widgetConfigurationIntent<Intent: WidgetConfigurationIntent>(
         of type: Intent.Type
-    ) -> Intent? {
-        try? Intent(parameters: configuration)
+    ) async -> Intent? {
+        try? await Intent.resolved(from: configuration)
     }
 }

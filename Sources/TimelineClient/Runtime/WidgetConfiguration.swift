@@ -1,21 +1,21 @@
 import Foundation
 import WidgetModel
 
-/// A widget as an app declares it: a ``StaticConfiguration`` or ``AppIntentConfiguration``.
+/// A widget as an app declares it: a ``StaticConfiguration`` or ``AppIntentConfiguration``, and
+/// what its modifiers say of it.
 public protocol WidgetConfiguration: Sendable {
-    /// The widget kind; the same string as in the catalog.
-    var kind: String { get }
     /// The declaration without its types.
     var declaration: AnyWidgetConfiguration { get }
 }
 
 /// A widget that nobody can configure.
 public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfiguration {
-    /// The widget kind.
-    public let kind: String
+    private let kind: String
     private let provider: Provider
 
     /// Declares a widget.
+    ///
+    /// - Parameter kind: Identifies it; the same string as in the catalog.
     public init(kind: String, provider: Provider) {
         self.kind = kind
         self.provider = provider
@@ -26,11 +26,12 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
         AnyWidgetConfiguration(
             kind: kind,
             placeholder: { [provider] in provider.placeholder(in: $0) },
-            snapshot: { [provider] _, context in await provider.snapshot(in: context) },
-            timeline: { [provider] _, context in
-                AnyTimeline(try await provider.timeline(in: context))
+            snapshot: { [provider] _, context in
+                try await provider.awaitedSnapshot(in: context)
             },
-            recommendations: nil,
+            timeline: { [provider] _, context in
+                AnyTimeline(try await provider.awaitedTimeline(in: context))
+            },
             coding: EntryCoding(Provider.Entry.self))
     }
 }
@@ -39,11 +40,12 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
 public struct AppIntentConfiguration<
     Intent: WidgetConfigurationIntent, Provider: AppIntentTimelineProvider
 >: WidgetConfiguration where Provider.Intent == Intent {
-    /// The widget kind.
-    public let kind: String
+    private let kind: String
     private let provider: Provider
 
     /// Declares a widget.
+    ///
+    /// - Parameter kind: Identifies it; the same string as in the catalog.
     public init(kind: String, intent: Intent.Type, provider: Provider) {
         self.kind = kind
         self.provider = provider
@@ -51,36 +53,105 @@ public struct AppIntentConfiguration<
 
     /// The declaration without its types.
     public var declaration: AnyWidgetConfiguration {
-        AnyWidgetConfiguration(
+        var declaration = AnyWidgetConfiguration(
             kind: kind,
             placeholder: { [provider] in provider.placeholder(in: $0) },
             snapshot: { [provider] values, context in
-                await provider.snapshot(for: try Intent(parameters: values), in: context)
+                await provider.snapshot(
+                    for: try await Intent.resolved(from: values), in: context)
             },
             timeline: { [provider] values, context in
                 AnyTimeline(
-                    try await provider.timeline(for: try Intent(parameters: values), in: context))
-            },
-            recommendations: { [provider] in
-                provider.recommendations().map {
-                    RecommendationSet.Item(
-                        parameters: $0.intent.parameters, description: $0.description)
-                }
+                    try await provider.timeline(
+                        for: try await Intent.resolved(from: values), in: context))
             },
             coding: EntryCoding(Provider.Entry.self))
+        declaration.recommendations = { [provider] in
+            provider.recommendations().map {
+                RecommendationSet.Item(
+                    parameters: $0.intent.parameters, description: $0.description)
+            }
+        }
+        declaration.parameters = Intent.parameterDeclarations
+        declaration.intent = "\(Intent.self)"
+        return declaration
     }
 }
 
-/// A declared widget without its types: what the runtime calls.
-public struct AnyWidgetConfiguration: Sendable {
+/// A declared widget without its types: what the runtime calls, and what a gallery shows.
+public struct AnyWidgetConfiguration: WidgetConfiguration {
     typealias Values = [String: ParameterValue]
 
     /// The widget kind.
     public let kind: String
+    /// How it is called in the gallery; the kind, unless the app says otherwise.
+    public internal(set) var displayName: LocalizedStringResource
+    /// What it shows, for the gallery.
+    public internal(set) var description: LocalizedStringResource?
+    /// The families it can be placed in; all of them, unless the app says otherwise.
+    public internal(set) var supportedFamilies: [WidgetFamily]?
+    /// What people can choose about it, in the order in which they are asked; none for a widget
+    /// that nobody can configure.
+    public internal(set) var parameters: [IntentParameterDeclaration] = []
+
     let placeholder: @Sendable (TimelineProviderContext) -> any TimelineEntry
     let snapshot: @Sendable (Values, TimelineProviderContext) async throws -> any TimelineEntry
     let timeline: @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
-    let recommendations: (@Sendable () -> [RecommendationSet.Item])?
+    var recommendations: (@Sendable () -> [RecommendationSet.Item])?
     let coding: EntryCoding?
+    /// The name of its intent.
+    var intent: String?
+
+    init(
+        kind: String,
+        placeholder: @escaping @Sendable (TimelineProviderContext) -> any TimelineEntry,
+        snapshot:
+            @escaping @Sendable (Values, TimelineProviderContext) async throws
+            -> any TimelineEntry,
+        timeline: @escaping @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline,
+        coding: EntryCoding?
+    ) {
+        self.kind = kind
+        displayName = LocalizedStringResource(kind)
+        self.placeholder = placeholder
+        self.snapshot = snapshot
+        self.timeline = timeline
+        self.coding = coding
+    }
+
+    /// Itself.
+    public var declaration: AnyWidgetConfiguration { self }
+
+    /// Whether it can be placed in a family.
+    public func supports(_ family: WidgetFamily) -> Bool {
+        supportedFamilies?.contains(family) ?? true
+    }
+}
+
+extension WidgetConfiguration {
+    /// Names the widget in the gallery.
+    public func configurationDisplayName(
+        _ name: LocalizedStringResource
+    ) -> some WidgetConfiguration {
+        with { $0.displayName = name }
+    }
+
+    /// Says in the gallery what the widget shows.
+    public func description(_ text: LocalizedStringResource) -> some WidgetConfiguration {
+        with { $0.description = text }
+    }
+
+    /// Names the families the widget can be placed in.
+    public func supportedFamilies(_ families: [WidgetFamily]) -> some WidgetConfiguration {
+        with { $0.supportedFamilies = families }
+    }
+
+    private func with(
+        _ change: (inout AnyWidgetConfiguration) -> Void
+    ) -> AnyWidgetConfiguration {
+        var declaration = declaration
+        change(&declaration)
+        return declaration
+    }
 }

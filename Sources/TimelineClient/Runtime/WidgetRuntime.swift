@@ -9,15 +9,21 @@ public struct WidgetRuntime: Sendable {
         public let description: String
     }
 
+    /// The declared widgets in the order of their declaration.
+    public let gallery: [AnyWidgetConfiguration]
     private let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
     public let kinds: [String]
 
-    /// The declared widgets; of several of one kind the last counts.
-    public init(_ widgets: [any WidgetConfiguration]) {
-        var declarations: [String: AnyWidgetConfiguration] = [:]
-        for widget in widgets { declarations[widget.kind] = widget.declaration }
-        self.declarations = declarations
+    /// The declared widgets.
+    ///
+    /// - Throws: ``WidgetDeclarationError`` when a kind is declared twice, or a parameter may be left
+    ///   without a value.
+    public init(_ widgets: [any WidgetConfiguration]) throws(WidgetDeclarationError) {
+        let gallery = widgets.map(\.declaration)
+        if let error = WidgetDeclarationError(gallery) { throw error }
+        self.gallery = gallery
+        declarations = Dictionary(uniqueKeysWithValues: gallery.map { ($0.kind, $0) })
         kinds = declarations.keys.sorted()
     }
 

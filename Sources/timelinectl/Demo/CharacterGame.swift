@@ -1,7 +1,6 @@
 import Foundation
 import Synchronization
 import TimelineClient
-import WidgetModel
 
 /// The server of the character game that the demonstration plays: what its clients fetch.
 final class GameServer: Sendable {
@@ -68,18 +67,14 @@ struct LineEntry: TimelineEntry, Codable {
 
 /// Which character a widget shows.
 struct SelectCharacterIntent: WidgetConfigurationIntent {
-    let character: String?
+    static let title: LocalizedStringResource = "Select Character"
+
+    @Parameter(title: "Character") var character: String?
+
+    init() {}
 
     init(character: String?) {
         self.character = character
-    }
-
-    init(parameters: [String: ParameterValue]) {
-        character = parameters["character"]?.texts.first
-    }
-
-    var parameters: [String: ParameterValue] {
-        ["character": character.map { .single($0) } ?? .unset]
     }
 }
 
@@ -122,7 +117,7 @@ struct CharacterDetailProvider: AppIntentTimelineProvider {
 }
 
 /// Builds the timelines of the widget that shows whose turn it is.
-struct GameStatusProvider: TimelineProvider {
+struct GameStatusProvider: AsyncTimelineProvider {
     let server: GameServer
 
     func placeholder(in context: Context) -> LineEntry { LineEntry(date: .now, line: "…") }

@@ -168,7 +168,8 @@ struct DemoCommand: AsyncParsableCommand {
                 observer: { device.observe($0) })
         else { throw ValidationError("the demonstration has a bad client id") }
         return TimelineClient(
-            configuration: configuration, widgets: WidgetRuntime(declared), connection: connection,
+            configuration: configuration, widgets: try WidgetRuntime(declared),
+            connection: connection,
             verifier: PublishedKeyVerifier(connection: connection, app: Self.app),
             archive: ArchiveFile(path: directory.appending(path: device.id).path))
     }
