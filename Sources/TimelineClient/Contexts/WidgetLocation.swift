@@ -1,0 +1,55 @@
+/// A place where people put widgets. The set is open: a location this version does not know is a
+/// string like any other.
+///
+/// The names are WidgetKit's, which has none for a Mac's own widgets and for Apple Vision Pro;
+/// those are this library's. Source: "Indicate that a widget might not fit a specific context".
+public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    /// The name.
+    public let rawValue: String
+
+    /// The location called `rawValue`.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The Home Screen and Today View of iPhone and iPad.
+    public static let homeScreen = WidgetLocation(rawValue: "homeScreen")
+    /// The Lock Screen of iPhone and iPad.
+    public static let lockScreen = WidgetLocation(rawValue: "lockScreen")
+    /// StandBy on iPhone.
+    public static let standBy = WidgetLocation(rawValue: "standBy")
+    /// The Widgets screen of a vehicle, shown by iPhone.
+    public static let carPlay = WidgetLocation(rawValue: "carPlay")
+    /// A Mac that shows the widgets of an iPhone. The iPhone is the device that builds them.
+    public static let iPhoneWidgetsOnMac = WidgetLocation(rawValue: "iPhoneWidgetsOnMac")
+    /// The Smart Stack of Apple Watch.
+    public static let smartStack = WidgetLocation(rawValue: "smartStack")
+    /// A watch face: the widget is a complication.
+    public static let watchFace = WidgetLocation(rawValue: "watchFace")
+    /// A Mac's desktop, for widgets of the Mac's own apps. Not a name of WidgetKit's.
+    public static let desktop = WidgetLocation(rawValue: "desktop")
+    /// A Mac's Notification Center, for widgets of the Mac's own apps. Not a name of WidgetKit's.
+    public static let notificationCenter = WidgetLocation(rawValue: "notificationCenter")
+    /// A wall or table, with Apple Vision Pro. Not a name of WidgetKit's.
+    public static let surface = WidgetLocation(rawValue: "surface")
+
+    /// The name.
+    public var description: String { rawValue }
+
+    /// The location as a sentence calls it.
+    var phrase: String {
+        switch self {
+        case .homeScreen: "the Home Screen"
+        case .lockScreen: "the Lock Screen"
+        case .standBy: "StandBy"
+        case .carPlay: "CarPlay"
+        case .iPhoneWidgetsOnMac: "iPhone widgets on Mac"
+        case .smartStack: "the Smart Stack"
+        case .watchFace: "watch faces"
+        case .desktop: "the desktop"
+        case .notificationCenter: "Notification Center"
+        case .surface: "surfaces"
+        default: rawValue
+        }
+    }
+}

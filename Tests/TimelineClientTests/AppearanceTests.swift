@@ -1,0 +1,246 @@
+import Foundation
+import Testing
+import TimelineClient
+import WidgetModel
+
+private func environment(
+    _ family: WidgetFamily, _ location: WidgetLocation, on device: WidgetDevice,
+    traits: WidgetTraits = WidgetTraits(), state: WidgetDeviceState = WidgetDeviceState()
+) throws(UnsupportedContext) -> WidgetEnvironment {
+    try WidgetContextRules().environment(
+        of: WidgetInfo(kind: "w", family: family), with: traits, at: location, on: device,
+        state: state)
+}
+
+@Suite struct MakeYourBackgroundViewsRemovableTests {
+    @Test func theBackgroundGoesWhereTheSystemsLookReplacesIt() throws {
+        for place in Articles.places {
+            for mode in WidgetRenderingMode.allCases {
+                guard
+                    let environment = try? environment(
+                        place.family, place.location, on: WidgetDevice(place.platform),
+                        state: WidgetDeviceState(renderingMode: mode))
+                else { continue }
+                let isRemoved =
+                    mode != .fullColor
+                    || [.standBy, .carPlay, .watchFace].contains(place.location)
+                #expect(
+                    environment.showsWidgetContainerBackground == !isRemoved, "\(place) \(mode)")
+            }
+        }
+    }
+
+    @Test func aBackgroundThatIsNotRemovableStaysOrClosesTheLocation() throws {
+        let traits = WidgetTraits(isContainerBackgroundRemovable: false)
+        for place in Articles.places {
+            let device = WidgetDevice(place.platform)
+            if place.location == .lockScreen, Articles.system.contains(place.family) {
+                #expect(
+                    throws: UnsupportedContext.backgroundNotRemovable(place.family, .lockScreen)
+                ) { try environment(place.family, place.location, on: device, traits: traits) }
+            } else {
+                let environment = try environment(
+                    place.family, place.location, on: device, traits: traits)
+                #expect(environment.showsWidgetContainerBackground, "\(place)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (
+            WidgetFamily.systemSmall, WidgetLocation.homeScreen, WidgetDevice.Platform.iOS, "16",
+            true
+        ),
+        (.accessoryCircular, .lockScreen, .iOS, "16", false),
+        (.accessoryCircular, .watchFace, .watchOS, "9", true),
+        (.accessoryCircular, .watchFace, .watchOS, "10", false),
+        (.systemMedium, .notificationCenter, .macOS, "13", true),
+    ])
+    func olderSystemsRemoveNone(
+        family: WidgetFamily, location: WidgetLocation, platform: WidgetDevice.Platform,
+        version: String, shows: Bool
+    ) throws {
+        let mode = WidgetContextRules().renderingModes(of: family, at: location).last
+        let environment = try environment(
+            family, location, on: WidgetDevice(platform, osVersion: OSVersion(version)),
+            state: WidgetDeviceState(renderingMode: mode))
+        #expect(environment.showsWidgetContainerBackground == shows)
+    }
+}
+
+@Suite struct SupportAlwaysOnTests {
+    @Test func accessoriesAreDimmedWhereTheyStayVisible() throws {
+        for place in Articles.places {
+            for isAlwaysOn in [false, true] {
+                // A system family on the iPad's Lock Screen is dimmed like its neighbours.
+                let staysVisible = [.lockScreen, .watchFace, .smartStack].contains(place.location)
+                let environment = try environment(
+                    place.family, place.location, on: WidgetDevice(place.platform),
+                    state: WidgetDeviceState(isAlwaysOn: isAlwaysOn))
+                #expect(
+                    environment.isLuminanceReduced == (isAlwaysOn && staysVisible), "\(place)")
+            }
+        }
+    }
+}
+
+@Suite struct UpdateYourSmallWidgetToSupportStandByAndCarPlayTests {
+    @Test func onlyTheSmallWidgetIsShownThereAndOnlyByIPhone() {
+        for location in [WidgetLocation.standBy, .carPlay] {
+            let places = Articles.combinations.filter { place in
+                place.location == location
+                    && (try? environment(
+                        place.family, location, on: WidgetDevice(place.platform))) != nil
+            }
+            #expect(
+                places == [Articles.Place(family: .systemSmall, platform: .iOS, location: location)]
+            )
+        }
+    }
+
+    @Test(arguments: [
+        (CGSize(width: 316, height: 400), 2.0), (CGSize(width: 632, height: 316), 2.0),
+        (CGSize(width: 79, height: 158), 0.5), (CGSize(width: 158, height: 158), 1.0),
+    ])
+    func itIsScaledToTheAvailableSpace(space: CGSize, scale: Double) throws {
+        let own = WidgetFamily.systemSmall.displaySize
+        for location in [WidgetLocation.standBy, .carPlay] {
+            let environment = try environment(
+                .systemSmall, location, on: WidgetDevice(.iOS),
+                state: WidgetDeviceState(availableSize: space))
+            #expect(environment.displaySize == own && environment.scale == scale)
+            #expect(TimelineProviderContext(environment).displaySize == own)
+        }
+    }
+
+    @Test func elsewhereTheContentIsLaidOutForTheSpace() throws {
+        let space = CGSize(width: 170, height: 171)
+        for place in Articles.places
+        where place.location != .standBy && place.location != .carPlay {
+            let environment = try environment(
+                place.family, place.location, on: WidgetDevice(place.platform),
+                state: WidgetDeviceState(availableSize: space))
+            #expect(environment.displaySize == space && environment.scale == 1)
+            let context = TimelineProviderContext(environment, isPreview: true)
+            #expect(context.family == place.family && context.displaySize == space)
+            #expect(context.isPreview)
+        }
+    }
+
+    @Test(arguments: [
+        CGSize.zero, CGSize(width: -1, height: 10), CGSize(width: 10, height: CGFloat.nan),
+        CGSize(width: CGFloat.infinity, height: 10),
+    ])
+    func aSpaceThatIsNoneIsIgnored(space: CGSize) throws {
+        for location in [WidgetLocation.standBy, .homeScreen] {
+            let environment = try environment(
+                .systemSmall, location, on: WidgetDevice(.iOS),
+                state: WidgetDeviceState(availableSize: space))
+            #expect(environment.displaySize == WidgetFamily.systemSmall.displaySize)
+            #expect(environment.scale == 1)
+        }
+    }
+
+    @Test func lowLightTurnsStandByRed() throws {
+        for place in Articles.places {
+            let environment = try environment(
+                place.family, place.location, on: WidgetDevice(place.platform),
+                state: WidgetDeviceState(isLowLight: true))
+            let isStandBy = place.location == .standBy
+            #expect(environment.isTintedRed == isStandBy)
+            if isStandBy { #expect(environment.widgetRenderingMode == .vibrant) }
+        }
+        let day = try environment(.systemSmall, .standBy, on: WidgetDevice(.iOS))
+        #expect(!day.isTintedRed && day.widgetRenderingMode == .fullColor)
+        #expect(!day.showsWidgetContainerBackground)
+    }
+
+    @Test func carPlayIsInFullColour() throws {
+        let environment = try environment(.systemSmall, .carPlay, on: WidgetDevice(.iOS))
+        #expect(environment.widgetRenderingMode == .fullColor)
+        #expect(!environment.showsWidgetContainerBackground)
+    }
+}
+
+@Suite struct VerifyFontSizesInMacOSTests {
+    @Test func iPhoneWidgetsOnMacHaveTheMetricsOfIPhone() throws {
+        for family in [WidgetFamily.systemSmall, .systemMedium, .systemLarge] {
+            let fromPhone = try environment(family, .iPhoneWidgetsOnMac, on: WidgetDevice(.iOS))
+            let native = try environment(family, .desktop, on: WidgetDevice(.macOS))
+            #expect(fromPhone.platform == .iOS && native.platform == .macOS)
+        }
+        #expect(throws: UnsupportedContext.self) {
+            try environment(.systemSmall, .iPhoneWidgetsOnMac, on: WidgetDevice(.macOS))
+        }
+    }
+}
+
+@Suite struct IndicateThatAWidgetMightNotFitASpecificContextTests {
+    struct Declared {
+        var name: String
+        var traits: WidgetTraits
+    }
+
+    private func names(_ offers: [WidgetGallery<Declared>.Offer]) -> [String] {
+        offers.map { "\($0.widget.name) \($0.families.map(\.rawValue).joined(separator: " "))" }
+    }
+
+    @Test func aDisfavoredLocationHasTheWidgetUnderOther() {
+        var photos = WidgetTraits(supportedFamilies: [.systemSmall, .accessoryCircular])
+        photos.disfavor([.lockScreen, .standBy], for: [.systemSmall])
+        photos.disfavor([.homeScreen], for: [.systemSmall])
+        let widgets = [
+            Declared(name: "photos", traits: photos),
+            Declared(
+                name: "weather",
+                traits: WidgetTraits(supportedFamilies: [.accessoryInline, .systemSmall])),
+            Declared(name: "chart", traits: WidgetTraits(supportedFamilies: [.systemLarge])),
+        ]
+        let gallery = { (location: WidgetLocation, platform: WidgetDevice.Platform) in
+            WidgetContextRules().gallery(
+                of: widgets, at: location, on: WidgetDevice(platform), traits: \.traits)
+        }
+        let lockScreen = gallery(.lockScreen, .iPadOS)
+        #expect(
+            names(lockScreen.suggested) == [
+                "photos accessoryCircular", "weather accessoryInline systemSmall",
+            ])
+        #expect(names(lockScreen.other) == ["photos systemSmall"])
+        let phone = gallery(.lockScreen, .iOS)
+        #expect(
+            names(phone.suggested) == ["photos accessoryCircular", "weather accessoryInline"])
+        #expect(phone.other.isEmpty, "not available there in the disfavored family at all")
+        let home = gallery(.homeScreen, .iOS)
+        #expect(names(home.suggested) == ["weather systemSmall", "chart systemLarge"])
+        #expect(names(home.other) == ["photos systemSmall"])
+    }
+
+    @Test func disfavoringForbidsNothing() throws {
+        for place in Articles.places {
+            var traits = WidgetTraits()
+            traits.disfavor([place.location], for: [place.family])
+            let device = WidgetDevice(place.platform)
+            _ = try environment(place.family, place.location, on: device, traits: traits)
+            let gallery = WidgetContextRules().gallery(
+                of: ["w"], at: place.location, on: device, traits: { _ in traits })
+            #expect(gallery.other.map(\.families) == [[place.family]])
+            #expect(!gallery.suggested.flatMap(\.families).contains(place.family))
+        }
+    }
+
+    @Test func everyAvailableFamilyIsOfferedOnce() {
+        for platform in WidgetDevice.Platform.allCases {
+            for location in Articles.locations {
+                let gallery = WidgetContextRules().gallery(
+                    of: ["w"], at: location, on: WidgetDevice(platform),
+                    traits: { _ in WidgetTraits() })
+                let expected = Articles.places.filter {
+                    $0.platform == platform && $0.location == location
+                }
+                let families = gallery.suggested.flatMap(\.families)
+                #expect(Set(families) == Set(expected.map(\.family)))
+                #expect(families.count == expected.count && gallery.other.isEmpty)
+            }
+        }
+    }
+}

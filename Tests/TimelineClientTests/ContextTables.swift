@@ -1,0 +1,117 @@
+import TimelineClient
+import WidgetModel
+
+/// The articles' tables written out once more, so that the tests do not ask the code what it does.
+enum Articles {
+    static let families: [WidgetFamily] = [
+        .systemSmall, .systemMedium, .systemLarge, .systemExtraLarge, .systemExtraLargePortrait,
+        .accessoryCircular, .accessoryRectangular, .accessoryCorner, .accessoryInline,
+    ]
+    static let locations: [WidgetLocation] = [
+        .homeScreen, .lockScreen, .standBy, .carPlay, .iPhoneWidgetsOnMac, .smartStack, .watchFace,
+        .desktop, .notificationCenter, .surface,
+    ]
+    static let system = families.filter { $0.rawValue.hasPrefix("system") }
+    static let accessory = families.filter { $0.rawValue.hasPrefix("accessory") }
+
+    /// The columns are iPhone, iPad, Apple Watch, Mac and Apple Vision Pro; a place is a location
+    /// and its first version.
+    static let availability = """
+        systemSmall | homeScreen.14 standBy.17 carPlay.26 iPhoneWidgetsOnMac.17 | homeScreen.14 \
+        lockScreen.17 | | desktop.14 notificationCenter.11 | surface.26
+        systemMedium | homeScreen.14 iPhoneWidgetsOnMac.17 | homeScreen.14 | | desktop.14 \
+        notificationCenter.11 | surface.26
+        systemLarge | homeScreen.14 iPhoneWidgetsOnMac.17 | homeScreen.14 | | desktop.14 \
+        notificationCenter.11 | surface.26
+        systemExtraLarge | | homeScreen.15 | | desktop.14 notificationCenter.14 | surface.26
+        systemExtraLargePortrait | homeScreen.27 iPhoneWidgetsOnMac.27 | homeScreen.27 | | \
+        desktop.27 notificationCenter.27 | surface.26
+        accessoryCircular | lockScreen.16 | lockScreen.17 | watchFace.9 smartStack.10 | | surface.27
+        accessoryRectangular | lockScreen.16 | lockScreen.17 | watchFace.9 smartStack.10 | | \
+        surface.27
+        accessoryCorner | | | watchFace.9 | |
+        accessoryInline | lockScreen.16 | lockScreen.17 | watchFace.9 | |
+        """
+
+    /// The columns are fullColor, accented and vibrant.
+    static let modes = """
+        systemSmall              Yes Yes Yes
+        systemMedium             Yes Yes Yes
+        systemLarge              Yes Yes Yes
+        systemExtraLarge         Yes Yes Yes
+        systemExtraLargePortrait Yes Yes Yes
+        accessoryCircular        No  Yes Yes
+        accessoryCorner          No  Yes Yes
+        accessoryRectangular     Yes Yes Yes
+        accessoryInline          No  Yes Yes
+        """
+
+    struct Place: Hashable {
+        var family: WidgetFamily
+        var platform: WidgetDevice.Platform
+        var location: WidgetLocation
+    }
+
+    /// The first version of each place that exists.
+    static let since: [Place: Int] = {
+        var since: [Place: Int] = [:]
+        for line in availability.split(separator: "\n") {
+            let columns = line.split(separator: "|", omittingEmptySubsequences: false).map {
+                $0.split(separator: " ").map(String.init)
+            }
+            for (platform, column) in zip(WidgetDevice.Platform.allCases, columns.dropFirst()) {
+                for text in column {
+                    let parts = text.split(separator: ".").map(String.init)
+                    let place = Place(
+                        family: WidgetFamily(rawValue: columns[0].joined()), platform: platform,
+                        location: WidgetLocation(rawValue: parts[0]))
+                    since[place] = Int(parts[1])
+                }
+            }
+        }
+        return since
+    }()
+
+    /// What the table of modes says "Yes" to.
+    static let modesOfFamily: [WidgetFamily: Set<WidgetRenderingMode>] = {
+        var table: [WidgetFamily: Set<WidgetRenderingMode>] = [:]
+        for line in modes.split(separator: "\n") {
+            let columns = line.split(separator: " ").map(String.init)
+            let modes: [WidgetRenderingMode] = [.fullColor, .accented, .vibrant]
+            table[WidgetFamily(rawValue: columns[0])] = Set(
+                zip(modes, columns.dropFirst()).filter { $0.1 == "Yes" }.map(\.0))
+        }
+        return table
+    }()
+
+    /// What the articles' texts say of locations; silent ones have every mode.
+    static func modes(at location: WidgetLocation) -> Set<WidgetRenderingMode> {
+        switch location {
+        case .homeScreen, .notificationCenter: [.fullColor, .accented]
+        case .lockScreen: [.vibrant]
+        case .standBy: [.fullColor, .vibrant]
+        case .carPlay: [.fullColor]
+        default: [.fullColor, .accented, .vibrant]
+        }
+    }
+
+    /// Every family, platform and location, whether they go together or not.
+    static let combinations: [Place] = families.flatMap { family in
+        WidgetDevice.Platform.allCases.flatMap { platform in
+            locations.map { Place(family: family, platform: platform, location: $0) }
+        }
+    }
+
+    /// Those that go together.
+    static let places = combinations.filter { since[$0] != nil }
+}
+
+/// The refusal that `body` ends with, `nil` when there is none.
+func refusal(_ body: () throws(UnsupportedContext) -> Void) -> UnsupportedContext? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error
+    }
+}
