@@ -51,9 +51,20 @@ private struct Talk: PushToTalkTransmissionIntent {
     @Suite("Add a toggle") struct Toggle {
         private static let now = Date(timeIntervalSince1970: 1_000)
 
+        private static func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment
+        {
+            try WidgetContextRules().environment(
+                of: WidgetInfo(kind: "todo", family: .systemSmall), with: WidgetTraits(),
+                at: .homeScreen, on: WidgetDevice(.iOS), state: WidgetDeviceState(lock: lock))
+        }
+
+        private let home: WidgetEnvironment
+
+        init() throws { home = try Self.environment() }
+
         @Test func itShowsTheNewStateAtOnceAndThenTheTrueOne() throws {
             var toggle = ToggleInteraction(isOn: false)
-            #expect(try toggle.tap(isLocked: false, now: Self.now) == [.perform(isOn: true)])
+            #expect(try toggle.tap(in: home, now: Self.now) == [.perform(isOn: true)])
             #expect(toggle.isOn && toggle.isOptimistic)
             // A timeline that was under way tells of the time before.
             toggle.rebuilt(isOn: false)
@@ -66,7 +77,7 @@ private struct Talk: PushToTalkTransmissionIntent {
 
         @Test func theServersWordCountsWhateverWasPredicted() throws {
             var toggle = ToggleInteraction(isOn: false)
-            _ = try toggle.tap(isLocked: false, now: Self.now)
+            _ = try toggle.tap(in: home, now: Self.now)
             _ = toggle.performed()
             toggle.rebuilt(isOn: false)
             #expect(!toggle.isOn && !toggle.isOptimistic)
@@ -74,16 +85,16 @@ private struct Talk: PushToTalkTransmissionIntent {
 
         @Test func onFailureItGoesBackAndSaysWhy() throws {
             var toggle = ToggleInteraction(isOn: true)
-            _ = try toggle.tap(isLocked: false, now: Self.now)
+            _ = try toggle.tap(in: home, now: Self.now)
             #expect(toggle.failed("synchronization failed") == [.reload])
             #expect(toggle.isOn && toggle.error == "synchronization failed")
-            _ = try toggle.tap(isLocked: false, now: Self.now)
+            _ = try toggle.tap(in: home, now: Self.now)
             #expect(toggle.error == nil)
         }
 
         @Test func whenNothingIsHeardInTimeItGoesBack() throws {
             var toggle = ToggleInteraction(isOn: false, timeout: 5)
-            _ = try toggle.tap(isLocked: false, now: Self.now)
+            _ = try toggle.tap(in: home, now: Self.now)
             #expect(toggle.deadline == Self.now + 5)
             #expect(toggle.woke(now: Self.now + 4.9).isEmpty)
             #expect(toggle.woke(now: Self.now + 5) == [.reload])
@@ -97,8 +108,9 @@ private struct Talk: PushToTalkTransmissionIntent {
         @Test func onALockedDeviceItIsInactive() throws {
             var toggle = ToggleInteraction(isOn: false)
             let before = toggle
-            #expect(throws: RefusedTap(reason: .locked)) {
-                try toggle.tap(isLocked: true, now: Self.now)
+            let locked = try Self.environment(.lockedWithPasscode)
+            #expect(throws: InteractionRefusal.locked) {
+                try toggle.tap(in: locked, now: Self.now)
             }
             #expect(toggle == before)
         }
@@ -118,7 +130,7 @@ private struct Talk: PushToTalkTransmissionIntent {
                     rest /= 6
                     let actions: [ToggleInteraction.Action]
                     switch event {
-                    case .tap: actions = try toggle.tap(isLocked: false, now: now)
+                    case .tap: actions = try toggle.tap(in: home, now: now)
                     case .performed where isPerforming:
                         isPerforming = false
                         actions = toggle.performed()

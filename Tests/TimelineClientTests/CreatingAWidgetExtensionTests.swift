@@ -83,14 +83,14 @@ private struct GameWidgets: WidgetBundle {
             #expect(widget.kind == "com.mygame.game-status")
             #expect(widget.displayName == "Game Status")
             #expect(widget.description == "Shows an overview of your game status")
-            #expect(widget.supportedFamilies == [.systemSmall])
+            #expect(widget.traits.supportedFamilies == [.systemSmall])
             #expect(widget.parameters.isEmpty)
         }
 
         @Test func aWidgetWithoutModifiersIsCalledByItsKindAndFitsEverywhere() throws {
             let widget = NewsWidget().body.declaration
             #expect(widget.displayName == "com.mygame.news")
-            #expect(widget.supports(.accessoryCorner))
+            #expect(widget.traits.supports(.accessoryCorner))
         }
 
         @Test func nobodyConfiguresAStaticWidgetSoItHasNoSetOfRecommendations() throws {

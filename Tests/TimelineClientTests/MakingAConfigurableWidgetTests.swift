@@ -313,7 +313,8 @@ private struct CharacterDetailWidget: Widget {
             #expect(widget.kind == "com.mygame.character-detail")
             #expect(widget.displayName == "Character Details")
             #expect(widget.description?.text.hasPrefix("Displays a character") == true)
-            #expect(widget.supports(.systemLarge) && !widget.supports(.accessoryInline))
+            #expect(
+                widget.traits.supports(.systemLarge) && !widget.traits.supports(.accessoryInline))
             #expect(widget.parameters.count == 8)
         }
 

@@ -48,11 +48,7 @@ import WidgetModel
 
     @Test func catalogsAndContextsAgreeOnPlatforms() {
         for (family, platforms) in WidgetFamilies.table {
-            var places = WidgetContextTable.places[WidgetFamily(rawValue: family)] ?? []
-            // These two came to Apple Vision Pro later than the catalogs' table was drawn up.
-            if ["accessoryCircular", "accessoryRectangular"].contains(family) {
-                places.removeAll { $0.platform == .visionOS && $0.since == 27 }
-            }
+            let places = WidgetContextTable.places[WidgetFamily(rawValue: family)] ?? []
             #expect(Set(places.map(\.platform.rawValue)) == platforms, "\(family)")
         }
         #expect(WidgetContextTable.places.count == WidgetFamilies.table.count)

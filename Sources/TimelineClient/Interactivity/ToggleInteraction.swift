@@ -15,12 +15,6 @@ public struct ToggleInteraction: Sendable, Equatable {
         case reload
     }
 
-    /// Why a tap has no effect.
-    public enum Refusal: Sendable, Equatable {
-        /// The device is locked: the person has to authenticate first.
-        case locked
-    }
-
     /// Whether the toggle shows as on.
     public private(set) var isOn: Bool
     /// What is to be shown beside it because the last action had no success; `nil` otherwise.
@@ -50,9 +44,11 @@ public struct ToggleInteraction: Sendable, Equatable {
 
     /// A person taps it.
     ///
-    /// - Throws: ``RefusedTap``; nothing has changed then.
-    public mutating func tap(isLocked: Bool, now: Date) throws(RefusedTap) -> [Action] {
-        guard !isLocked else { throw RefusedTap(reason: .locked) }
+    /// - Throws: Why it does nothing in this environment; it is as before then.
+    public mutating func tap(
+        in environment: WidgetEnvironment, now: Date
+    ) throws(InteractionRefusal) -> [Action] {
+        if let refusal = environment.interactionRefusal { throw refusal }
         isOn.toggle()
         isOptimistic = true
         error = nil
@@ -113,10 +109,4 @@ public struct ToggleInteraction: Sendable, Equatable {
         error = reason
         deadline = nil
     }
-}
-
-/// A tap that had no effect.
-public struct RefusedTap: Error, Sendable, Equatable {
-    /// Why.
-    public let reason: ToggleInteraction.Refusal
 }

@@ -62,7 +62,7 @@ public struct WidgetDeclarationError: Error, Sendable, Equatable, CustomStringCo
             let kind = declaration.kind
             if kind.isEmpty { faults.append("a widget has no kind") }
             if !kinds.insert(kind).inserted { faults.append("\(kind): declared twice") }
-            if declaration.supportedFamilies?.isEmpty ?? false {
+            if declaration.traits.supportedFamilies?.isEmpty ?? false {
                 faults.append("\(kind): supports no family")
             }
             for parameter in declaration.parameters where !parameter.hasDefault {

@@ -88,8 +88,8 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     public internal(set) var displayName: LocalizedStringResource
     /// What it shows, for the gallery.
     public internal(set) var description: LocalizedStringResource?
-    /// The families it can be placed in; all of them, unless the app says otherwise.
-    public internal(set) var supportedFamilies: [WidgetFamily]?
+    /// The contexts it fits.
+    public internal(set) var traits = WidgetTraits()
     /// What people can choose about it, in the order in which they are asked; none for a widget
     /// that nobody can configure.
     public internal(set) var parameters: [IntentParameterDeclaration] = []
@@ -122,11 +122,6 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
 
     /// Itself.
     public var declaration: AnyWidgetConfiguration { self }
-
-    /// Whether it can be placed in a family.
-    public func supports(_ family: WidgetFamily) -> Bool {
-        supportedFamilies?.contains(family) ?? true
-    }
 }
 
 extension WidgetConfiguration {
@@ -144,7 +139,22 @@ extension WidgetConfiguration {
 
     /// Names the families the widget can be placed in.
     public func supportedFamilies(_ families: [WidgetFamily]) -> some WidgetConfiguration {
-        with { $0.supportedFamilies = families }
+        with { $0.traits.supportedFamilies = families }
+    }
+
+    /// Names locations that widgets of these families do not fit well: the gallery offers them there
+    /// behind the others.
+    public func disfavoredLocations(
+        _ locations: [WidgetLocation], for families: [WidgetFamily]
+    ) -> some WidgetConfiguration {
+        with { $0.traits.disfavor(locations, for: families) }
+    }
+
+    /// Says whether the system may take the background away.
+    public func containerBackgroundRemovable(
+        _ isRemovable: Bool = true
+    ) -> some WidgetConfiguration {
+        with { $0.traits.isContainerBackgroundRemovable = isRemovable }
     }
 
     private func with(

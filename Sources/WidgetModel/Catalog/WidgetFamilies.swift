@@ -1,5 +1,6 @@
 /// Which known family exists on which platform: Apple's table in "Developing a WidgetKit
-/// strategy", with `systemExtraLargePortrait` as its newer symbol page has it. Families that are
+/// strategy", with `systemExtraLargePortrait` and the accessories of Apple Vision Pro as their newer
+/// symbol pages have them. Families that are
 /// not in the table are open: a newer system may know them.
 public enum WidgetFamilies {
     /// The platforms with widgets, in WidgetKit's spelling.
@@ -12,8 +13,8 @@ public enum WidgetFamilies {
         "systemLarge": ["iOS", "iPadOS", "macOS", "visionOS"],
         "systemExtraLarge": ["iPadOS", "macOS", "visionOS"],
         "systemExtraLargePortrait": ["iOS", "iPadOS", "macOS", "visionOS"],
-        "accessoryCircular": ["iOS", "iPadOS", "watchOS"],
-        "accessoryRectangular": ["iOS", "iPadOS", "watchOS"],
+        "accessoryCircular": ["iOS", "iPadOS", "watchOS", "visionOS"],
+        "accessoryRectangular": ["iOS", "iPadOS", "watchOS", "visionOS"],
         "accessoryCorner": ["watchOS"],
         "accessoryInline": ["iOS", "iPadOS", "watchOS"],
     ]
