@@ -1,0 +1,67 @@
+import Foundation
+
+extension ReloadScheduler {
+    /// When something is due next; `nil` for never. What is due already has a date in the past.
+    ///
+    /// As long as nothing else is called and the clock does not go back, ``due(now:)`` returns
+    /// nothing before this moment, and something from it on. Every call may change it.
+    public var nextDue: Date? {
+        var dates: [Date] = []
+        dates.reserveCapacity(records.count)
+        var exempt: Date?
+        for record in records.values {
+            guard let date = dueDate(of: record) else { continue }
+            dates.append(date)
+            if record.requests.contains(where: \.isExempt) { exempt = min(exempt ?? date, date) }
+        }
+        guard let first = dates.min() else { return nil }
+        // Not later than the window after the first, however many follow.
+        let end = first + settings.batchWindow.asWait
+        let batch = dates.lazy.filter { $0 <= end }.max() ?? first
+        return min(batch, exempt ?? batch)
+    }
+
+    /// When the rules allow this widget's next reload, others aside; `nil` when none is owed, and
+    /// while one is under way.
+    func dueDate(of record: Record) -> Date? {
+        guard record.running == nil else { return nil }
+        let budget = counts ? record.budget.earliestReload : nil
+        var due: Date?
+        if record.requests.contains(where: \.isExempt) {
+            due = record.requestedAt
+        } else if let interval = record.requests.lazy.map(intervalMin).min() {
+            let requested = Self.later(record.requestedAt, record.lastReload.map { $0 + interval })
+            due = Self.later(requested, budget)
+        }
+        if let policy = record.policy {
+            due = Self.earlier(Self.later(policyDate(policy, record), budget), due)
+        }
+        if let retry = record.retry {
+            let isFree = retry.reasons.contains(where: \.isExempt)
+            let date = Self.later(retry.failedAt + retry.wait, isFree ? nil : budget)
+            due = Self.earlier(date, due)
+        }
+        return due
+    }
+
+    /// When a policy asks, budget aside.
+    func policyDate(_ policy: Policy, _ record: Record) -> Date {
+        let interval = settings.policyIntervalMin.asWait
+        return Self.later(policy.date, record.lastReload.map { $0 + interval }) + policy.jitter
+    }
+
+    /// Whether reloads that are not exempt count.
+    var counts: Bool { settings.budgetLimit != nil && activity.isEmpty }
+
+    private func intervalMin(_ reason: ReloadReason) -> TimeInterval {
+        (reason == .policy ? settings.policyIntervalMin : settings.requestIntervalMin).asWait
+    }
+
+    private static func later(_ date: Date, _ other: Date?) -> Date {
+        max(date, other ?? date)
+    }
+
+    private static func earlier(_ date: Date, _ other: Date?) -> Date {
+        min(date, other ?? date)
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+@testable import TimelineClient
+
+@Suite struct ReloadSchedulerPropertyTests {
+    @Test(arguments: 0..<20)
+    func itReloadsWhatIsAskedForWhenTheRulesAllowItAndNothingElse(block: UInt64) {
+        var reloads = 0
+        var withheld = 0
+        for seed in (block * 6)..<(block * 6 + 6) {
+            var world = ReloadSchedulerWorld(seed: seed)
+            for _ in 0..<1000 { world.step() }
+            world.settle()
+            #expect(world.violations.first == nil, "seed \(seed)")
+            reloads += world.reloads
+            withheld += world.withheld
+        }
+        // A world in which nothing happens, or nothing has to wait, would prove nothing.
+        #expect(reloads > 500)
+        #expect(withheld > 500)
+    }
+
+    @Test func equalRequestsGiveEqualAnswers() {
+        var one = ReloadSchedulerWorld(seed: 3)
+        var other = ReloadSchedulerWorld(seed: 3)
+        for _ in 0..<500 {
+            one.step()
+            other.step()
+            #expect(one.scheduler == other.scheduler)
+        }
+    }
+}
