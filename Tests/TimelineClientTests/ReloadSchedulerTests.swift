@@ -278,7 +278,7 @@ import Testing
         widgets.request(status, .interaction)
         #expect(widgets.nextDue == 1000)
         // What waited for others is due, and goes along; what is not, does not.
-        #expect(widgets.due(1000).map(\.widget) == [bob, status])
+        #expect(widgets.due(1000).map(\.widget) == [status, bob])
         #expect(widgets.nextDue == 1005)
     }
 
@@ -289,6 +289,38 @@ import Testing
             widgets.finish(widgets.due(0), reloadDate: reloadDate)
         }
         #expect(widgets.due(1000).map(\.widget) == [ann])
+    }
+
+    @Test func ofMoreThanMayStartThoseGoFirstThatPeopleOrTimeUrge() {
+        let many = (0..<6).map { character("c\($0)") }
+        var widgets = ScheduledWidgets(many)
+        for (index, second) in [(4, 10.0), (2, 20), (1, 20), (3, 25), (0, 30), (5, 40)] {
+            widgets.now = second
+            widgets.request(many[index], index == 3 ? .interaction : .app)
+        }
+        var started: [[WidgetInfo]] = []
+        while widgets.nextDue != nil {
+            started.append(widgets.scheduler.due(now: date(40), limit: 2).map(\.widget))
+        }
+        #expect(started == [[many[3], many[4]], [many[1], many[2]], [many[0], many[5]]])
+        widgets.scheduler = ScheduledWidgets(many).scheduler
+        widgets.request(many[0], .app)
+        #expect(widgets.scheduler.due(now: date(50), limit: 0).isEmpty)
+        #expect(widgets.scheduler.due(now: date(50), limit: -1).isEmpty)
+        #expect(widgets.nextDue == 40)
+    }
+
+    @Test func eachWidgetSaysWhenItIsDueItself() {
+        var widgets = ScheduledWidgets([ann, bob])
+        for (widget, reloadDate) in [(ann, 1000.0), (bob, 1009)] {
+            widgets.request(widget, .app)
+            widgets.finish(widgets.due(0), reloadDate: reloadDate)
+        }
+        #expect(widgets.scheduler.dueDate(of: ann) == date(1000))
+        #expect(widgets.scheduler.dueDate(of: bob) == date(1009))
+        #expect(widgets.scheduler.dueDate(of: status) == nil)
+        _ = widgets.due(1009)
+        #expect(widgets.scheduler.dueDate(of: ann) == nil)
     }
 
     // MARK: Failures

@@ -12,7 +12,7 @@ extension ReloadScheduler {
         for record in records.values {
             guard let date = dueDate(of: record) else { continue }
             dates.append(date)
-            if record.requests.contains(where: \.isExempt) { exempt = min(exempt ?? date, date) }
+            if record.hasExemptRequest { exempt = min(exempt ?? date, date) }
         }
         guard let first = dates.min() else { return nil }
         // Not later than the window after the first, however many follow.
@@ -27,7 +27,7 @@ extension ReloadScheduler {
         guard record.running == nil else { return nil }
         let budget = counts ? record.budget.earliestReload : nil
         var due: Date?
-        if record.requests.contains(where: \.isExempt) {
+        if record.hasExemptRequest {
             due = record.requestedAt
         } else if let interval = record.requests.lazy.map(intervalMin).min() {
             let requested = Self.later(record.requestedAt, record.lastReload.map { $0 + interval })

@@ -80,6 +80,8 @@ public struct ReloadScheduler: Sendable, Equatable {
         var requestedAt = Date.distantPast
         var policy: Policy?
         var retry: Retry?
+
+        var hasExemptRequest: Bool { requests.contains(where: \.isExempt) }
     }
 
     /// What the timeline's policy asks.
@@ -160,11 +162,23 @@ public struct ReloadScheduler: Sendable, Equatable {
     /// Starts what is due. Each reload is under way, and its widget not due again, until
     /// ``finished(_:reloadDate:now:using:)`` or ``failed(_:retryAfter:now:)`` is called for it.
     ///
-    /// - Returns: At most one for each widget, in the order in which they were placed.
-    public mutating func due(now: Date) -> [Reload] {
+    /// - Parameter limit: How many may start; the others stay owed, due again at once or, where some
+    ///   are about to be, with the next batch.
+    /// - Returns: At most one for each widget: exempt ones first, then those that are due longest.
+    public mutating func due(now: Date, limit: Int = .max) -> [Reload] {
         clockStands(at: now)
         guard let nextDue, nextDue <= now else { return [] }
-        return order.compactMap { start($0) }
+        var queue: [(isExempt: Bool, due: Date, place: Int)] = []
+        for (place, widget) in order.enumerated() {
+            guard let record = records[widget], let due = dueDate(of: record), due <= now else {
+                continue
+            }
+            queue.append((record.hasExemptRequest, due, place))
+        }
+        queue.sort {
+            ($0.isExempt ? 0 : 1, $0.due, $0.place) < ($1.isExempt ? 0 : 1, $1.due, $1.place)
+        }
+        return queue.prefix(max(limit, 0)).compactMap { start(order[$0.place]) }
     }
 
     /// A provider answered; the policy of its timeline replaces the one before.
@@ -198,6 +212,13 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
+    /// When the next reload of a widget is due, other widgets aside; `nil` for never, and while one
+    /// is under way. As long as nothing else is called it runs then, or with a batch up to
+    /// ``Settings/batchWindow`` later.
+    public func dueDate(of widget: WidgetInfo) -> Date? {
+        records[widget].flatMap(dueDate)
+    }
+
     /// The budget of each widget placed like this; `nil` when none is. An archive keeps its
     /// ``ReloadBudget/json``.
     public func budget(of widget: WidgetInfo) -> ReloadBudget? {
@@ -205,9 +226,7 @@ public struct ReloadScheduler: Sendable, Equatable {
     }
 
     private mutating func start(_ widget: WidgetInfo) -> Reload? {
-        guard var record = records[widget], let due = dueDate(of: record), due <= now else {
-            return nil
-        }
+        guard var record = records[widget] else { return nil }
         var reasons = record.requests.union(record.retry?.reasons ?? [])
         if let policy = record.policy, policyDate(policy, record) <= now { reasons.insert(.policy) }
         let isFree = !counts || reasons.contains(where: \.isExempt)
