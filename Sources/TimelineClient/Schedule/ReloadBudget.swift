@@ -4,7 +4,8 @@ import WidgetModel
 /// The reloads one placed widget may still have: so many in any 24 hours.
 ///
 /// The 24 hours roll: each reload counts until a day after it, and nothing happens at midnight.
-/// At most `limit` dates are held.
+/// At most `limit` dates are held. It does not spread them over the day, as WidgetKit does by habits
+/// that nothing here knows: what asks too often in the morning waits in the afternoon.
 ///
 /// When the wall clock goes back, reloads it now places in the future count as made now, so no
 /// jump withholds reloads for more than a day. When it goes forth they seem longer ago, as after a
