@@ -180,4 +180,67 @@ private struct GameStatusView: View {
                             text("Game", .unredacted),
                         ])))
     }
+
+    // MARK: The archived form
+
+    private static func node(_ depth: Int, _ random: inout JitterGenerator) -> WidgetNode {
+        let texts = ["", "turn 1", "\u{1F43C} \"quoted\"\n", "\u{0}"]
+        let text = texts[Int(random.next() % 4)]
+        let call = IntentCall(
+            intent: "Toggle",
+            parameters: ["a": .single(text), "b": .unset, "c": .list(["x", text])])
+        func part() -> WidgetNode { node(depth - 1, &random) }
+        let content: WidgetNode.Content =
+            switch random.next() % (depth > 0 ? 9 : 4) {
+            case 0: .text(text)
+            case 1:
+                .date(Date(timeIntervalSince1970: Double(random.next() % 10_000) / 8), .relative)
+            case 2: .image(text)
+            case 3: .redacted
+            case 4: .gauge(Double(random.next() % 1_000) / 1_000, label: part())
+            case 5: .button(call, label: part())
+            case 6: .toggle(random.next() % 2 == 0, call, label: part())
+            case 7: .link(text, label: part())
+            default: .stack(.depth, (0..<random.next() % 4).map { _ in part() })
+            }
+        return WidgetNode(
+            content, marks: WidgetNode.Marks(rawValue: UInt8(random.next() % 32)),
+            widgetURL: random.next() % 4 == 0 ? text : nil)
+    }
+
+    @Test func whatIsArchivedIsReadBack() throws {
+        var random = JitterGenerator(seed: 20_261_121)
+        for _ in 0..<2_000 {
+            let node = Self.node(4, &random)
+            let bytes = node.json.serialized
+            #expect(WidgetNode(try JSONValue(parsing: bytes)) == node)
+        }
+    }
+
+    /// A damaged archive is nothing, or another tree, and never the end of the process.
+    @Test func whatIsDamagedIsReadWithoutHarm() throws {
+        var random = JitterGenerator(seed: 7)
+        var refused = 0
+        for _ in 0..<5_000 {
+            var bytes = Self.node(3, &random).json.serialized
+            for _ in 0..<3 {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(random.next() % 256)
+            }
+            let read = (try? JSONValue(parsing: bytes)).flatMap { WidgetNode($0) }
+            if read == nil { refused += 1 }
+        }
+        #expect(refused > 1_000)
+    }
+
+    @Test(arguments: [
+        "null", "[]", "{}", #"{"text":1}"#, #"{"txt":"a"}"#, #"{"image":null}"#,
+        #"{"date":0}"#, #"{"date":0,"style":"sundial"}"#, #"{"gauge":0.5}"#,
+        #"{"stack":"vertical"}"#, #"{"stack":"diagonal","parts":[]}"#,
+        #"{"stack":"vertical","parts":[1]}"#, #"{"button":{},"label":{"text":"a"}}"#,
+        #"{"button":{"intent":"I","parameters":{"a":1}},"label":{"text":"a"}}"#,
+        #"{"toggle":{"intent":"I","parameters":{}},"label":{"text":"a"}}"#,
+        #"{"link":"a"}"#, #"{"text":"a","marks":["bold"]}"#,
+    ]) func whatIsNotOfTheFormIsNothing(text: String) throws {
+        #expect(WidgetNode(try JSONValue(parsing: Array(text.utf8))) == nil)
+    }
 }

@@ -128,7 +128,9 @@ private struct CharacterDetailWidget: Widget {
         AppIntentConfiguration(
             kind: "com.mygame.character-detail", intent: SelectCharacter.self,
             provider: DetailProvider { "\($0.headline): \($0.character.avatar)" }
-        )
+        ) { entry in
+            Text(entry.text)
+        }
         .configurationDisplayName("Character Details")
         .description("Displays a character's health and other details")
         .supportedFamilies([.systemSmall, .systemMedium, .systemLarge])
@@ -325,6 +327,22 @@ private struct CharacterDetailWidget: Widget {
                     "character": .single("Spouty"), "headline": .single("Whale"),
                 ]) == "Whale: 🐳")
             #expect(try await tests.shown([:]) == "My hero: 🐼")
+        }
+
+        @Test func theContentShowsTheEntry() async throws {
+            let info = WidgetInfo(
+                kind: "com.mygame.character-detail", family: .systemSmall,
+                configuration: ["character": .single("Unipony")])
+            let runtime = try tests.runtime()
+            let environment = try WidgetContextRules().environment(
+                of: info, with: runtime.gallery[0].traits, at: .homeScreen, on: WidgetDevice(.iOS))
+            let entry = try #require(try await runtime.timeline(of: info).entries.first)
+            let node = try runtime.draw(entry, of: info, in: environment)
+            #expect(node == WidgetNode(.text("My hero: 🦄")))
+            #expect(throws: WidgetRuntime.Failure.self) {
+                try runtime.draw(
+                    CharacterEntry(date: .now, name: "", build: 0), of: info, in: environment)
+            }
         }
 
         @Test func snapshotsKnowWhetherTheyAreForTheGallery() async throws {

@@ -12,13 +12,27 @@ public protocol WidgetConfiguration: Sendable {
 public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfiguration {
     private let kind: String
     private let provider: Provider
+    private let draw: AnyWidgetConfiguration.Draw
 
     /// Declares a widget.
     ///
-    /// - Parameter kind: Identifies it; the same string as in the catalog.
-    public init(kind: String, provider: Provider) {
+    /// - Parameters:
+    ///   - kind: Identifies it; the same string as in the catalog.
+    ///   - content: What it shows of an entry, in each context it can be in.
+    public init(
+        kind: String, provider: Provider,
+        @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
+    ) {
         self.kind = kind
         self.provider = provider
+        draw = AnyWidgetConfiguration.drawing(content)
+    }
+
+    /// Declares a widget whose entries are shown by others, who are told of them by the client.
+    ///
+    /// - Parameter kind: Identifies it; the same string as in the catalog.
+    public init(kind: String, provider: Provider) {
+        self.init(kind: kind, provider: provider) { _ in EmptyView() }
     }
 
     /// The declaration without its types.
@@ -32,7 +46,7 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
             timeline: { [provider] _, context in
                 AnyTimeline(try await provider.awaitedTimeline(in: context))
             },
-            coding: EntryCoding(Provider.Entry.self))
+            draw: draw, coding: EntryCoding(Provider.Entry.self))
     }
 }
 
@@ -42,13 +56,27 @@ public struct AppIntentConfiguration<
 >: WidgetConfiguration where Provider.Intent == Intent {
     private let kind: String
     private let provider: Provider
+    private let draw: AnyWidgetConfiguration.Draw
 
     /// Declares a widget.
     ///
-    /// - Parameter kind: Identifies it; the same string as in the catalog.
-    public init(kind: String, intent: Intent.Type, provider: Provider) {
+    /// - Parameters:
+    ///   - kind: Identifies it; the same string as in the catalog.
+    ///   - content: What it shows of an entry, in each context it can be in.
+    public init(
+        kind: String, intent: Intent.Type, provider: Provider,
+        @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
+    ) {
         self.kind = kind
         self.provider = provider
+        draw = AnyWidgetConfiguration.drawing(content)
+    }
+
+    /// Declares a widget whose entries are shown by others, who are told of them by the client.
+    ///
+    /// - Parameter kind: Identifies it; the same string as in the catalog.
+    public init(kind: String, intent: Intent.Type, provider: Provider) {
+        self.init(kind: kind, intent: intent, provider: provider) { _ in EmptyView() }
     }
 
     /// The declaration without its types.
@@ -65,7 +93,7 @@ public struct AppIntentConfiguration<
                     try await provider.timeline(
                         for: try await Intent.resolved(from: values), in: context))
             },
-            coding: EntryCoding(Provider.Entry.self))
+            draw: draw, coding: EntryCoding(Provider.Entry.self))
         declaration.recommendations = { [provider] in
             provider.recommendations().map {
                 RecommendationSet.Item(
@@ -81,6 +109,7 @@ public struct AppIntentConfiguration<
 /// A declared widget without its types: what the runtime calls, and what a gallery shows.
 public struct AnyWidgetConfiguration: WidgetConfiguration {
     typealias Values = [String: ParameterValue]
+    typealias Draw = @Sendable (any TimelineEntry, WidgetEnvironment) -> WidgetNode?
 
     /// The widget kind.
     public let kind: String
@@ -97,6 +126,8 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     let placeholder: @Sendable (TimelineProviderContext) -> any TimelineEntry
     let snapshot: @Sendable (Values, TimelineProviderContext) async throws -> any TimelineEntry
     let timeline: @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline
+    /// `nil` for an entry of another widget's type.
+    let draw: Draw
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
     var recommendations: (@Sendable () -> [RecommendationSet.Item])?
     let coding: EntryCoding?
@@ -110,18 +141,27 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
             @escaping @Sendable (Values, TimelineProviderContext) async throws
             -> any TimelineEntry,
         timeline: @escaping @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline,
-        coding: EntryCoding?
+        draw: @escaping Draw, coding: EntryCoding?
     ) {
         self.kind = kind
         displayName = LocalizedStringResource(kind)
         self.placeholder = placeholder
         self.snapshot = snapshot
         self.timeline = timeline
+        self.draw = draw
         self.coding = coding
     }
 
     /// Itself.
     public var declaration: AnyWidgetConfiguration { self }
+
+    static func drawing<Entry: TimelineEntry>(
+        _ content: @escaping @Sendable (Entry) -> some View
+    ) -> Draw {
+        { entry, environment in
+            (entry as? Entry).map { entry in environment.draw { content(entry) } }
+        }
+    }
 }
 
 extension WidgetConfiguration {

@@ -52,6 +52,19 @@ public struct WidgetRuntime: Sendable {
             info.configuration, TimelineProviderContext(family: info.family))
     }
 
+    /// What a widget shows of one of its entries in a context. Where content is to be redacted as a
+    /// placeholder, the entry is to be that of ``placeholder(of:)``.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared, or the entry is another kind's.
+    public func draw(
+        _ entry: any TimelineEntry, of info: WidgetInfo, in environment: WidgetEnvironment
+    ) throws -> WidgetNode {
+        guard let node = try declaration(of: info).draw(entry, environment) else {
+            throw Failure(description: "the entry is not of this kind's type")
+        }
+        return node
+    }
+
     /// The recommended configurations of a kind; `nil` when it has no set.
     func recommendations(ofKind kind: String) -> [RecommendationSet.Item]? {
         declarations[kind]?.recommendations?()

@@ -1,0 +1,133 @@
+import Foundation
+import WidgetModel
+
+/// The form in which an archive keeps what a widget shows.
+extension WidgetNode {
+    /// The node; equal nodes give equal bytes.
+    var json: JSONValue {
+        var object = content.json
+        let names = Self.markNames.filter { marks.contains($0.mark) }.map(\.name)
+        if !names.isEmpty { object["marks"] = .array(names.map { .string($0) }) }
+        if let widgetURL { object["widgetURL"] = .string(widgetURL) }
+        return .object(object)
+    }
+
+    /// Reads a node; `nil` when any part of it is not of this form. How deep it may go is the
+    /// parser's to bound.
+    init?(_ json: JSONValue) {
+        guard let object = json.objectValue, let content = Content(object) else { return nil }
+        var marks: Marks = []
+        for name in object["marks"]?.arrayValue ?? [] {
+            guard let known = Self.markNames.first(where: { $0.name == name.stringValue }) else {
+                return nil
+            }
+            marks.formUnion(known.mark)
+        }
+        self.init(content, marks: marks, widgetURL: object["widgetURL"]?.stringValue)
+    }
+
+    private static let markNames: [(name: String, mark: Marks)] = [
+        ("privacySensitive", .privacySensitive), ("unredacted", .unredacted),
+        ("accentable", .accentable), ("containerBackground", .containerBackground),
+        ("invalidatable", .invalidatable),
+    ]
+}
+
+extension WidgetNode.Content {
+    fileprivate var json: JSONObject {
+        switch self {
+        case .text(let text): ["text": .string(text)]
+        case .date(let date, let style):
+            ["date": .number(date.timeIntervalSince1970), "style": .string(style.rawValue)]
+        case .image(let name): ["image": .string(name)]
+        case .gauge(let fraction, let label): ["gauge": .number(fraction), "label": label.json]
+        case .stack(let axis, let parts):
+            ["stack": .string(axis.rawValue), "parts": .array(parts.map(\.json))]
+        case .button(let call, let label): ["button": call.json, "label": label.json]
+        case .toggle(let isOn, let call, let label):
+            ["toggle": call.json, "isOn": .bool(isOn), "label": label.json]
+        case .link(let url, let label): ["link": .string(url), "label": label.json]
+        case .redacted: ["redacted": true]
+        }
+    }
+
+    /// What the first member names.
+    fileprivate init?(_ object: JSONObject) {
+        func label() -> WidgetNode? { object["label"].flatMap { WidgetNode($0) } }
+        switch object.members.first?.name {
+        case "text": self.init(object["text"]?.stringValue) { .text($0) }
+        case "image": self.init(object["image"]?.stringValue) { .image($0) }
+        case "redacted": self = .redacted
+        case "date":
+            guard let seconds = object["date"]?.numberValue,
+                let style = object["style"]?.stringValue.flatMap(WidgetNode.DateStyle.init)
+            else { return nil }
+            self = .date(Date(timeIntervalSince1970: seconds), style)
+        case "gauge":
+            guard let fraction = object["gauge"]?.numberValue, let label = label() else {
+                return nil
+            }
+            self = .gauge(fraction, label: label)
+        case "stack":
+            guard let axis = object["stack"]?.stringValue.flatMap(WidgetNode.Axis.init),
+                let parts = object["parts"]?.arrayValue
+            else { return nil }
+            let nodes = parts.compactMap { WidgetNode($0) }
+            guard nodes.count == parts.count else { return nil }
+            self = .stack(axis, nodes)
+        case "button":
+            guard let call = object["button"].flatMap({ IntentCall($0) }), let label = label()
+            else { return nil }
+            self = .button(call, label: label)
+        case "toggle":
+            guard let call = object["toggle"].flatMap({ IntentCall($0) }),
+                let isOn = object["isOn"]?.boolValue, let label = label()
+            else { return nil }
+            self = .toggle(isOn, call, label: label)
+        case "link":
+            guard let url = object["link"]?.stringValue, let label = label() else { return nil }
+            self = .link(url, label: label)
+        default: return nil
+        }
+    }
+
+    private init?<Value>(_ value: Value?, _ make: (Value) -> Self) {
+        guard let value else { return nil }
+        self = make(value)
+    }
+}
+
+extension IntentCall {
+    fileprivate var json: JSONValue {
+        ["intent": .string(intent), "parameters": parametersObject(parameters)]
+    }
+
+    fileprivate init?(_ json: JSONValue) {
+        guard let object = json.objectValue, let intent = object["intent"]?.stringValue,
+            let members = object["parameters"]?.objectValue?.members
+        else { return nil }
+        self.init(intent: intent, parameters: [:])
+        for member in members {
+            switch member.value {
+            case .null: parameters[member.name] = .unset
+            case .string(let text): parameters[member.name] = .single(text)
+            case .array(let elements):
+                let texts = elements.compactMap(\.stringValue)
+                guard texts.count == elements.count else { return nil }
+                parameters[member.name] = .list(texts)
+            case .bool, .integer, .number, .object: return nil
+            }
+        }
+    }
+}
+
+extension JSONValue {
+    /// A number, whole or not.
+    fileprivate var numberValue: Double? {
+        switch self {
+        case .number(let number): number
+        case .integer(let number): Double(number)
+        case .null, .bool, .string, .array, .object: nil
+        }
+    }
+}
