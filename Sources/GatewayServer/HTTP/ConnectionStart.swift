@@ -12,6 +12,7 @@ final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler, Dea
     private let setup: GatewayChannel
     private var context: ChannelHandlerContext?
     private var deadline: DeadlineQueue.Deadline?
+    private var requestDue = NIODeadline.distantFuture
 
     init(tls: TLSServerHandler, setup: GatewayChannel) {
         self.tls = tls
@@ -42,6 +43,7 @@ final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler, Dea
         case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
             begin(context) { try setup.startHTTP2(context.channel, tls) }
         case is TLSUserEvent:
+            requestDue = .now() + setup.settings.firstRequestTimeout
             deadline = DeadlineQueue.set(
                 setup.settings.firstRequestTimeout, context.eventLoop, for: self)
         case is ChannelShouldQuiesceEvent, ChannelEvent.inputClosed:
@@ -59,7 +61,8 @@ final class ConnectionStart: ChannelInboundHandler, RemovableChannelHandler, Dea
             return
         }
         begin(context) {
-            try setup.startHTTP1(context.channel, tls)
+            // What has come is no whole request perhaps: it gets no more time for the rest.
+            try setup.startHTTP1(context.channel, tls, requestDue: requestDue)
             // To the handlers that came behind this one.
             context.fireChannelRead(data)
         }

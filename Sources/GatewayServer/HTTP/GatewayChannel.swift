@@ -67,9 +67,11 @@ struct GatewayChannel: Sendable {
         try channel.pipeline.syncOperations.addHandler(ConnectionStart(tls: tls, setup: self))
     }
 
-    /// Makes a connection one of HTTP/1.1.
-    func startHTTP1(_ channel: any Channel, _ tls: TLSServerHandler) throws {
-        let conversation = try configureHTTP1(channel, tls)
+    /// Makes a connection one of HTTP/1.1, whose first request is due at `requestDue`.
+    func startHTTP1(
+        _ channel: any Channel, _ tls: TLSServerHandler, requestDue: NIODeadline
+    ) throws {
+        let conversation = try configureHTTP1(channel, tls, requestDue)
         conversation.taken.whenSuccess { [exchanges] taken in
             if case .http(let channel) = taken { exchanges.yield(.http1(channel)) }
         }
@@ -81,7 +83,7 @@ struct GatewayChannel: Sendable {
     }
 
     private func configureHTTP1(
-        _ channel: any Channel, _ tls: TLSServerHandler
+        _ channel: any Channel, _ tls: TLSServerHandler, _ requestDue: NIODeadline
     ) throws -> Conversation {
         let pipeline = channel.pipeline.syncOperations
         var limits = NIOHTTPDecoderLimitConfiguration()
@@ -94,7 +96,7 @@ struct GatewayChannel: Sendable {
             withDecoderLimitConfiguration: limits)
         try pipeline.addHandler(HostCheck())
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: true))
-        return try addGate(channel, tls, isHTTP2: false)
+        return try addGate(channel, tls, isHTTP2: false, requestDue: requestDue)
     }
 
     private func configureHTTP2(
@@ -118,7 +120,9 @@ struct GatewayChannel: Sendable {
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
                 try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
-                return try addGate(stream, bound.value, isHTTP2: true)
+                return try addGate(
+                    stream, bound.value, isHTTP2: true,
+                    requestDue: .now() + settings.firstRequestTimeout)
             }
         }
         try channel.pipeline.syncOperations.addHandler(end)
@@ -126,11 +130,11 @@ struct GatewayChannel: Sendable {
     }
 
     private func addGate(
-        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool
+        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline
     ) throws -> Conversation {
         let gate = StreamGate(
-            tls: tls, isHTTP2: isHTTP2, settings: settings, admission: admission, logger: logger,
-            taken: channel.eventLoop.makePromise())
+            tls: tls, isHTTP2: isHTTP2, requestDue: requestDue, settings: settings,
+            admission: admission, logger: logger, taken: channel.eventLoop.makePromise())
         try channel.pipeline.syncOperations.addHandler(gate)
         return Conversation(channel: channel, taken: gate.taken.futureResult)
     }

@@ -38,6 +38,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     let taken: EventLoopPromise<GatewayChannel.Taken>
     private let tls: TLSServerHandler
     private let isHTTP2: Bool
+    /// When the head of the first request has to be there.
+    private let requestDue: NIODeadline
     private let settings: ConnectionSettings
     private let admission: StreamAdmission
     private let logger: Logger
@@ -56,11 +58,13 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var isBroken = false
 
     init(
-        tls: TLSServerHandler, isHTTP2: Bool, settings: ConnectionSettings,
-        admission: StreamAdmission, logger: Logger, taken: EventLoopPromise<GatewayChannel.Taken>
+        tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline,
+        settings: ConnectionSettings, admission: StreamAdmission, logger: Logger,
+        taken: EventLoopPromise<GatewayChannel.Taken>
     ) {
         self.tls = tls
         self.isHTTP2 = isHTTP2
+        self.requestDue = requestDue
         self.settings = settings
         self.admission = admission
         self.logger = logger
@@ -69,9 +73,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        requestTimer = context.eventLoop.assumeIsolated().scheduleTask(
-            in: settings.firstRequestTimeout
-        ) {
+        requestTimer = context.eventLoop.assumeIsolated().scheduleTask(deadline: requestDue) {
             if case .waiting = self.state { context.close(promise: nil) }
         }
     }
