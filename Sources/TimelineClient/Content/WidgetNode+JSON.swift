@@ -104,26 +104,33 @@ extension IntentCall {
 
     fileprivate init?(_ json: JSONValue) {
         guard let object = json.objectValue, let intent = object["intent"]?.stringValue,
-            let members = object["parameters"]?.objectValue?.members
+            let parameters = object["parameters"].flatMap(parametersRead)
         else { return nil }
-        self.init(intent: intent, parameters: [:])
-        for member in members {
-            switch member.value {
-            case .null: parameters[member.name] = .unset
-            case .string(let text): parameters[member.name] = .single(text)
-            case .array(let elements):
-                let texts = elements.compactMap(\.stringValue)
-                guard texts.count == elements.count else { return nil }
-                parameters[member.name] = .list(texts)
-            case .bool, .integer, .number, .object: return nil
-            }
+        self.init(intent: intent, parameters: parameters)
+    }
+}
+
+/// What ``parametersObject(_:)`` wrote; `nil` for anything else.
+func parametersRead(_ json: JSONValue) -> [String: ParameterValue]? {
+    guard let members = json.objectValue?.members else { return nil }
+    var parameters: [String: ParameterValue] = [:]
+    for member in members {
+        switch member.value {
+        case .null: parameters[member.name] = .unset
+        case .string(let text): parameters[member.name] = .single(text)
+        case .array(let elements):
+            let texts = elements.compactMap(\.stringValue)
+            guard texts.count == elements.count else { return nil }
+            parameters[member.name] = .list(texts)
+        case .bool, .integer, .number, .object: return nil
         }
     }
+    return parameters
 }
 
 extension JSONValue {
     /// A number, whole or not.
-    fileprivate var numberValue: Double? {
+    var numberValue: Double? {
         switch self {
         case .number(let number): number
         case .integer(let number): Double(number)
