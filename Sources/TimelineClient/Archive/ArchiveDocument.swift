@@ -87,14 +87,15 @@ package struct ArchiveDocument: Sendable, Equatable {
         state.position = object["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
         for entry in object["timelines"]?.arrayValue ?? [] {
             guard let entry = entry.objectValue, let position = Self.position(entry),
-                let kind = entry["kind"]?.stringValue, let family = entry["family"]?.stringValue
+                let kind = entry["kind"]?.stringValue, let family = entry["family"]?.stringValue,
+                let parameters = entry["parameters"].flatMap(parametersRead)
             else { return nil }
             let info = WidgetInfo(
                 kind: kind, family: WidgetFamily(rawValue: family),
-                configuration: Self.values(entry["parameters"]))
+                configuration: parameters)
             state.positions[.timeline(info)] = position
             timelines[info] = Kept(
-                entries: entry["entries"]?.stringValue, reloadAt: Self.number(entry["reloadAt"]))
+                entries: entry["entries"]?.stringValue, reloadAt: entry["reloadAt"]?.numberValue)
         }
         for entry in object["recommendations"]?.arrayValue ?? [] {
             guard let entry = entry.objectValue, let position = Self.position(entry),
@@ -120,26 +121,5 @@ package struct ArchiveDocument: Sendable, Equatable {
             return nil
         }
         return .init(cursor: cursor, awaitsBuild: entry["awaitsBuild"]?.boolValue ?? false)
-    }
-
-    private static func values(_ value: JSONValue?) -> [String: ParameterValue] {
-        var values: [String: ParameterValue] = [:]
-        for member in value?.objectValue?.members ?? [] {
-            switch member.value {
-            case .string(let text): values[member.name] = .single(text)
-            case .array(let elements):
-                values[member.name] = .list(elements.compactMap(\.stringValue))
-            default: values[member.name] = .unset
-            }
-        }
-        return values
-    }
-
-    private static func number(_ value: JSONValue?) -> Double? {
-        switch value {
-        case .number(let number): number
-        case .integer(let number): Double(number)
-        default: nil
-        }
     }
 }
