@@ -125,8 +125,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             refuse(problem, context)
             return
         }
-        let request = ReloadsRequest(head)
-        if responsesUnderWay == 0, request.wantsStream,
+        if responsesUnderWay == 0, head.method == .get,
+            case let request = ReloadsRequest(head), request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
                 request, certificateURIs: { tls.peerCertificateURIs }),

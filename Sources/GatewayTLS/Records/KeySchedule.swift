@@ -129,6 +129,7 @@ enum KeySchedule {
 
     private static let listeningDerive: Derive = { context, output, count, parameters in
         guard let original = KeySchedule.original else { return 0 }
+        guard let output else { return original.derive(context, nil, count, parameters) }
         let wire = TLSWire.currentOfThread
         let step = parameters.flatMap { SecretSchedule.Step($0) }
         // Sound: OpenSSL's for the time of the call, and as long as it says.

@@ -39,14 +39,16 @@ final class SecretSchedule {
     private let hashesOfNothing: [[UInt8]]
     private let contexts: [OpaquePointer]
 
-    /// `nil` when OpenSSL has no memory for it, or no HMAC.
+    /// `nil` when OpenSSL has no memory for it, no HMAC or no hash.
     init?() {
-        hashesOfNothing = Hash.allCases.map { hash in
+        hashesOfNothing = Hash.allCases.compactMap { hash in
             var bytes = [UInt8](repeating: 0, count: hash.bytes)
-            EVP_Digest(nil, 0, &bytes, nil, hash == .sha256 ? EVP_sha256() : EVP_sha384(), nil)
-            return bytes
+            let digest = hash == .sha256 ? EVP_sha256() : EVP_sha384()
+            return EVP_Digest(nil, 0, &bytes, nil, digest, nil) == 1 ? bytes : nil
         }
-        guard let hmac = EVP_MAC_fetch(nil, "HMAC", nil) else { return nil }
+        guard hashesOfNothing.count == Hash.allCases.count,
+            let hmac = EVP_MAC_fetch(nil, "HMAC", nil)
+        else { return nil }
         defer { EVP_MAC_free(hmac) }
         var contexts: [OpaquePointer] = []
         for hash in Hash.allCases {
@@ -172,8 +174,9 @@ extension SecretSchedule.Step {
         // Sound: OpenSSL ends its parameters by one without a key, and the values are its own for
         // the time of the call, and as long as it says.
         while let name = parameter.pointee.key {
+            let data = parameter.pointee.data
             let value = UnsafeRawBufferPointer(
-                start: parameter.pointee.data, count: parameter.pointee.data_size)
+                start: data, count: data == nil ? 0 : parameter.pointee.data_size)
             switch UInt8(bitPattern: name.pointee) {
             case UInt8(ascii: "m") where Self.isName(name, "mode"):
                 guard parameter.pointee.data_type == OSSL_PARAM_INTEGER,
