@@ -17,4 +17,10 @@ static inline long gateway_set_affinity(const void *mask, unsigned long bytes) {
     return syscall(SYS_sched_setaffinity, 0, bytes, mask);
 }
 
+// Accepts a connection as a socket with `flags`, those of open(2); -1 with errno when there is none.
+// accept4(2) has its own names for them, which the ABI makes the same.
+static inline int gateway_accept(int listener, int flags) {
+    return (int)syscall(SYS_accept4, listener, 0, 0, flags);
+}
+
 #endif

@@ -158,12 +158,12 @@ package struct Gateway: Sendable {
                 try await Self.answer(request, writer, channel, table, desk, quiet)
             }, logger: quiet)
         let setup = GatewayChannel(
-            requests: requests, identity: identity, tlsSettings: tlsSettings,
-            settings: ConnectionSettings(),
-            admission: admission, exchanges: continuation, logger: quiet)
+            requests: requests, tlsSettings: tlsSettings, settings: ConnectionSettings(),
+            admission: admission, exchanges: continuation, open: OpenChannels(), logger: quiet)
         let listener = Listener(
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
-            setup: setup, exchanges: exchanges, group: group
+            threads: configuration.threads, identity: identity, setup: setup,
+            exchanges: exchanges
         ) { port in
             readiness.set(serving: true)
             onReady("https://\(Address(host: listen.host, port: port))")

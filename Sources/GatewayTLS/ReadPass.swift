@@ -3,56 +3,42 @@ import NIOCore
 
 /// What one buffer of ciphertext from the peer led to. Nothing here calls into the pipeline: the
 /// wire is shared, so everything is collected first and acted upon after it is given back.
-struct ReadPass {
+struct ReadPass: Sendable {
     /// Why no more can be read.
-    enum End {
+    enum End: Sendable {
         /// The peer sent `close_notify`.
         case closeNotify
         /// OpenSSL refuses to go on; its alert is in `answer`.
         case failed(TLSError)
     }
 
-    /// The handshake was completed by this buffer.
-    private(set) var handshakeDone = false
     /// Decrypted bytes, at most what the buffer and one record kept from before can hold.
     private(set) var plaintext: ByteBuffer?
-    /// What must be sent: handshake messages, tickets, key updates, alerts.
+    /// What must be sent: key updates, alerts.
     private(set) var answer: ByteBuffer?
     /// Why no more can be read; `nil` while more may come.
     private(set) var end: End?
 
-    /// Lends `input` to OpenSSL and collects the outcome; what a handshake derives goes to
-    /// `secrets`.
+    /// Lends `input` to OpenSSL and collects the outcome.
     mutating func run(
-        _ ssl: OpaquePointer, _ wire: TLSWire, _ input: ByteBuffer, handshaking: Bool,
-        _ secrets: UnsafeMutablePointer<TrafficSecrets>?, _ allocator: ByteBufferAllocator
+        _ ssl: OpaquePointer, _ wire: TLSWire, _ input: ByteBuffer,
+        _ allocator: ByteBufferAllocator
     ) {
         input.withUnsafeReadableBytes { bytes in
-            wire.begin(input: bytes, secrets: handshaking ? secrets : nil)
-            if !handshaking || handshake(ssl) { decrypt(ssl, wire, allocator) }
+            wire.begin(input: bytes)
+            decrypt(ssl, wire, allocator)
             answer = wire.takeOutput(allocator)
             wire.finish()
         }
-        if case .failed(let error)? = end, error.code == .handshakeFailed(.plainHTTP),
-            answer == nil
-        {
-            answer = Self.unexpectedMessage
-        }
     }
 
-    /// OpenSSL sends no alert to a peer that is not speaking TLS. One record says it to those that
-    /// look: fatal `unexpected_message` (RFC 8446 section 5.1).
-    private static var unexpectedMessage: ByteBuffer {
-        ByteBuffer(bytes: [21, 3, 1, 0, 2, 2, UInt8(SSL3_AD_UNEXPECTED_MESSAGE)])
-    }
+    // MARK: While the wire is lent
 
-    private mutating func handshake(_ ssl: OpaquePointer) -> Bool {
+    /// Goes on with the handshake; answers whether it is done.
+    mutating func handshake(_ ssl: OpaquePointer) -> Bool {
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
-        if result == 1 {
-            handshakeDone = true
-            return true
-        }
+        if result == 1 { return true }
         guard SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ else { return false }
         let failure = OpenSSLErrors.handshakeFailure()
         let reason = OpenSSLErrors.takeReason()
@@ -60,7 +46,17 @@ struct ReadPass {
         return false
     }
 
-    private mutating func decrypt(
+    /// OpenSSL sends no alert to a peer that is speaking HTTP without TLS. One record says it to
+    /// those that look: fatal `unexpected_message` (RFC 8446 section 5.1).
+    var refusal: [UInt8] {
+        guard case .failed(let error)? = end, error.code == .handshakeFailed(.plainHTTP) else {
+            return []
+        }
+        return [21, 3, 1, 0, 2, 2, UInt8(SSL3_AD_UNEXPECTED_MESSAGE)]
+    }
+
+    /// Takes in what the peer says.
+    mutating func decrypt(
         _ ssl: OpaquePointer, _ wire: TLSWire, _ allocator: ByteBufferAllocator
     ) {
         while true {

@@ -8,22 +8,22 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesResumed = 0
     /// Handshakes that ended without a connection, by reason; every reason is present.
     package var handshakesFailed: [HandshakeFailure: Int] = [:]
-    /// Ciphertext bytes of streams that left their channels.
+    /// Ciphertext bytes that were given to sockets: handshakes, and streams that have no channel.
     package var bytesSentDirectly = 0
-    /// Ciphertext bytes that were handed to NIO, handshakes included.
+    /// Ciphertext bytes that were handed to NIO.
     package var bytesSentByNIO = 0
 
     package init() {}
 }
 
-/// The counters of all event loops of one listener. Read from any thread.
+/// The counters of all threads of one listener. Read from any thread.
 package final class TLSCounters: Sendable {
     private let loops = Mutex<[ObjectIdentifier: TLSLoopCounters]>([:])
 
     /// Nothing counted yet.
     package init() {}
 
-    /// The counters of one event loop, made when first asked for: once per connection, not per write.
+    /// The counters of one thread, named by what runs on it: made when first asked for.
     func ofLoop(_ loop: ObjectIdentifier) -> TLSLoopCounters {
         loops.withLock { loops in
             if let known = loops[loop] { return known }
@@ -50,7 +50,7 @@ package final class TLSCounters: Sendable {
     }
 }
 
-/// The counters of one event loop: written by that loop only, read by anyone.
+/// The counters of one thread: written by it only, read by anyone.
 final class TLSLoopCounters: Sendable {
     let full = Atomic<Int>(0)
     let resumed = Atomic<Int>(0)

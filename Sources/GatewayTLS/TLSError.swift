@@ -22,8 +22,6 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         case protocolViolation
         /// The peer ended the connection without `close_notify` (RFC 8446 section 6.1).
         case truncated
-        /// More was written before the end of the handshake than is kept.
-        case bufferFull
         /// Something other than bytes was written.
         case unsupportedWrite
     }

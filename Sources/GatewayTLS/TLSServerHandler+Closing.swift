@@ -2,7 +2,7 @@ import COpenSSL
 import NIOCore
 
 /// How a connection ends.
-extension TLSServerHandler: DeadlineOwner {
+extension TLSServerHandler {
     package func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
@@ -27,9 +27,6 @@ extension TLSServerHandler: DeadlineOwner {
                 sayGoodbye(context)
                 context.close(mode: .output, promise: promise)
             }
-        case (.output, .handshaking):
-            // There is no half of a connection that does not exist yet.
-            context.close(mode: .all, promise: promise)
         case (.input, .open) where !outputClosed:
             inputClosed = true
             context.close(mode: mode, promise: promise)
@@ -48,10 +45,10 @@ extension TLSServerHandler: DeadlineOwner {
     /// Closing the socket at once could destroy what is under way: the kernel answers unread input
     /// with a reset.
     func beginClosing(_ context: ChannelHandlerContext, sayGoodbye graceful: Bool) {
-        guard phase == .open || phase == .handshaking else { return }
-        if graceful, phase == .open, !outputClosed { sayGoodbye(context) }
-        guard phase == .open || phase == .handshaking else { return }
-        goodbyeAwaited = graceful && phase == .open
+        guard phase == .open else { return }
+        if graceful, !outputClosed { sayGoodbye(context) }
+        guard phase == .open else { return }
+        goodbyeAwaited = graceful
         outputClosed = true
         phase = .closing
         failPending(ChannelError.ioOnClosedChannel)
@@ -86,20 +83,8 @@ extension TLSServerHandler: DeadlineOwner {
         context.close(promise: nil)
     }
 
-    package func deadlinePassed() {
-        guard let context else { return }
+    func deadlinePassed() {
         deadline = nil
-        switch phase {
-        case .handshaking:
-            loopCounters?.failed(.timeout)
-            phase = .closing
-            context.fireErrorCaught(
-                TLSError(.handshakeFailed(.timeout), "handshake not done at its deadline"))
-            context.close(promise: nil)
-        case .closing:
-            context.close(promise: nil)
-        case .idle, .open, .closed:
-            break
-        }
+        if phase == .closing { context?.close(promise: nil) }
     }
 }

@@ -1,4 +1,3 @@
-import COpenSSL
 import Glibc
 import NIOCore
 
@@ -11,32 +10,24 @@ extension TLSServerHandler {
             && negotiatedProtocol != "h2"
     }
 
-    /// What leaves with a connection.
-    struct Detached {
-        let ssl: OpaquePointer
-        /// What a record layer of its own starts with; `nil` when OpenSSL's object has to stay.
-        let layer: RecordLayer?
-        /// A second descriptor of the socket.
-        let descriptor: Int32
-    }
-
-    /// Gives away OpenSSL's object and a second descriptor of the socket, and closes the channel,
+    /// Gives away the connection with a second descriptor of the socket, and closes the channel,
     /// which closes the first; nothing is said to the peer.
     ///
     /// What the peer sent so far is with OpenSSL or was handed on: nothing is left in between.
-    func detach() -> Detached? {
-        guard isDetachable, let ssl, let context else { return nil }
+    ///
+    /// - Returns: `nil` when the connection cannot leave now, or the kernel gives no descriptor;
+    ///   then it stays with its channel.
+    package func detach() -> TLSConnection? {
+        guard isDetachable, let connection, let context else { return nil }
         guard let core = context.channel._channelCore as? any NIOTransportAccessibleChannelCore,
             let socket = Self.socket(of: core)
         else { return nil }
         let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
-        let layer = secrets.flatMap { RecordLayer(of: ssl, $0.pointee) }
-        TrafficSecrets.detach(from: ssl)
-        self.ssl = nil
+        let leaving = TLSConnection(connection, socket: descriptor)
         release()
         context.close(promise: nil)
-        return Detached(ssl: ssl, layer: layer, descriptor: descriptor)
+        return leaving
     }
 
     /// NIO's own way to it looks the type of transport up by its name, which takes as long as all

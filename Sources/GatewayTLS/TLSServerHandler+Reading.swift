@@ -1,6 +1,5 @@
 import COpenSSL
 import NIOCore
-import NIOTLS
 
 /// From the socket to the request handlers.
 extension TLSServerHandler {
@@ -13,15 +12,13 @@ extension TLSServerHandler {
         guard let ssl, let wire else { return }
         let input = Self.unwrapInboundIn(data)
         switch phase {
-        case .handshaking, .open:
+        case .open:
             var pass = ReadPass()
-            pass.run(
-                ssl, wire, input, handshaking: phase == .handshaking, secrets,
-                context.channel.allocator)
+            pass.run(ssl, wire, input, context.channel.allocator)
             conclude(pass, context)
         case .closing where goodbyeAwaited && !inputClosed:
             var pass = ReadPass()
-            pass.run(ssl, wire, input, handshaking: false, nil, context.channel.allocator)
+            pass.run(ssl, wire, input, context.channel.allocator)
             if pass.end != nil {
                 inputClosed = true
                 closeWhenDone(context)
@@ -32,22 +29,15 @@ extension TLSServerHandler {
     }
 
     func conclude(_ pass: ReadPass, _ context: ChannelHandlerContext) {
-        if pass.handshakeDone { becomeOpen(context) }
         if let answer = pass.answer {
-            let owed = answer.readableBytes
-            if phase == .open, !pass.handshakeDone { unreadAnswersBytes += owed }
+            unreadAnswersBytes += answer.readableBytes
             hand(answer, [], context)
-        }
-        if pass.handshakeDone, phase == .open {
-            context.fireUserInboundEventTriggered(
-                TLSUserEvent.handshakeCompleted(negotiatedProtocol: negotiatedProtocol))
-            if flushWhenOpen, phase == .open { sealPending(context) }
         }
         if let plaintext = pass.plaintext, phase == .open {
             readWanted = false
             context.fireChannelRead(Self.wrapInboundOut(plaintext))
         }
-        guard phase == .open || phase == .handshaking else { return }
+        guard phase == .open else { return }
         switch pass.end {
         case nil:
             if unreadAnswersBytes > settings.unreadAnswersBytesMax {
@@ -58,36 +48,14 @@ extension TLSServerHandler {
         case .closeNotify:
             peerSaidGoodbye(context)
         case .failed(let error):
-            if case .handshakeFailed(let reason) = error.code { loopCounters?.failed(reason) }
             fail(error, context)
         }
-    }
-
-    func becomeOpen(_ context: ChannelHandlerContext) {
-        guard let ssl else { return }
-        phase = .open
-        deadline?.cancel()
-        deadline = nil
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        SSL_get0_alpn_selected(ssl, &name, &length)
-        if let name, length > 0 {
-            negotiatedProtocol = String(
-                decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
-        }
-        if negotiatedProtocol == "h2", let secrets {
-            TrafficSecrets.detach(from: ssl)
-            TrafficSecrets.free(secrets)
-            self.secrets = nil
-        }
-        isResumed = SSL_session_reused(ssl) == 1
-        loopCounters?.done(resumed: isResumed)
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         switch phase {
-        case .handshaking, .closing:
+        case .closing:
             context.read()
         case .open:
             // Bytes came, but no whole record: whoever asked is still waiting.
@@ -99,10 +67,6 @@ extension TLSServerHandler {
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event as? ChannelEvent, phase) {
-        case (.inputClosed?, .handshaking):
-            loopCounters?.failed(.other)
-            phase = .closing
-            context.close(promise: nil)
         case (.inputClosed?, .open):
             guard !inputClosed else { return }
             inputClosed = true

@@ -11,32 +11,23 @@ extension TLSServerHandler {
             return
         }
         switch phase {
-        case .open where !outputClosed, .idle, .handshaking:
+        case .open where !outputClosed:
             pending.append(PendingWrite(bytes: bytes, promise: promise))
             pendingBytes += bytes.readableBytes
-            guard phase != .open, pendingBytes > settings.bytesBeforeHandshakeMax else { return }
-            let error = TLSError(.bufferFull, "too much was written before the handshake's end")
-            failPending(error)
-            context.close(promise: nil)
         case .open, .closing:
             promise?.fail(ChannelError.outputClosed)
-        case .closed:
+        case .idle, .closed:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
 
     package func flush(context: ChannelHandlerContext) {
-        switch phase {
-        case .idle, .handshaking: flushWhenOpen = true
-        case .open: sealPending(context)
-        case .closing, .closed: break
-        }
+        if phase == .open { sealPending(context) }
     }
 
     /// Seals all that was written and hands it to NIO as one buffer: what one flush covers cannot be
     /// overtaken by what a callback writes meanwhile.
     func sealPending(_ context: ChannelHandlerContext) {
-        flushWhenOpen = false
         guard !pending.isEmpty, let ssl, let wire else { return }
         let writes = pending
         let bytes = pendingBytes
@@ -91,7 +82,7 @@ extension TLSServerHandler {
         switch phase {
         case .open: onDrained?()
         case .closing: if let context { closeWhenDone(context) }
-        case .idle, .handshaking, .closed: break
+        case .idle, .closed: break
         }
     }
 }

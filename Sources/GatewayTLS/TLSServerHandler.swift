@@ -1,8 +1,7 @@
 import COpenSSL
 import NIOCore
-import NIOTLS
 
-/// TLS for one accepted connection.
+/// TLS for one connection whose handshake is done.
 ///
 /// Must be the first handler of the pipeline that writes: it takes every byte that goes out as its
 /// own. It is bound to the channel's event loop; all members are used on that loop only.
@@ -10,10 +9,10 @@ import NIOTLS
 /// Per connection it keeps OpenSSL's object and this one, nothing else: ciphertext is lent to
 /// OpenSSL through a wire that the connections of a thread share (`TLSWire`).
 ///
-/// Events it fires: `TLSUserEvent.handshakeCompleted` once; `ChannelEvent.inputClosed` when the peer
-/// has ended its side, by `close_notify` or by TCP alone (then `inputTruncated` is set), if the
-/// channel allows half closure; `errorCaught` with a `TLSError` when a handshake fails or the peer
-/// breaks the protocol. After an error the connection is closed by this handler.
+/// Events it fires: `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify`
+/// or by TCP alone (then `inputTruncated` is set), if the channel allows half closure;
+/// `errorCaught` with a `TLSError` when the peer breaks the protocol. After an error the connection
+/// is closed by this handler.
 package final class TLSServerHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -22,11 +21,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     /// Where a connection stands.
     enum Phase {
-        /// In a pipeline whose channel is not active yet. To `handshaking` when it is.
+        /// In a pipeline whose channel is not active yet. To `open` when it is.
         case idle
-        /// To `open` when the handshake is done, to `closing` when it fails, to `closed` at its
-        /// deadline.
-        case handshaking
         /// Bytes go both ways. To `closing` by `close`, by a protocol error, or by the peer's
         /// `close_notify` when half closure is not allowed.
         case open
@@ -36,7 +32,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         case closed
     }
 
-    /// A write that waits for its flush or for the end of the handshake.
+    /// A write that waits for its flush.
     struct PendingWrite {
         var bytes: ByteBuffer
         var promise: EventLoopPromise<Void>?
@@ -44,22 +40,22 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     let settings: TLSServerSettings
     var phase = Phase.idle
-    /// Set with the phase `handshaking`, `nil` again with `closed`.
-    var ssl: OpaquePointer?
-    /// Kept for the handshake, which reads its ALPN list.
-    private var tls: TLSContext?
-    /// Beside `ssl`, for a connection that may leave its channel.
-    var secrets: UnsafeMutablePointer<TrafficSecrets>?
-    // Sound: OpenSSL writes to it within our calls only; freed after `ssl` forgot it.
+    /// `nil` once the connection has left, or has ended.
+    var connection: TLSConnection?
+    /// What the peer said before the channel was there, until it is.
+    private var first: ReadPass?
+    // Sound: OpenSSL writes to it within our calls only; it is gone with `connection`.
     var wire: TLSWire?
     var loopCounters: TLSLoopCounters?
     var context: ChannelHandlerContext?
-    /// The handshake's deadline, later the close's.
-    var deadline: DeadlineQueue.Deadline?
+    /// The close's deadline.
+    var deadline: Scheduled<Void>?
+
+    /// OpenSSL's object.
+    var ssl: OpaquePointer? { connection?.ssl }
 
     var pending: [PendingWrite] = []
     var pendingBytes = 0
-    var flushWhenOpen = false
     /// Ciphertext owed to the peer's own demands and not taken by the kernel yet.
     var unreadAnswersBytes = 0
     var drainOwed = false
@@ -74,24 +70,20 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// Called on the loop when `queuedBytes` is zero again after a flush left something queued. Not
     /// called when the connection closes instead.
     package var onDrained: (() -> Void)?
-    /// What ALPN chose; `nil` before the handshake is done and for a client without ALPN, which
-    /// speaks HTTP/1.1.
-    package internal(set) var negotiatedProtocol: String?
+    /// What ALPN chose; `nil` for a client without ALPN, which speaks HTTP/1.1.
+    package let negotiatedProtocol: String?
     /// The peer ended the connection without `close_notify`: what it sent may be cut short.
     package internal(set) var inputTruncated = false
     /// The session was resumed from a ticket.
-    package internal(set) var isResumed = false
+    package let isResumed: Bool
 
-    /// A handler for one connection, with the certificate that `identity` holds now.
-    package init(identity: TLSIdentity, settings: TLSServerSettings) {
-        tls = identity.current
+    /// A handler for a connection whose socket is the channel's.
+    package init(_ arrived: Arrived, settings: TLSServerSettings) {
+        connection = arrived.connection
+        first = arrived.first
+        negotiatedProtocol = arrived.connection.negotiatedProtocol
+        isResumed = arrived.connection.isResumed
         self.settings = settings
-    }
-
-    deinit {
-        // Only when the handler never left a pipeline in the ordinary way.
-        if let ssl { SSL_free(ssl) }
-        if let secrets { TrafficSecrets.free(secrets) }
     }
 
     // MARK: What the peer showed
@@ -116,7 +108,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     private var connected: OpaquePointer? {
         switch phase {
         case .open, .closing: ssl
-        case .idle, .handshaking, .closed: nil
+        case .idle, .closed: nil
         }
     }
 
@@ -124,43 +116,30 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if context.channel.isActive { start(context) }
     }
 
     package func channelActive(context: ChannelHandlerContext) {
         if phase == .idle { start(context) }
         context.fireChannelActive()
+        guard let first else { return }
+        self.first = nil
+        conclude(first, context)
+        if phase == .open { context.fireChannelReadComplete() }
     }
 
     private func start(_ context: ChannelHandlerContext) {
-        guard let tls, let wire = TLSWire.ofThread(), let ssl = SSL_new(tls.pointer) else {
-            let reason = OpenSSLErrors.takeReason()
-            context.fireErrorCaught(TLSError(.engine, "no TLS connection: \(reason)"))
+        guard let connection, let wire = TLSWire.ofThread() else {
             context.close(promise: nil)
             return
         }
-        // The SSL object frees one reference per direction.
-        BIO_up_ref(wire.bio)
-        BIO_up_ref(wire.bio)
-        SSL_set0_rbio(ssl, wire.bio)
-        SSL_set0_wbio(ssl, wire.bio)
-        SSL_set_accept_state(ssl)
-        self.ssl = ssl
-        secrets = TrafficSecrets.attach(to: ssl)
+        connection.use(wire)
         self.wire = wire
         loopCounters = settings.counters.ofLoop(ObjectIdentifier(context.eventLoop))
-        phase = .handshaking
-        setDeadline(settings.handshakeTimeout, context)
-        // With automatic reading off nobody else asks for the client's first flight.
-        context.read()
+        phase = .open
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        switch phase {
-        case .handshaking: loopCounters?.failed(.other)
-        case .open where !inputClosed: inputTruncated = true
-        case .idle, .open, .closing, .closed: break
-        }
+        if phase == .open, !inputClosed { inputTruncated = true }
         release()
         context.fireChannelInactive()
     }
@@ -176,11 +155,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         onDrained = nil
         deadline?.cancel()
         deadline = nil
-        if let ssl { SSL_free(ssl) }
-        ssl = nil
-        if let secrets { TrafficSecrets.free(secrets) }
-        secrets = nil
-        tls = nil
+        connection = nil
         wire = nil
         failPending(ChannelError.ioOnClosedChannel)
     }
@@ -194,6 +169,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     func setDeadline(_ time: TimeAmount, _ context: ChannelHandlerContext) {
         deadline?.cancel()
-        deadline = DeadlineQueue.set(time, context.eventLoop, for: self)
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.deadlinePassed()
+        }
     }
 }

@@ -4,11 +4,11 @@ import NIOCore
 package struct TLSServerSettings: Sendable {
     /// From the connection's start to the end of its handshake; then it is closed.
     package var handshakeTimeout = TimeAmount.seconds(10)
+    /// From the end of the handshake to the first complete request head; then it is closed.
+    package var firstRequestTimeout = TimeAmount.seconds(15)
     /// From the decision to close to the close: time for what is queued to leave and for the peer
     /// to say goodbye.
     package var closeTimeout = TimeAmount.seconds(5)
-    /// Plaintext written before the handshake is done; more closes the connection.
-    package var bytesBeforeHandshakeMax = 256 * 1024
     /// A stream that left its channel takes no more when this much waits behind its socket: its
     /// reader is too far behind.
     package var queuedBytesMax = 1024 * 1024

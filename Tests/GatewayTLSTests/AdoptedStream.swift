@@ -101,7 +101,8 @@ final class StreamHouse: Sendable {
         news.change { $0[name] = heard }
         let streams = streams
         return try connection.onLoop { tls in
-            streams.adopt(tls, name: name).map { AdoptedStream(streams, $0, heard) }
+            tls.detach().flatMap { streams.adopt($0, name: name) }
+                .map { AdoptedStream(streams, $0, heard) }
         }
     }
 

@@ -161,16 +161,4 @@ import Testing
         connection.seen.wait { $0.contains(.inactive) }
         #expect(connection.seen.now == [.open(nil), .failed(.protocolViolation), .inactive])
     }
-
-    @Test func closingBeforeTheHandshakeJustCloses() throws {
-        let server = try TestServer()
-        defer { server.stop() }
-        for (index, mode) in [CloseMode.all, .output].enumerated() {
-            let socket = try RawClient.connect(port: server.port)
-            let connection = try server.connection(index)
-            try connection.channel.close(mode: mode).wait()
-            #expect(RawClient.readPlain(socket).isEmpty)
-            Glibc.close(socket)
-        }
-    }
 }

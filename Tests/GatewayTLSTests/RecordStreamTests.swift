@@ -133,21 +133,11 @@ import Testing
 
     /// A number that lags behind would be used twice: without counting nothing is taken over.
     @Test func uncountedRecordsStayWithOpenSSL() throws {
-        let house = try StreamHouse()
+        let context = try TestServer.context()
+        SSL_CTX_set_msg_callback(context.pointer, nil)
+        let house = try StreamHouse(context)
         defer { house.stop() }
-        let client = try house.server.client()
-        let connection = try house.server.connection()
-        // Known before it is active, and only then has it an object of OpenSSL's.
-        var isDeaf = false
-        let limit = Date(timeIntervalSinceNow: 30)
-        while !isDeaf, Date() < limit {
-            isDeaf = try connection.onLoop { tls in
-                tls.ssl.map { TrafficSecrets.detach(from: $0) } != nil
-            }
-        }
-        try #require(isDeaf)
-        try client.handshake()
-        connection.seen.wait { $0.contains(.open(nil)) }
+        let (client, connection) = try house.connect()
         let stream = try #require(try house.adopt(connection))
         #expect(try stream.keepsOpenSSL)
         #expect(try stream.send(pattern(50)) == .sent)

@@ -151,6 +151,7 @@ struct RecordTests {
     /// RFC 8448 section 3: the server's application traffic secret and its second record.
     @Test func keysAndRecordsAreThoseOfTheStandard() throws {
         let cipher = try #require(RecordCipher())
+        let schedule = try #require(SecretSchedule())
         var layer = RecordLayer(
             suite: .aes128GCM,
             sending: TrafficKeys(
@@ -161,7 +162,8 @@ struct RecordTests {
                         8204b4f44bfb6b3a4b4f1f3fcb631643
                         """)), recordNumber: 1),
             receiving: TrafficKeys(secret: secret([]), recordNumber: 0))
-        #expect(cipher.prepare(&layer))
+        let isPrepared = layer.prepare(schedule)
+        #expect(isPrepared)
         let expected = bytes(
             """
             1703030043
@@ -188,9 +190,11 @@ struct RecordTests {
     /// What one side seals the other opens, over many records and keys; nothing else opens.
     @Test(arguments: RecordSuite.allCases) func whatIsSealedOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher(recordsPerKeyMax: 7))
+        let schedule = try #require(SecretSchedule())
         let wire = try #require(TLSWire.ofThread())
         var (left, right) = pair(suite, 1)
-        #expect(cipher.prepare(&left))
+        let isPrepared = left.prepare(schedule)
+        #expect(isPrepared)
         let (sender, receiver) = (RecordLayer.allocate(left), RecordLayer.allocate(right))
         defer {
             RecordLayer.free(sender)
@@ -237,8 +241,10 @@ struct RecordTests {
     /// Any bit that differs, any record left out or told twice.
     @Test(arguments: RecordSuite.allCases) func nothingElseOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher())
+        let schedule = try #require(SecretSchedule())
         var (left, right) = pair(suite, 5)
-        #expect(cipher.prepare(&left))
+        let isPrepared = left.prepare(schedule)
+        #expect(isPrepared)
         let record = try sealed(pattern(20), .applicationData, left, cipher)
         func opens(_ record: [UInt8], _ layer: RecordLayer) -> Bool {
             let place = RecordLayer.allocate(layer)
@@ -269,6 +275,7 @@ struct RecordTests {
 
     @Test func paddingIsDroppedAndMayNotBeAll() throws {
         let cipher = try #require(RecordCipher())
+        let schedule = try #require(SecretSchedule())
         // Content, type and padding as one content whose own type is behind it: zero as a type is
         // padding.
         let cases: [(inner: [UInt8], type: UInt8?, count: Int, alert: Alert?)] = [
@@ -281,7 +288,8 @@ struct RecordTests {
         for (inner, type, count, alert) in cases {
             let (sending, receiving) = pair(.aes128GCM, 9)
             var left = sending
-            #expect(cipher.prepare(&left))
+            let isPrepared = left.prepare(schedule)
+            #expect(isPrepared)
             var record = try seal(inner: inner, with: &left)
             let place = RecordLayer.allocate(receiving)
             defer { RecordLayer.free(place) }
@@ -401,7 +409,9 @@ struct RecordTests {
         let taken = layer(TrafficKeys(heard, suite, recordNumber: 3))
         #expect(taken.sending.areDerived)
         var derived = layer(TrafficKeys(secret: heard.secret, recordNumber: 3))
-        #expect(!derived.sending.areDerived && cipher.prepare(&derived))
+        let wasDerived = derived.sending.areDerived
+        let isPrepared = derived.prepare(schedule)
+        #expect(!wasDerived && isPrepared)
         #expect(
             try sealed([1, 2, 3], .applicationData, taken, cipher)
                 == sealed([1, 2, 3], .applicationData, derived, cipher))

@@ -3,7 +3,6 @@ import GatewayTLS
 import Glibc
 import NIOCore
 import NIOPosix
-import NIOTLS
 import Testing
 
 /// What a probe saw on one connection.
@@ -61,6 +60,7 @@ final class Record<Value: Sendable>: @unchecked Sendable {
 final class Connection: @unchecked Sendable {
     // Sound: `tls` is used on the channel's loop only, through `onLoop`.
     let channel: any Channel
+    let negotiatedProtocol: String?
     private let tls: TLSServerHandler
     let seen = Record<[Seen]>([])
     let received = Record<[UInt8]>([])
@@ -68,6 +68,7 @@ final class Connection: @unchecked Sendable {
     init(_ channel: any Channel, _ tls: TLSServerHandler) {
         self.channel = channel
         self.tls = tls
+        negotiatedProtocol = tls.negotiatedProtocol
     }
 
     func onLoop<Result: Sendable>(
@@ -107,9 +108,13 @@ final class Probe: ChannelInboundHandler {
         context.fireChannelReadComplete()
     }
 
+    func channelActive(context: ChannelHandlerContext) {
+        note(.open(connection.negotiatedProtocol))
+        context.fireChannelActive()
+    }
+
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case TLSUserEvent.handshakeCompleted(let name): note(.open(name))
         case ChannelEvent.inputClosed: note(.inputClosed)
         case ChannelEvent.outputClosed: note(.outputClosed)
         default: break
@@ -142,25 +147,48 @@ final class TestServer: Sendable {
         /// The most that one event of the loop reads.
         var readBytes: Int? = nil
         var settings = TLSServerSettings()
+        /// Connections are handed on with their first bytes.
+        var waits = false
+        var connectionsMax = 1_000
     }
 
     let group: MultiThreadedEventLoopGroup
-    let channel: any Channel
     let identity: TLSIdentity
     let counters: TLSCounters
+    let limit: ConnectionLimit
     let connections: Record<[Connection]>
+    let port: Int
+    private let arrivals: Arrivals
 
     init(_ context: TLSContext? = nil, _ options: Options = Options()) throws {
         let identity = TLSIdentity(try context ?? Self.context())
         let connections = Record<[Connection]>([])
-        group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
-        var bootstrap = ServerBootstrap(group: group)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: options.halfClosure)
-            .childChannelOption(.autoRead, value: options.autoRead)
-            .childChannelInitializer { channel in
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
+        let socket = try ListeningSocket(host: "127.0.0.1", port: 0)
+        limit = ConnectionLimit(options.connectionsMax)
+        arrivals = try Arrivals(
+            socket, identity: identity, settings: options.settings, limit: limit,
+            threads: options.threads, waits: { [waits = options.waits] _ in waits }
+        ) { arrived in
+            for one in arrived {
+                Self.start(one, options, connections, on: group.next())
+            }
+        }
+        (port, self.group, self.identity) = (socket.port, group, identity)
+        self.counters = options.settings.counters
+        self.connections = connections
+    }
+
+    private static func start(
+        _ arrived: Arrived, _ options: Options, _ connections: Record<[Connection]>,
+        on loop: any EventLoop
+    ) {
+        var bootstrap = ClientBootstrap(group: loop)
+            .channelOption(.allowRemoteHalfClosure, value: options.halfClosure)
+            .channelOption(.autoRead, value: options.autoRead)
+            .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let tls = TLSServerHandler(identity: identity, settings: options.settings)
+                    let tls = TLSServerHandler(arrived, settings: options.settings)
                     let connection = Connection(channel, tls)
                     let sync = channel.pipeline.syncOperations
                     try sync.addHandler(tls)
@@ -169,19 +197,16 @@ final class TestServer: Sendable {
                 }
             }
         if let size = options.sendBuffer {
-            bootstrap = bootstrap.childChannelOption(.socketOption(.so_sndbuf), value: size)
+            bootstrap = bootstrap.channelOption(.socketOption(.so_sndbuf), value: .init(size))
         }
         if let size = options.readBytes {
             bootstrap =
                 bootstrap
-                .childChannelOption(.maxMessagesPerRead, value: 1)
-                .childChannelOption(
+                .channelOption(.maxMessagesPerRead, value: 1)
+                .channelOption(
                     .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: size))
         }
-        channel = try bootstrap.bind(host: "127.0.0.1", port: 0).wait()
-        self.identity = identity
-        self.counters = options.settings.counters
-        self.connections = connections
+        _ = bootstrap.withConnectedSocket(arrived.connection.takeSocket())
     }
 
     static func context(_ change: (inout TLSContextSettings) -> Void = { _ in }) throws
@@ -195,9 +220,7 @@ final class TestServer: Sendable {
             settings: settings)
     }
 
-    var port: Int { channel.localAddress?.port ?? 0 }
-
-    /// The connection accepted as number `index`, once it is there.
+    /// The connection handed on as number `index`, once it is there.
     func connection(_ index: Int = 0) throws -> Connection {
         let all = connections.wait("connection \(index)") { $0.count > index }
         return try #require(all.indices.contains(index) ? all[index] : nil)
@@ -207,6 +230,53 @@ final class TestServer: Sendable {
         var options = RawClient.Options()
         change(&options)
         return try RawClient(port: port, options)
+    }
+
+    /// Returns when nothing is left of connections that were not handed on.
+    func stopArrivals() {
+        arrivals.stop()
+        let ended = Record(false)
+        Task { [arrivals] in
+            await arrivals.ended()
+            ended.change { $0 = true }
+        }
+        ended.wait("the end of all arrivals") { $0 }
+    }
+
+    /// Waits until so many connections are open, handed on or not. A thread takes a place for a
+    /// moment before it knows whether somebody comes: what is seen once may be that.
+    func waitForAccepted(_ count: Int) {
+        let limit = Date(timeIntervalSinceNow: 30)
+        var seen = 0
+        while seen < 20, Date() < limit {
+            seen = self.limit.taken == count ? seen + 1 : 0
+            usleep(1_000)
+        }
+        #expect(self.limit.taken == count)
+    }
+
+    /// Waits until no connection is left that was not handed on, or has been and is over.
+    func waitForNobody() {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while self.limit.taken > 0 {
+            guard Date() < limit else {
+                Issue.record("connections are left: \(self.limit.taken)")
+                return
+            }
+            usleep(1_000)
+        }
+    }
+
+    /// Waits until the counters are as expected.
+    func waitForCounts(_ what: Comment, until holds: (TLSCounts) -> Bool) {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while !holds(counters.snapshot()) {
+            guard Date() < limit else {
+                Issue.record("never true: \(what); last \(counters.snapshot())")
+                return
+            }
+            usleep(1_000)
+        }
     }
 
     /// Ends everything at once: nobody waits for a client that the test has forgotten.
@@ -220,7 +290,7 @@ final class TestServer: Sendable {
                 }
             }.wait()
         }
-        try? channel.close().wait()
+        stopArrivals()
         try? group.syncShutdownGracefully()
     }
 }

@@ -112,33 +112,6 @@ import Testing
         #expect(try client.read(1) == [5])
     }
 
-    @Test func whatIsWrittenBeforeTheHandshakeFollowsIt() throws {
-        let server = try TestServer()
-        defer { server.stop() }
-        let client = try server.client()
-        let connection = try server.connection()
-        let written = connection.channel.writeAndFlush(ByteBuffer(bytes: pattern(1000)))
-        try client.handshake()
-        #expect(try client.read(1000) == pattern(1000))
-        try written.wait()
-    }
-
-    @Test func whatIsWrittenBeforeTheHandshakeIsBounded() throws {
-        var options = TestServer.Options()
-        options.settings.bytesBeforeHandshakeMax = 1000
-        let server = try TestServer(nil, options)
-        defer { server.stop() }
-        let client = try server.client()
-        let connection = try server.connection()
-        // On the loop's turn after the connection became active.
-        let small = connection.channel.writeAndFlush(ByteBuffer(bytes: pattern(1000)))
-        let large = connection.channel.writeAndFlush(ByteBuffer(bytes: [1]))
-        #expect(throws: TLSError.self) { try small.wait() }
-        #expect(throws: TLSError.self) { try large.wait() }
-        try connection.channel.closeFuture.wait()
-        #expect(throws: RawClient.Failed.self) { try client.handshake() }
-    }
-
     @Test func aKeyUpdateIsAnsweredAndGoesUnnoticed() throws {
         let server = try TestServer()
         defer { server.stop() }

@@ -8,7 +8,7 @@ import NIOHTTP2
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOHTTPTypesHTTP2
-import NIOTLS
+import NIOPosix
 
 /// Bounds of a connection.
 struct ConnectionSettings: Sendable {
@@ -16,8 +16,6 @@ struct ConnectionSettings: Sendable {
     var headerBytesMax = 16 * 1024
     /// Header fields of a request.
     var headerFieldsMax = 100
-    /// From the end of the handshake to the first complete request head.
-    var firstRequestTimeout = TimeAmount.seconds(15)
     /// From a request's head to the end of its body.
     var requestTimeout = TimeAmount.seconds(30)
     /// Between two requests of a connection.
@@ -28,8 +26,8 @@ struct ConnectionSettings: Sendable {
     var windowBytes = 256 * 1024
 }
 
-/// One accepted connection: TLS, then HTTP/1.1 or HTTP/2 as ALPN says. Requests go to Hummingbird,
-/// event streams to their event loop's shard.
+/// One connection that came for more than an event stream: HTTP/1.1 or HTTP/2, as ALPN says. Its
+/// requests go to Hummingbird, event streams to their event loop's shard.
 struct GatewayChannel: Sendable {
     /// What a connection's first request turned it into.
     enum Taken: Sendable {
@@ -52,34 +50,39 @@ struct GatewayChannel: Sendable {
     }
 
     let requests: RequestLoop
-    let identity: TLSIdentity
     let tlsSettings: TLSServerSettings
     let settings: ConnectionSettings
     let admission: StreamAdmission
     /// Where connections that need a task are handed to the listener.
     let exchanges: AsyncStream<Exchange>.Continuation
+    /// Those that are open.
+    let open: OpenChannels
     let logger: Logger
 
-    /// Begins TLS on an accepted connection.
-    func start(_ channel: any Channel) throws {
-        let tls = TLSServerHandler(identity: identity, settings: tlsSettings)
-        try channel.pipeline.syncOperations.addHandler(tls)
-        try channel.pipeline.syncOperations.addHandler(ConnectionStart(tls: tls, setup: self))
+    /// Makes a connection a channel of an event loop, and hands it to the listener.
+    func start(_ arrived: Arrived, on loop: any EventLoop) {
+        let bootstrap = ClientBootstrap(group: loop)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try configure(channel, arrived) }
+            }
+        // What goes wrong here ends the connection; nobody else has to know.
+        _ = bootstrap.withConnectedSocket(arrived.connection.takeSocket())
     }
 
-    /// Makes a connection one of HTTP/1.1, whose first request is due at `requestDue`.
-    func startHTTP1(
-        _ channel: any Channel, _ tls: TLSServerHandler, requestDue: NIODeadline
-    ) throws {
-        let conversation = try configureHTTP1(channel, tls, requestDue)
+    private func configure(_ channel: any Channel, _ arrived: Arrived) throws {
+        guard open.add(channel) else { throw ChannelError.alreadyClosed }
+        let tls = TLSServerHandler(arrived, settings: tlsSettings)
+        try channel.pipeline.syncOperations.addHandler(tls)
+        guard tls.negotiatedProtocol != "h2" else {
+            exchanges.yield(.http2(try configureHTTP2(channel, tls)))
+            return
+        }
+        // What has come is no whole request perhaps: it gets no more time for the rest.
+        let conversation = try configureHTTP1(channel, tls, arrived.requestDue)
         conversation.taken.whenSuccess { [exchanges] taken in
             if case .http(let channel) = taken { exchanges.yield(.http1(channel)) }
         }
-    }
-
-    /// Makes a connection one of HTTP/2.
-    func startHTTP2(_ channel: any Channel, _ tls: TLSServerHandler) throws {
-        exchanges.yield(.http2(try configureHTTP2(channel, tls)))
     }
 
     private func configureHTTP1(
@@ -112,7 +115,7 @@ struct GatewayChannel: Sendable {
         configuration.stream.targetWindowSize = settings.windowBytes
         let bound = NIOLoopBound(tls, eventLoop: channel.eventLoop)
         let end = HTTP2ConnectionEnd(
-            firstRequestTimeout: settings.firstRequestTimeout,
+            firstRequestTimeout: tlsSettings.firstRequestTimeout,
             idleTimeout: TimeAmount(settings.idleTimeout))
         try channel.pipeline.syncOperations.addHandler(HTTP2ProtocolErrorEnd())
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
@@ -122,7 +125,7 @@ struct GatewayChannel: Sendable {
                 try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
                 return try addGate(
                     stream, bound.value, isHTTP2: true,
-                    requestDue: .now() + settings.firstRequestTimeout)
+                    requestDue: .now() + tlsSettings.firstRequestTimeout)
             }
         }
         try channel.pipeline.syncOperations.addHandler(end)

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
-import GatewayTLS
 import HTTPTypes
 import NIOCore
 import WidgetModel
@@ -65,26 +64,6 @@ struct StreamAdmission: Sendable {
             key: key, record: record, vouched: token.attributes, point: desk.point(of: cursor),
             kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
             head: sequencer.store.head)
-    }
-
-    /// Opens the stream a connection asks for, if everything allows it now; what stands in the way
-    /// is for the route to say.
-    func openNow(
-        _ request: ReloadsRequest, _ connection: TLSServerHandler, _ loop: any EventLoop
-    ) -> Bool {
-        guard request.wantsStream, connection.isDetachable,
-            let shard = loops.shard(of: loop),
-            let admitted = try? admit(
-                request, certificateURIs: { connection.peerCertificateURIs }),
-            shard.position >= admitted.head, admitStream(admitted.key)
-        else { return false }
-        let head = StreamHead(self, admitted)
-        let carrier = ShardLoop.Carrier.connection(connection, head: head.http1)
-        guard shard.open(admitted.opening, on: carrier) != nil else {
-            registry.releaseStream(admitted.key)
-            return false
-        }
-        return true
     }
 
     /// Counts a stream of the client in, unless it or the gateway holds as many as it may.

@@ -303,10 +303,11 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             context.writeAndFlush(
                 wrapOutboundOut(.body(ByteBuffer(bytes: head.firstBlocks))), promise: nil)
         }
-        let carrier: ShardLoop.Carrier =
+        let carrier =
             isHTTP2
-            ? .sink(self, wantsHeartbeat: true) : .connection(tls, head: head.http1)
-        let id = shard.open(admitted.opening, on: carrier)
+            ? ShardLoop.Carrier.sink(self, wantsHeartbeat: true)
+            : tls.detach().map { .connection($0, head: head.http1) }
+        let id = carrier.flatMap { shard.open(admitted.opening, on: $0) }
         if id == nil { admission.registry.releaseStream(admitted.key) }
         guard let id, isHTTP2 else {
             // The connection is the shard's, or nobody's; the channel goes either way.

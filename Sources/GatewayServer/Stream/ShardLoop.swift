@@ -36,8 +36,8 @@ final class ShardLoop: @unchecked Sendable {
 
     /// What carries a stream.
     enum Carrier {
-        /// An HTTP/1.1 connection, which leaves its channel, and the head of the answer.
-        case connection(TLSServerHandler, head: [UInt8])
+        /// An HTTP/1.1 connection, and the head of the answer.
+        case connection(TLSConnection, head: [UInt8])
         /// Anything else; heartbeats only where somebody reads them.
         case sink(any EventSink, wantsHeartbeat: Bool)
     }
@@ -194,8 +194,8 @@ final class ShardLoop: @unchecked Sendable {
     /// Opens a stream that was admitted by the registry. It gets the catch-up, or else the cursor
     /// it stands at.
     ///
-    /// - Returns: `nil` when the gateway is stopping, the app has no catalog, or the connection
-    ///   could not leave its channel; then the caller closes what there is.
+    /// - Returns: `nil` when the gateway is stopping, the app has no catalog, or the kernel does not
+    ///   watch the connection; then the caller closes what there is.
     func open(_ opening: Opening, on carrier: Carrier) -> StreamID? {
         loop.assertInEventLoop()
         guard !isDraining, !writing.isPumping,
@@ -207,8 +207,8 @@ final class ShardLoop: @unchecked Sendable {
         if case .after(let sequence) = opening.point { session.watermark = sequence }
         var wantsHeartbeat = true
         switch carrier {
-        case .connection(let handler, let head):
-            guard let stream = connections.adopt(handler, name: Self.name(of: id)) else {
+        case .connection(let connection, let head):
+            guard let stream = connections.adopt(connection, name: Self.name(of: id)) else {
                 shard.clearOutput()
                 shard.close(id)
                 return nil

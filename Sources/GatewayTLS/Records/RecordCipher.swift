@@ -38,11 +38,6 @@ final class RecordCipher {
 
     // MARK: Sending
 
-    /// Makes the keys that `seal` needs.
-    func prepare(_ layer: inout RecordLayer) -> Bool {
-        layer.sending.areDerived || layer.sending.derive(layer.suite, schedule)
-    }
-
     /// Protects `content` in as few records as possible and appends them to the wire's output.
     ///
     /// Answers false when OpenSSL refuses: the connection cannot go on.

@@ -27,6 +27,11 @@ struct RecordLayer {
         self.receiving = receiving
     }
 
+    /// Makes the keys that sealing needs; answers false when OpenSSL refuses.
+    mutating func prepare(_ schedule: SecretSchedule) -> Bool {
+        sending.areDerived || sending.derive(suite, schedule)
+    }
+
     /// A layer in memory of its own, which `free` gives back.
     static func allocate(_ layer: RecordLayer) -> UnsafeMutablePointer<RecordLayer> {
         let place = UnsafeMutablePointer<RecordLayer>.allocate(capacity: 1)

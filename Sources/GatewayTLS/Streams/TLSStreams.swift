@@ -76,15 +76,14 @@ package final class TLSStreams: @unchecked Sendable {
 
     deinit { input.deallocate() }
 
-    /// Takes an HTTP/1.1 connection out of its channel, which closes without a word to the peer.
+    /// Takes a connection that speaks HTTP/1.1, with nothing to send.
     ///
-    /// - Returns: `nil` when the connection is not open, belongs to HTTP/2, has something queued, or
-    ///   the kernel gives no descriptor; then it stays with its channel. Also when the kernel does
-    ///   not watch the socket; then the connection is closed.
-    package func adopt(_ handler: TLSServerHandler, name: UInt64) -> TLSStream? {
+    /// - Returns: `nil` when it has been taken before, or the kernel does not watch its socket; then
+    ///   it is closed.
+    package func adopt(_ connection: TLSConnection, name: UInt64) -> TLSStream? {
         loop.assertInEventLoop()
-        guard handler.isDetachable, let engines = engines ?? makeEngines(),
-            let leaving = handler.detach()
+        guard let engines = engines ?? makeEngines(),
+            let engine = connection.takeEngine(engines.wire)
         else { return nil }
         self.engines = engines
         let place: UInt32
@@ -95,8 +94,7 @@ package final class TLSStreams: @unchecked Sendable {
             places.append(Place())
         }
         let stream = TLSStream(
-            name: name, engine: engine(of: leaving, engines.cipher),
-            descriptor: leaving.descriptor, place: place)
+            name: name, engine: engine, descriptor: connection.takeSocket(), place: place)
         places[Int(place)].stream = stream
         count += 1
         guard engines.watcher.add(stream.descriptor, token: token(of: stream)) else {
@@ -118,16 +116,6 @@ package final class TLSStreams: @unchecked Sendable {
             )
         else { return nil }
         return Engines(wire: wire, cipher: cipher, watcher: watcher)
-    }
-
-    private func engine(
-        of leaving: TLSServerHandler.Detached, _ cipher: RecordCipher
-    ) -> TLSStream.Engine {
-        guard var layer = leaving.layer, cipher.prepare(&layer) else {
-            return .openSSL(leaving.ssl)
-        }
-        SSL_free(leaving.ssl)
-        return .records(RecordLayer.allocate(layer))
     }
 
     /// Succeeds as soon as no stream is left.

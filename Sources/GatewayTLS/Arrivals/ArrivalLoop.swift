@@ -1,0 +1,295 @@
+import CLinux
+import COpenSSL
+import Foundation
+import Glibc
+import NIOCore
+
+/// One thread that accepts connections and shakes hands. Everything but its handle is touched on
+/// that thread only.
+final class ArrivalLoop {
+    /// What other threads have of it.
+    final class Handle: Sendable {
+        fileprivate let wake: Int32
+
+        fileprivate init(wake: Int32) { self.wake = wake }
+
+        /// Told twice it does nothing more.
+        func stop() { eventfd_write(wake, 1) }
+
+        deinit { Glibc.close(wake) }
+    }
+
+    /// Which of the connections that had a place.
+    struct Token: Equatable {
+        let place: UInt32
+        let serial: UInt32
+    }
+
+    struct Place {
+        var arrival: Arrival?
+        /// News may be of the one before.
+        var serial: UInt32 = 0
+    }
+
+    /// Not the token of any connection: there are no such places.
+    private static let listenToken = UInt64.max
+    private static let wakeToken = UInt64.max - 1
+    private static let eventsMax = 256
+    /// Accepted in one go; the others of the queue may be another thread's.
+    private static let acceptedMax = 16
+    /// As long as there is more to do, what has arrived is gathered, at most for so long: each handing
+    /// over costs two changes of thread.
+    private static let gatheringTime = TimeAmount.milliseconds(5)
+    /// Between two looks whether there is room for connections again.
+    private static let fullPause = TimeAmount.milliseconds(20)
+
+    private let poll: Int32
+    private let handle: Handle
+    private let identity: TLSIdentity
+    private let limit: ConnectionLimit
+    let waits: @Sendable (String?) -> Bool
+    private let take: @Sendable ([Arrived]) -> Void
+    let settings: TLSServerSettings
+    let wire: TLSWire
+    let counters: TLSLoopCounters
+    /// `nil` once it is told to stop.
+    private var listening: ListeningSocket?
+    private var isAccepting = false
+    private var acceptsAgain = NIODeadline.distantPast
+    var places: [Place] = []
+    private var freePlaces: [UInt32] = []
+    private var count = 0
+    private var arrived: [Arrived] = []
+    private var handOverDue = NIODeadline.distantFuture
+    /// When the kernel's events were looked at.
+    var now = NIODeadline.now()
+    var handshakes: ExpiryQueue<Token>
+    var requests: ExpiryQueue<Token>
+    var closings: ExpiryQueue<Token>
+    /// What sockets are read into.
+    let input = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: TLSWire.recordContentBytesMax, alignment: 16)
+    // Sound: allocated for the life of this object; lent only within `receive`.
+
+    /// Starts a thread, which calls `take`, and at its end `onEnd`.
+    ///
+    /// - Throws: `TLSError` of code `engine` when the kernel or OpenSSL gives no means.
+    static func start(
+        _ socket: ListeningSocket, _ identity: TLSIdentity, _ settings: TLSServerSettings,
+        _ limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
+        take: @escaping @Sendable ([Arrived]) -> Void, onEnd: @escaping @Sendable () -> Void
+    ) throws(TLSError) -> Handle {
+        let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        let wake = eventfd(0, Int32(EFD_CLOEXEC))
+        guard poll >= 0, wake >= 0 else {
+            let reason = String(cString: strerror(errno))
+            if poll >= 0 { Glibc.close(poll) }
+            if wake >= 0 { Glibc.close(wake) }
+            throw TLSError(.engine, "the kernel gives no descriptors to shake hands: \(reason)")
+        }
+        let handle = Handle(wake: wake)
+        let thread = Thread {
+            ArrivalLoop(
+                poll: poll, handle: handle, socket, identity, settings, limit, waits, take)?
+                .run()
+            Glibc.close(poll)
+            onEnd()
+        }
+        thread.name = "arrivals"
+        thread.stackSize = 512 * 1024
+        thread.start()
+        return handle
+    }
+
+    private init?(
+        poll: Int32, handle: Handle, _ socket: ListeningSocket, _ identity: TLSIdentity,
+        _ settings: TLSServerSettings, _ limit: ConnectionLimit,
+        _ waits: @escaping @Sendable (String?) -> Bool,
+        _ take: @escaping @Sendable ([Arrived]) -> Void
+    ) {
+        guard let wire = TLSWire.ofThread() else { return nil }
+        (self.poll, self.handle, self.wire) = (poll, handle, wire)
+        (self.identity, self.settings, self.limit) = (identity, settings, limit)
+        (self.waits, self.take) = (waits, take)
+        listening = socket
+        handshakes = ExpiryQueue(ahead: settings.handshakeTimeout)
+        requests = ExpiryQueue(ahead: settings.firstRequestTimeout)
+        closings = ExpiryQueue(ahead: settings.closeTimeout)
+        counters = settings.counters.ofLoop(ObjectIdentifier(handle))
+    }
+
+    deinit { input.deallocate() }
+
+    private func run() {
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.u64 = Self.wakeToken
+        guard epoll_ctl(poll, EPOLL_CTL_ADD, handle.wake, &event) == 0 else { return }
+        var events = [epoll_event](repeating: epoll_event(), count: Self.eventsMax)
+        while listening != nil || count > 0 {
+            acceptOrPause()
+            let ready = epoll_wait(poll, &events, Int32(Self.eventsMax), waitMilliseconds())
+            guard ready >= 0 || errno == EINTR else { return }
+            now = .now()
+            for event in events.prefix(Int(max(0, ready))) { look(at: event) }
+            endOverdue()
+            if ready < 1 || now >= handOverDue { handOver() }
+        }
+        handOver()
+    }
+
+    private func handOver() {
+        handOverDue = .distantFuture
+        guard !arrived.isEmpty else { return }
+        take(arrived)
+        arrived.removeAll(keepingCapacity: true)
+    }
+
+    private func look(at event: epoll_event) {
+        switch event.data.u64 {
+        case Self.listenToken: accept()
+        case Self.wakeToken: beginStopping()
+        case let number:
+            let token = Token(
+                place: UInt32(truncatingIfNeeded: number), serial: UInt32(number >> 32))
+            guard places[Int(token.place)].serial == token.serial else { return }
+            if event.events & EPOLLOUT.rawValue != 0 { sendRest(token) } else { receive(token) }
+        }
+    }
+
+    // MARK: Accepting
+
+    /// Has the kernel tell of new connections, if there may be any.
+    private func acceptOrPause() {
+        guard let listening, !isAccepting, now >= acceptsAgain else { return }
+        var event = epoll_event()
+        // One connection wakes one thread.
+        event.events = EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue
+        event.data.u64 = Self.listenToken
+        isAccepting = epoll_ctl(poll, EPOLL_CTL_ADD, listening.descriptor, &event) == 0
+        if !isAccepting { acceptsAgain = now + Self.fullPause }
+    }
+
+    private func pause() {
+        guard let listening, isAccepting else { return }
+        isAccepting = false
+        acceptsAgain = now + Self.fullPause
+        epoll_ctl(poll, EPOLL_CTL_DEL, listening.descriptor, nil)
+    }
+
+    private func accept() {
+        guard let listening, isAccepting else { return }
+        for _ in 0..<Self.acceptedMax {
+            // The place first: several threads must not take the last one each.
+            guard limit.take() else { return pause() }
+            let socket = gateway_accept(listening.descriptor, O_CLOEXEC | O_NONBLOCK)
+            if socket >= 0 {
+                begin(socket)
+                continue
+            }
+            limit.release()
+            switch errno {
+            case EAGAIN, EWOULDBLOCK: return
+            // No descriptor or memory is left: what is there has to end first.
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pause()
+            // The peer is gone already (accept(2)).
+            default: continue
+            }
+        }
+    }
+
+    private func begin(_ socket: Int32) {
+        guard let connection = TLSConnection(identity.current, socket: socket, limit: limit) else {
+            ERR_clear_error()
+            Glibc.close(socket)
+            limit.release()
+            return
+        }
+        connection.use(wire)
+        let place: UInt32
+        if let free = freePlaces.popLast() {
+            place = free
+        } else {
+            place = UInt32(clamping: places.count)
+            places.append(Place())
+        }
+        count += 1
+        let token = Token(place: place, serial: places[Int(place)].serial)
+        places[Int(place)].arrival = Arrival(
+            connection, deadline: handshakes.set(token, now: now))
+        guard watch(EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, token) else { return forget(token) }
+    }
+
+    // MARK: Places
+
+    func watch(_ operation: Int32, _ socket: Int32, _ events: UInt32, _ token: Token) -> Bool {
+        var event = epoll_event()
+        event.events = events
+        event.data.u64 = UInt64(token.serial) << 32 | UInt64(token.place)
+        return epoll_ctl(poll, operation, socket, &event) == 0
+    }
+
+    /// The connection goes on elsewhere, or ends with the last who knows it.
+    func forget(_ token: Token) {
+        let place = Int(token.place)
+        places[place].arrival = nil
+        places[place].serial &+= 1
+        freePlaces.append(token.place)
+        count -= 1
+    }
+
+    /// The connection is somebody else's from here on.
+    func handOn(_ token: Token, _ first: ReadPass) {
+        guard let arrival = places[Int(token.place)].arrival else { return }
+        epoll_ctl(poll, EPOLL_CTL_DEL, arrival.connection.socket, nil)
+        if arrived.isEmpty { handOverDue = now + Self.gatheringTime }
+        arrived.append(
+            Arrived(
+                connection: arrival.connection, first: first,
+                requestDue: now + settings.firstRequestTimeout))
+        forget(token)
+    }
+
+    // MARK: Time
+
+    private func isSet(_ token: Token, _ deadline: NIODeadline) -> Bool {
+        let place = places[Int(token.place)]
+        return place.serial == token.serial && place.arrival?.deadline == deadline
+    }
+
+    private func waitMilliseconds() -> Int32 {
+        guard arrived.isEmpty else { return 0 }
+        var next = [handshakes.next(isSet), requests.next(isSet), closings.next(isSet)]
+            .compactMap(\.self).min()
+        if listening != nil, !isAccepting { next = min(next ?? acceptsAgain, acceptsAgain) }
+        guard let next else { return -1 }
+        let left = next - .now()
+        // Rounded up: a deadline that has not quite passed would be waited for in circles.
+        return left <= .zero ? 0 : Int32(clamping: left.nanoseconds / 1_000_000 + 1)
+    }
+
+    private func endOverdue() {
+        while let token = handshakes.takePassed(now: now, isSet) {
+            counters.failed(.timeout)
+            forget(token)
+        }
+        while let token = requests.takePassed(now: now, isSet) { sayGoodbye(token) }
+        while let token = closings.takePassed(now: now, isSet) { forget(token) }
+    }
+
+    // MARK: The end
+
+    private func beginStopping() {
+        epoll_ctl(poll, EPOLL_CTL_DEL, handle.wake, nil)
+        pause()
+        listening = nil
+        for (index, place) in places.enumerated() {
+            let token = Token(place: UInt32(clamping: index), serial: place.serial)
+            switch place.arrival?.phase {
+            case .handshaking: forget(token)
+            case .open: sayGoodbye(token)
+            case .closing, nil: break
+            }
+        }
+    }
+}

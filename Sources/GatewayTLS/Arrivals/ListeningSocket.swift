@@ -1,0 +1,73 @@
+import Glibc
+import NIOCore
+
+/// A TCP socket that connections arrive at. Closed with this object.
+package final class ListeningSocket: Sendable {
+    /// Connections that the kernel keeps until they are accepted; it may keep fewer
+    /// (`net.core.somaxconn`).
+    private static let backlog: Int32 = 4_096
+
+    let descriptor: Int32
+    /// The port, also where any was asked for.
+    package let port: Int
+
+    /// Listens at a name or address; port 0 takes any that is free.
+    ///
+    /// - Throws: `SocketAddressError` for a name that nobody knows, `IOError` with the kernel's
+    ///   reason.
+    package convenience init(host: String, port: Int) throws {
+        try self.init(SocketAddress.makeAddressResolvingHost(host, port: port))
+    }
+
+    private init(_ address: SocketAddress) throws {
+        let descriptor = socket(
+            CInt(address.protocol.rawValue), Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0,
+            fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0
+        else { throw Self.failure("socket") }
+        do {
+            // Accepted sockets inherit the second on Linux.
+            try Self.set(descriptor, SOL_SOCKET, SO_REUSEADDR)
+            try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
+            let bound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
+            guard bound == 0 else { throw Self.failure("bind") }
+            guard listen(descriptor, Self.backlog) == 0 else { throw Self.failure("listen") }
+            port = try Self.port(of: descriptor)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
+        self.descriptor = descriptor
+    }
+
+    /// Has the kernel refuse connections from here on, those that wait as well.
+    func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    deinit { Glibc.close(descriptor) }
+
+    private static func set(_ socket: Int32, _ level: Int32, _ option: Int32) throws {
+        var on: Int32 = 1
+        guard setsockopt(socket, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+        else { throw failure("setsockopt") }
+    }
+
+    private static func port(of socket: Int32) throws -> Int {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutableBytes(of: &storage) { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) {
+                getsockname(socket, $0.baseAddress, &size)
+            }
+        }
+        guard result == 0 else { throw failure("getsockname") }
+        // The port has the same place in an address of either family.
+        let port = withUnsafeBytes(of: &storage) {
+            $0.load(fromByteOffset: MemoryLayout<sa_family_t>.size, as: in_port_t.self)
+        }
+        return Int(in_port_t(bigEndian: port))
+    }
+
+    private static func failure(_ call: String) -> IOError {
+        IOError(errnoCode: errno, reason: call)
+    }
+}
