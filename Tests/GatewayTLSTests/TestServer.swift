@@ -136,6 +136,26 @@ final class Probe: ChannelInboundHandler {
     }
 }
 
+/// Starts a connection's channel with every other passing on, so that both ways are used.
+private final class Guests: Reception {
+    private let start: (Arrived) -> Void
+    private var isLate = false
+    private var waiting: [Arrived] = []
+
+    init(_ start: @escaping (Arrived) -> Void) { self.start = start }
+
+    func take(_ arrived: Arrived) -> Bool {
+        isLate.toggle()
+        if isLate { waiting.append(arrived) } else { start(arrived) }
+        return isLate
+    }
+
+    func passOn() {
+        for one in waiting { start(one) }
+        waiting = []
+    }
+}
+
 /// A real listener on 127.0.0.1.
 final class TestServer: Sendable {
     struct Options: Sendable {
@@ -169,11 +189,7 @@ final class TestServer: Sendable {
         arrivals = try Arrivals(
             socket, identity: identity, settings: options.settings, limit: limit,
             threads: options.threads, waits: { [waits = options.waits] _ in waits }
-        ) { arrived in
-            for one in arrived {
-                Self.start(one, options, connections, on: group.next())
-            }
-        }
+        ) { Guests { Self.start($0, options, connections, on: group.next()) } }
         (port, self.group, self.identity) = (socket.port, group, identity)
         self.counters = options.settings.counters
         self.connections = connections

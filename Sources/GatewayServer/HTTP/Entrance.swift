@@ -1,10 +1,12 @@
 import GatewayTLS
 import NIOCore
-import Synchronization
 
 /// Where connections that have arrived go: to a shard, if they came for an event stream that they
 /// may have, and otherwise into a channel, where requests are answered. The event loops take turns.
-final class Entrance: Sendable {
+///
+/// There is one for each thread of the arrivals, and it is used on that thread: tokens are looked at
+/// there, and what comes to an event loop is decided.
+final class Entrance: Reception {
     /// An event stream that its reader may have.
     private struct Newcomer: Sendable {
         let connection: TLSConnection
@@ -15,27 +17,34 @@ final class Entrance: Sendable {
 
     private let channels: GatewayChannel
     private let admission: StreamAdmission
-    private let turn = Atomic<Int>(0)
+    private let shards: [ShardLoop]
+    private var turn: Int
+    /// For each shard.
+    private var newcomers: [[Newcomer]]
 
-    init(_ channels: GatewayChannel, _ admission: StreamAdmission) {
-        (self.channels, self.admission) = (channels, admission)
+    init(_ channels: GatewayChannel) {
+        (self.channels, admission) = (channels, channels.admission)
+        shards = admission.loops.all
+        newcomers = Array(repeating: [], count: shards.count)
+        // Several threads must not take the same turns.
+        turn = Int.random(in: shards.indices)
     }
 
-    /// Takes connections. May be called on any thread, and looks at tokens there: what comes to the
-    /// event loop is decided.
-    func take(_ arrived: [Arrived]) {
-        let shards = admission.loops.all
-        var streams = Array(repeating: [Newcomer](), count: shards.count)
-        for one in arrived {
-            let index = turn.wrappingAdd(1, ordering: .relaxed).oldValue % shards.count
-            if let newcomer = stream(one) {
-                streams[index].append(newcomer)
-            } else {
-                channels.start(one, on: shards[index].loop)
-            }
+    func take(_ arrived: Arrived) -> Bool {
+        turn = (turn + 1) % shards.count
+        guard let newcomer = stream(arrived) else {
+            channels.start(arrived, on: shards[turn].loop)
+            return false
         }
-        for (shard, newcomers) in zip(shards, streams) where !newcomers.isEmpty {
-            shard.loop.execute { self.open(newcomers, on: shard) }
+        newcomers[turn].append(newcomer)
+        return true
+    }
+
+    func passOn() {
+        for (index, shard) in shards.enumerated() where !newcomers[index].isEmpty {
+            let newcomers = newcomers[index]
+            self.newcomers[index] = []
+            shard.loop.execute { [admission] in Self.open(newcomers, on: shard, admission) }
         }
     }
 
@@ -55,12 +64,14 @@ final class Entrance: Sendable {
             head: StreamHead(admission, admitted).http1)
     }
 
-    private func open(_ newcomers: [Newcomer], on shard: ShardLoop) {
+    private static func open(
+        _ newcomers: [Newcomer], on shard: ShardLoop, _ admission: StreamAdmission
+    ) {
         for one in newcomers {
             shard.whenReached(one.admitted.head) {
                 let carrier = ShardLoop.Carrier.connection(one.connection, head: one.head)
                 if shard.open(one.admitted.opening, on: carrier) == nil {
-                    self.admission.registry.releaseStream(one.admitted.key)
+                    admission.registry.releaseStream(one.admitted.key)
                 }
             }
         }

@@ -19,13 +19,12 @@ struct Listener: Service {
     /// Accepts connections until the gateway stops, then waits for those that are busy.
     func run() async throws {
         let socket = try ListeningSocket(host: host, port: port)
-        let entrance = Entrance(setup, setup.admission)
         let arrivals = try Arrivals(
             socket, identity: identity, settings: setup.tlsSettings,
             limit: ConnectionLimit(connectionsMax), threads: threads,
             // In HTTP/2 the server has something to say at once (RFC 9113 section 3.4).
             waits: { $0 != "h2" }
-        ) { entrance.take($0) }
+        ) { [setup] in Entrance(setup) }
         onServing(socket.port)
         await withTaskCancellationOrGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in

@@ -37,8 +37,7 @@ final class ArrivalLoop {
     private static let eventsMax = 256
     /// Accepted in one go; the others of the queue may be another thread's.
     private static let acceptedMax = 16
-    /// As long as there is more to do, what has arrived is gathered, at most for so long: each handing
-    /// over costs two changes of thread.
+    /// From the first connection that something is left to be done for to its doing.
     private static let gatheringTime = TimeAmount.milliseconds(5)
     /// Between two looks whether there is room for connections again.
     private static let fullPause = TimeAmount.milliseconds(20)
@@ -48,7 +47,7 @@ final class ArrivalLoop {
     private let identity: TLSIdentity
     private let limit: ConnectionLimit
     let waits: @Sendable (String?) -> Bool
-    private let take: @Sendable ([Arrived]) -> Void
+    private let reception: any Reception
     let settings: TLSServerSettings
     let wire: TLSWire
     let counters: TLSLoopCounters
@@ -59,8 +58,8 @@ final class ArrivalLoop {
     var places: [Place] = []
     private var freePlaces: [UInt32] = []
     private var count = 0
-    private var arrived: [Arrived] = []
-    private var handOverDue = NIODeadline.distantFuture
+    /// When the reception has something to pass on.
+    private var passingDue: NIODeadline?
     /// When the kernel's events were looked at.
     var now = NIODeadline.now()
     var handshakes: ExpiryQueue<Token>
@@ -71,13 +70,13 @@ final class ArrivalLoop {
         byteCount: TLSWire.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
 
-    /// Starts a thread, which calls `take`, and at its end `onEnd`.
+    /// Starts a thread, which calls `onEnd` at its end.
     ///
     /// - Throws: `TLSError` of code `engine` when the kernel or OpenSSL gives no means.
     static func start(
         _ socket: ListeningSocket, _ identity: TLSIdentity, _ settings: TLSServerSettings,
         _ limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
-        take: @escaping @Sendable ([Arrived]) -> Void, onEnd: @escaping @Sendable () -> Void
+        _ reception: @escaping @Sendable () -> any Reception, onEnd: @escaping @Sendable () -> Void
     ) throws(TLSError) -> Handle {
         let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
         let wake = eventfd(0, Int32(EFD_CLOEXEC))
@@ -90,7 +89,8 @@ final class ArrivalLoop {
         let handle = Handle(wake: wake)
         let thread = Thread {
             ArrivalLoop(
-                poll: poll, handle: handle, socket, identity, settings, limit, waits, take)?
+                poll: poll, handle: handle, socket, identity, settings, limit, waits,
+                reception())?
                 .run()
             Glibc.close(poll)
             onEnd()
@@ -104,13 +104,12 @@ final class ArrivalLoop {
     private init?(
         poll: Int32, handle: Handle, _ socket: ListeningSocket, _ identity: TLSIdentity,
         _ settings: TLSServerSettings, _ limit: ConnectionLimit,
-        _ waits: @escaping @Sendable (String?) -> Bool,
-        _ take: @escaping @Sendable ([Arrived]) -> Void
+        _ waits: @escaping @Sendable (String?) -> Bool, _ reception: any Reception
     ) {
         guard let wire = TLSWire.ofThread() else { return nil }
         (self.poll, self.handle, self.wire) = (poll, handle, wire)
         (self.identity, self.settings, self.limit) = (identity, settings, limit)
-        (self.waits, self.take) = (waits, take)
+        (self.waits, self.reception) = (waits, reception)
         listening = socket
         handshakes = ExpiryQueue(ahead: settings.handshakeTimeout)
         requests = ExpiryQueue(ahead: settings.firstRequestTimeout)
@@ -133,16 +132,15 @@ final class ArrivalLoop {
             now = .now()
             for event in events.prefix(Int(max(0, ready))) { look(at: event) }
             endOverdue()
-            if ready < 1 || now >= handOverDue { handOver() }
+            if let due = passingDue, now >= due { passOn() }
         }
-        handOver()
+        passOn()
     }
 
-    private func handOver() {
-        handOverDue = .distantFuture
-        guard !arrived.isEmpty else { return }
-        take(arrived)
-        arrived.removeAll(keepingCapacity: true)
+    private func passOn() {
+        guard passingDue != nil else { return }
+        passingDue = nil
+        reception.passOn()
     }
 
     private func look(at event: epoll_event) {
@@ -242,11 +240,9 @@ final class ArrivalLoop {
     func handOn(_ token: Token, _ first: ReadPass) {
         guard let arrival = places[Int(token.place)].arrival else { return }
         epoll_ctl(poll, EPOLL_CTL_DEL, arrival.connection.socket, nil)
-        if arrived.isEmpty { handOverDue = now + Self.gatheringTime }
-        arrived.append(
-            Arrived(
-                connection: arrival.connection, first: first,
-                requestDue: now + settings.firstRequestTimeout))
+        let isLeft = reception.take(
+            Arrived(connection: arrival.connection, first: first, requestDue: arrival.deadline))
+        if isLeft, passingDue == nil { passingDue = now + Self.gatheringTime }
         forget(token)
     }
 
@@ -258,9 +254,10 @@ final class ArrivalLoop {
     }
 
     private func waitMilliseconds() -> Int32 {
-        guard arrived.isEmpty else { return 0 }
-        var next = [handshakes.next(isSet), requests.next(isSet), closings.next(isSet)]
-            .compactMap(\.self).min()
+        var next = passingDue
+        for due in [handshakes.next(isSet), requests.next(isSet), closings.next(isSet)] {
+            if let due { next = min(next ?? due, due) }
+        }
         if listening != nil, !isAccepting { next = min(next ?? acceptsAgain, acceptsAgain) }
         guard let next else { return -1 }
         let left = next - .now()

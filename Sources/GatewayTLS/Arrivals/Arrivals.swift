@@ -15,6 +15,16 @@ package struct Arrived: Sendable {
     package var firstBytes: ByteBuffer? { first.end == nil ? first.plaintext : nil }
 }
 
+/// Takes the connections that one thread of `Arrivals` hands on.
+package protocol Reception: AnyObject {
+    /// Takes a connection. Answers whether `passOn` has to be called for it.
+    func take(_ arrived: Arrived) -> Bool
+
+    /// Does what is done for several at once, because each time costs two changes of thread: called
+    /// a few milliseconds after the first `take` that asked for it.
+    func passOn()
+}
+
 /// The connections of a listener from their first byte to their first request.
 ///
 /// Threads of its own accept them and shake hands, so that a storm of handshakes, of which each
@@ -31,12 +41,12 @@ package final class Arrivals: Sendable {
     ///   - threads: How many threads share the work.
     ///   - waits: Whether a connection of an application protocol, as ALPN chose it, is handed on
     ///     with the peer's first bytes; otherwise it is with the end of the handshake.
-    ///   - take: Called on one of these threads, with at least one connection.
+    ///   - reception: Makes what takes the connections of a thread; called on that thread.
     /// - Throws: `TLSError` of code `engine` when the kernel or OpenSSL gives no means.
     package init(
         _ socket: ListeningSocket, identity: TLSIdentity, settings: TLSServerSettings,
         limit: ConnectionLimit, threads: Int, waits: @escaping @Sendable (String?) -> Bool,
-        take: @escaping @Sendable ([Arrived]) -> Void
+        reception: @escaping @Sendable () -> any Reception
     ) throws(TLSError) {
         let end = ArrivalsEnd(threads: threads)
         var loops: [ArrivalLoop.Handle] = []
@@ -44,7 +54,7 @@ package final class Arrivals: Sendable {
             do throws(TLSError) {
                 loops.append(
                     try ArrivalLoop.start(
-                        socket, identity, settings, limit, waits: waits, take: take,
+                        socket, identity, settings, limit, waits: waits, reception,
                         onEnd: { end.oneEnded() }))
             } catch {
                 for loop in loops { loop.stop() }
