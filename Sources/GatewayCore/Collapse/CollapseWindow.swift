@@ -27,28 +27,33 @@ package struct CollapseWindow {
         case wait
     }
 
-    private struct Window {
+    fileprivate struct Window {
+        let rule: Int
         var end: Int64
-        let duration: Int64
-        /// Sequence of the first and the latest change that wait.
-        var waiting: (first: UInt64, latest: UInt64)?
+        var duration: Int64
+        /// Sequence of the first and the latest change that wait; 0 for none.
+        var first: UInt64 = 0
+        var latest: UInt64 = 0
+
+        static let closed = Window(rule: -1, end: 0, duration: 0)
     }
 
     private struct Ending: Comparable {
         let end: Int64
-        let key: Key
+        let number: Int
 
         static func < (left: Ending, right: Ending) -> Bool { left.end < right.end }
         static func == (left: Ending, right: Ending) -> Bool { left.end == right.end }
     }
 
     private let keysMax: Int
-    private var windows: [Key: Window] = [:]
-    /// One entry for each open window.
+    /// Open windows. Keys of two rules may have the same values, and by a collision the same hash.
+    private var windows = KeyTable<Window>()
+    /// One entry for each open window, by the number of its key.
     private var endings = Heap<Ending>()
     /// Waiting keys by the sequence that made them wait, which only grows. Entries whose key no
     /// longer waits since that sequence are skipped when they come to the front.
-    private var waitingSince = Deque<(sequence: UInt64, key: Key)>()
+    private var waitingSince = Deque<(sequence: UInt64, number: Int)>()
 
     /// No windows are open.
     package init(keysMax: Int) {
@@ -68,21 +73,33 @@ package struct CollapseWindow {
     package mutating func change(
         _ key: Key, at sequence: UInt64, duration: Int64, now: Int64
     ) -> Verdict {
-        guard duration > 0 else { return .fire }
-        if let index = windows.index(forKey: key) {
-            if windows.values[index].waiting != nil {
-                windows.values[index].waiting?.latest = sequence
-                return .wait
-            }
-            if now < windows.values[index].end {
-                windows.values[index].waiting = (sequence, sequence)
-                waitingSince.append((sequence, key))
-                return .wait
-            }
-        } else if windows.count >= keysMax {
-            return .fire
+        key.values.withEncoded {
+            change($0, rule: key.rule, at: sequence, duration: duration, now: now)
         }
-        open(key, duration: duration, now: now)
+    }
+
+    /// A change at `sequence` hit a key of `rule`, which collapses for `duration` milliseconds.
+    mutating func change(
+        _ key: EncodedKey, rule: Int, at sequence: UInt64, duration: Int64, now: Int64
+    ) -> Verdict {
+        guard duration > 0 else { return .fire }
+        if let number = windows.find(key, where: { $0.rule == rule }) {
+            if windows[number].first != 0 {
+                windows[number].latest = sequence
+                return .wait
+            }
+            if now < windows[number].end {
+                windows[number].first = sequence
+                windows[number].latest = sequence
+                waitingSince.append((sequence, number))
+                return .wait
+            }
+            // Its end is due, but was not asked for yet.
+            windows[number].duration = duration
+            open(number, now: now)
+        } else if windows.count < keysMax {
+            open(windows.add(key, Window(rule: rule, end: 0, duration: duration)), now: now)
+        }
         return .fire
     }
 
@@ -92,13 +109,14 @@ package struct CollapseWindow {
         var due: [(Key, UInt64)] = []
         while let ending = endings.min, ending.end <= now {
             endings.removeMin()
-            guard let window = windows[ending.key], window.end == ending.end else { continue }
-            guard let waiting = window.waiting else {
-                windows[ending.key] = nil
+            let number = ending.number
+            guard windows.isKey(number), windows[number].end == ending.end else { continue }
+            guard windows[number].first != 0 else {
+                windows.remove(number, leaving: .closed)
                 continue
             }
-            due.append((ending.key, waiting.latest))
-            open(ending.key, duration: window.duration, now: now)
+            due.append((key(number), windows[number].latest))
+            open(number, now: now)
         }
         skipEnded()
         return due
@@ -106,29 +124,43 @@ package struct CollapseWindow {
 
     /// Ends every window at once, as before a catalog is replaced.
     package mutating func endAll() -> [(key: Key, sequence: UInt64)] {
-        let due = windows.compactMap { key, window in window.waiting.map { (key, $0.latest) } }
-            .sorted {
-                // Dictionaries have no order of their own; the same inputs give the same output.
-                $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0)
-            }
+        let due = windows.numbers.filter { windows[$0].first != 0 }
+            .map { (key($0), windows[$0].latest) }
+            .sorted { $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0) }
         self = CollapseWindow(keysMax: keysMax)
         return due
     }
 
-    private mutating func open(_ key: Key, duration: Int64, now: Int64) {
-        let (sum, overflow) = now.addingReportingOverflow(duration)
+    private func key(_ number: Int) -> Key {
+        Key(
+            rule: windows[number].rule,
+            values: BoundValues(
+                bytes: Array(windows.values(of: number)), hash: windows.hash(of: number)))
+    }
+
+    private mutating func open(_ number: Int, now: Int64) {
+        let (sum, overflow) = now.addingReportingOverflow(windows[number].duration)
         let end = overflow ? Int64.max : sum
-        windows[key] = Window(end: end, duration: duration, waiting: nil)
-        endings.insert(Ending(end: end, key: key))
+        windows[number].end = end
+        windows[number].first = 0
+        endings.insert(Ending(end: end, number: number))
     }
 
     private mutating func skipEnded() {
         // One key with a long window at the front must not let the others' past pile up behind it.
         if waitingSince.count > 2 * windows.count + 64 {
-            waitingSince.removeAll { windows[$0.key]?.waiting?.first != $0.sequence }
+            waitingSince.removeAll { !windows.isWaiting($0.number, since: $0.sequence) }
         }
-        while let front = waitingSince.first, windows[front.key]?.waiting?.first != front.sequence {
+        while let front = waitingSince.first,
+            !windows.isWaiting(front.number, since: front.sequence)
+        {
             waitingSince.removeFirst()
         }
+    }
+}
+
+extension KeyTable<CollapseWindow.Window> {
+    fileprivate func isWaiting(_ number: Int, since sequence: UInt64) -> Bool {
+        isKey(number) && self[number].first == sequence
     }
 }

@@ -38,8 +38,14 @@ package final class Rule: Sendable {
     private let operations: UInt8
     /// The properties of interest where they are many; few are sooner compared than hashed.
     private let properties: Set<String>?
-    /// The key of a widget that leaves every parameter unset.
-    private let unsetKey: BoundValues
+    /// The hash of the key of a widget that leaves every parameter unset.
+    private let unsetHash: UInt64
+    /// Whether it has one binding, to the change's id.
+    private let isByIDAlone: Bool
+    private let hasProperties: Bool
+    /// For each binding, `true` where a widget that leaves its parameter unset agrees with
+    /// everything.
+    private let agreesUnset: [Bool?]
     /// For each binding the parameter's name, if it binds to one.
     private let parameterNames: [String?]
     private let literals: [(attribute: String, value: String)]
@@ -106,7 +112,13 @@ package final class Rule: Sendable {
         identity = Self.identity(declaration, target, kind, bindings)
         hashState = hash.absorbing(hash(identity))
         let unset = [UInt8](repeating: 1, count: bindings.count)
-        unsetKey = BoundValues(bytes: unset, hash: hash.hash(unset, after: hashState))
+        let state = hashState
+        unsetHash = unset.withUnsafeBytes { hash.hash($0, after: state) }
+        isByIDAlone = bindings.count == 1 && bindings[0].attribute == "id"
+        agreesUnset = bindings.map { binding in
+            if case .parameter(_, .unset) = binding.source { true } else { nil }
+        }
+        hasProperties = !declaration.properties.isEmpty
     }
 
     /// The rule's content as JSON: an encoding in which no two contents share a text.
@@ -135,8 +147,14 @@ package final class Rule: Sendable {
     }
 
     /// The keyed hash of one of this rule's keys.
-    func keyHash(_ bytes: [UInt8]) -> UInt64 {
+    func keyHash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         hash.hash(bytes, after: hashState)
+    }
+
+    /// The keyed hash of one of this rule's keys.
+    func keyHash(_ bytes: [UInt8]) -> UInt64 {
+        // Sound: the buffer is read within the closure that lends it.
+        bytes.withUnsafeBytes(keyHash)
     }
 
     /// Why a change does not hit this rule, or that it does.
@@ -156,8 +174,13 @@ package final class Rule: Sendable {
     /// Compares all but the positions, which differ from widget to widget.
     package func verdict(on change: Change) -> Verdict {
         guard change.entity == declaration.entity else { return .otherEntity }
+        return verdict(onOwnEntity: change)
+    }
+
+    /// The verdict on a change of this rule's entity.
+    func verdict(onOwnEntity change: Change) -> Verdict {
         guard operations & change.operation.bit != 0 else { return .operationNotListed }
-        if change.operation == .update, !declaration.properties.isEmpty,
+        if change.operation == .update, hasProperties,
             !change.properties.isEmpty, !change.properties.contains(where: isOfInterest)
         {
             return .propertiesNotListed
@@ -176,51 +199,82 @@ package final class Rule: Sendable {
         properties?.contains(property) ?? declaration.properties.contains(property)
     }
 
-    /// Of a change that hits this rule: how many combinations of values it has at the rule's
-    /// positions, and whether it hits for lack of an attribute.
-    func shape(of change: Change) -> (combinations: Int, isBroad: Bool) {
-        var (combinations, isBroad) = (1, false)
-        for binding in bindings {
-            guard let count = change.valueCount(of: binding.attribute) else {
-                isBroad = true
-                continue
-            }
-            let (product, overflow) = combinations.multipliedReportingOverflow(by: count)
-            combinations = overflow ? Int.max : product
-        }
+    /// Adds the keys that a change which hits this rule raises: at each position every value it
+    /// has, and `unset` beside them for a parameter without default or with one among them; or
+    /// `missing` when it lacks the attribute.
+    ///
+    /// - Parameter isBroad: Becomes `true` where the change hits for lack of an attribute.
+    /// - Throws: ``RuleSet/TooManyKeys`` beyond `keysMax` combinations of values.
+    func raise(
+        _ change: Change, slot: Int, keysMax: Int, _ isBroad: inout Bool, _ keys: inout RaisedKeys
+    ) throws(RuleSet.TooManyKeys) {
         for literal in literals where change.valueCount(of: literal.attribute) == nil {
             isBroad = true
         }
-        return (combinations, isBroad)
-    }
-
-    /// Calls `body` with the keys a change raises: at each position every value it has, and
-    /// `unset` beside them for a parameter without default or with one among them; or `missing`
-    /// when it lacks the attribute.
-    func visitKeys(of change: Change, _ body: (BoundValues) -> Void) {
-        if bindings.count == 1, bindings[0].attribute == "id", let id = change.id {
+        if isByIDAlone, let id = change.id {
             // As nearly all rules and changes are: what is the same for all is not made anew.
-            body(BoundValues(rule: self, bytes: BoundValues.encoded(.value(id), after: [])))
-            if bindings[0].agreesUnset(with: CollectionOfOne(id)) { body(unsetKey) }
+            keys.begin()
+            keys.add(value: id)
+            keys.end(self, slot: slot, isBroad: false)
+            if agreesUnset[0] ?? bindings[0].agreesUnset(with: CollectionOfOne(id)) {
+                keys.begin()
+                keys.add(tag: 1)
+                keys.end(self, slot: slot, isBroad: false, hash: unsetHash)
+            }
             return
         }
-        BoundValues.visitCombinations(of: bindings.count) { place in
-            let binding = bindings[place]
-            if binding.attribute == "id", let id = change.id {
-                return .one(.value(id), orUnset: binding.agreesUnset(with: CollectionOfOne(id)))
+        let values = bindings.map { change.values(of: $0.attribute) }
+        var (combinations, lacksOne) = (1, false)
+        for values in values {
+            guard let values else {
+                lacksOne = true
+                continue
             }
-            guard let values = change.values(of: binding.attribute) else { return .one(.missing) }
-            return .each(values, orUnset: binding.agreesUnset(with: values))
-        } _: { bytes in
-            body(BoundValues(rule: self, bytes: bytes))
+            let (product, overflow) = combinations.multipliedReportingOverflow(by: values.count)
+            combinations = overflow ? Int.max : product
         }
+        guard combinations <= keysMax else {
+            throw RuleSet.TooManyKeys(count: combinations, kind: kind)
+        }
+        if lacksOne { isBroad = true }
+        /// Adds what may stand at `place` and after it to the key begun; the first position's
+        /// values vary slowest.
+        func extend(_ place: Int) {
+            guard place < bindings.count else {
+                return keys.end(self, slot: slot, isBroad: lacksOne)
+            }
+            let prefix = keys.byteCount
+            guard let values = values[place] else {
+                keys.add(tag: 0)
+                return extend(place + 1)
+            }
+            for text in values {
+                keys.begin(prefix: prefix)
+                keys.add(value: text)
+                extend(place + 1)
+            }
+            if agreesUnset[place] ?? bindings[place].agreesUnset(with: values) {
+                keys.begin(prefix: prefix)
+                keys.add(tag: 1)
+                extend(place + 1)
+            }
+        }
+        keys.begin()
+        extend(0)
+        // It is left open where some attribute has an empty list.
+        keys.cancel()
     }
 
     /// The name by which a notification calls one of this rule's keys.
     package func name(of values: BoundValues) -> StaleName {
+        values.withEncoded { name(of: $0.bytes) }
+    }
+
+    /// The name by which a notification calls the key with these bytes.
+    func name(of bytes: UnsafeRawBufferPointer) -> StaleName {
         guard target == .timeline else { return StaleName(target, kind) }
         var parameters: [ReloadNotification.Parameter] = []
-        values.visitPositions { place, position in
+        bytes.visitPositions { place, position in
             guard place < parameterNames.count, let name = parameterNames[place] else { return }
             let parameter: ReloadNotification.Parameter
             switch position {

@@ -21,7 +21,7 @@ package final class RuleSet: Sendable {
     package let operatorKey: UInt64
 
     private let kinds: [String: KindRules]
-    private let slotsByEntity: [String: [Int]]
+    private let slotsByEntity: NameTable<[Int]>
     private let hash: SipHash
 
     /// Compiles a catalog that the entry at `sequence` put in force, replacing `previous`.
@@ -71,7 +71,10 @@ package final class RuleSet: Sendable {
         self.rules = rules
         self.retired = retired
         operatorKey = hash(0, hash(catalog.app))
-        slotsByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
+        var slotsByEntity = NameTable<[Int]>()
+        let rulesByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
+        for (entity, slots) in rulesByEntity { slotsByEntity.set(entity, slots) }
+        self.slotsByEntity = slotsByEntity
         let slots = Dictionary(grouping: rules.indices) { rules[$0].kind }
         let retiredSlots = Dictionary(grouping: retired.indices) { retired[$0].kind }
         var kinds: [String: KindRules] = [:]
@@ -120,19 +123,11 @@ package final class RuleSet: Sendable {
     /// What a change hits.
     package struct Decision: Sendable {
         /// The keys it raises.
-        package var keys: [RaisedKey] = []
+        package internal(set) var keys = RaisedKeys()
         /// Whether it hit a rule for lack of an attribute.
-        package var isBroad = false
+        package internal(set) var isBroad = false
         /// Whether it hit no rule.
         package var isUnmatched: Bool { keys.isEmpty }
-    }
-
-    /// A key a change raises.
-    package struct RaisedKey: Sendable {
-        /// The slot of the rule it belongs to.
-        package let rule: Int
-        /// Its values.
-        package let values: BoundValues
     }
 
     /// A change has more values at the positions of one rule than are allowed.
@@ -150,16 +145,10 @@ package final class RuleSet: Sendable {
         var decision = Decision()
         for slot in slotsByEntity[change.entity] ?? [] {
             let rule = rules[slot]
-            guard rule.verdict(on: change) == .hit else { continue }
-            let (combinations, isBroad) = rule.shape(of: change)
-            guard combinations <= limits.changeRuleKeysMax else {
-                throw TooManyKeys(count: combinations, kind: rule.kind)
-            }
-            if isBroad { decision.isBroad = true }
-            if decision.keys.isEmpty { decision.keys.reserveCapacity(4) }
-            rule.visitKeys(of: change) {
-                decision.keys.append(RaisedKey(rule: slot, values: $0))
-            }
+            guard case .hit = rule.verdict(onOwnEntity: change) else { continue }
+            try rule.raise(
+                change, slot: slot, keysMax: limits.changeRuleKeysMax, &decision.isBroad,
+                &decision.keys)
         }
         return decision
     }

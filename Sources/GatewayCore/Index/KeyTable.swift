@@ -32,6 +32,17 @@ struct KeyTable<Element: Sendable>: Sendable {
         keys.indices.lazy.filter { keys[$0].start != Key.free }
     }
 
+    /// Whether there are no keys.
+    var isEmpty: Bool { count == 0 }
+
+    /// Whether a number is that of a key.
+    func isKey(_ number: Int) -> Bool {
+        number < keys.count && keys[number].start != Key.free
+    }
+
+    /// The hash of a key by its number.
+    func hash(of number: Int) -> UInt64 { keys[number].hash }
+
     /// The element of a key by its number.
     subscript(number: Int) -> Element {
         _read { yield keys[number].element }
@@ -46,21 +57,36 @@ struct KeyTable<Element: Sendable>: Sendable {
 
     /// The number of the key with these values: hashes find it, values decide.
     func find(_ values: BoundValues) -> Int? {
-        guard !slots.isEmpty else { return nil }
-        let mask = slots.count - 1
-        var place = Int(truncatingIfNeeded: values.hash) & mask
-        while slots[place] != 0 {
-            if slots[place] >> 32 == values.hash >> 32 {
-                let number = Self.number(in: slots[place])
-                if isKey(number, values) { return number }
+        values.withEncoded { find($0) }
+    }
+
+    /// The number of the key with these values whose element `matches`.
+    @inline(__always)
+    func find(_ key: EncodedKey, where matches: (Element) -> Bool = { _ in true }) -> Int? {
+        // Sound: the buffers are read within the closures that lend them. The mask keeps every
+        // place within the slots, and a slot holds the number of a key.
+        slots.withUnsafeBufferPointer { slots in
+            guard !slots.isEmpty else { return nil }
+            let mask = slots.count &- 1
+            var place = Int(truncatingIfNeeded: key.hash) & mask
+            while slots[place] != 0 {
+                if slots[place] >> 32 == key.hash >> 32 {
+                    let number = Self.number(in: slots[place])
+                    if isKey(number, key), matches(keys[number].element) { return number }
+                }
+                place = (place &+ 1) & mask
             }
-            place = (place + 1) & mask
+            return nil
         }
-        return nil
     }
 
     /// Adds a key that is not there yet; returns its number.
     mutating func add(_ values: BoundValues, _ element: Element) -> Int {
+        values.withEncoded { add($0, element) }
+    }
+
+    /// Adds a key that is not there yet; returns its number.
+    mutating func add(_ values: EncodedKey, _ element: Element) -> Int {
         if (count + 1) * 4 > slots.count * 3 { grow() }
         let key = Key(
             hash: values.hash, start: store(values.bytes), byteCount: UInt32(values.bytes.count),
@@ -109,9 +135,15 @@ struct KeyTable<Element: Sendable>: Sendable {
 
     private static func units(_ byteCount: Int) -> Int { (byteCount + 7) / 8 }
 
-    private func isKey(_ number: Int, _ values: BoundValues) -> Bool {
-        keys[number].hash == values.hash && Int(keys[number].byteCount) == values.bytes.count
-            && bytes.hasBytes(values.bytes, at: Int(keys[number].start) * 8)
+    @inline(__always)
+    private func isKey(_ number: Int, _ key: EncodedKey) -> Bool {
+        keys.withUnsafeBufferPointer { keys in
+            // Sound: the buffer is read within the closure that lends it, after a bounds check.
+            guard number < keys.count, keys[number].hash == key.hash,
+                Int(keys[number].byteCount) == key.bytes.count
+            else { return false }
+            return bytes.hasBytes(key.bytes, at: Int(keys[number].start) * 8)
+        }
     }
 
     /// Enters a key at the first free slot from where its hash points to.
@@ -127,7 +159,7 @@ struct KeyTable<Element: Sendable>: Sendable {
         for number in keys.indices where keys[number].start != Key.free { enter(number) }
     }
 
-    private mutating func store(_ values: [UInt8]) -> UInt32 {
+    private mutating func store(_ values: UnsafeRawBufferPointer) -> UInt32 {
         let units = Self.units(values.count)
         if let start = freeBytes[units]?.popLast() {
             let first = Int(start) * 8
@@ -143,25 +175,24 @@ struct KeyTable<Element: Sendable>: Sendable {
 
 extension [UInt8] {
     /// Whether `other` stands here from `start` on.
-    fileprivate func hasBytes(_ other: [UInt8], at start: Int) -> Bool {
+    @inline(__always)
+    fileprivate func hasBytes(_ other: UnsafeRawBufferPointer, at start: Int) -> Bool {
         withUnsafeBytes { own in
-            other.withUnsafeBytes { other in
-                // Sound: the pointers are read within the closures that lend them, and nowhere
-                // beyond `own.count` and `other.count`.
-                guard start + other.count <= own.count else { return false }
-                var place = 0
-                while place + 8 <= other.count {
-                    let word = other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
-                    let mine = own.loadUnaligned(fromByteOffset: start + place, as: UInt64.self)
-                    guard word == mine else { return false }
-                    place += 8
-                }
-                while place < other.count {
-                    guard other[place] == own[start + place] else { return false }
-                    place += 1
-                }
-                return true
+            // Sound: the pointers are read within the closures that lend them, and nowhere
+            // beyond `own.count` and `other.count`.
+            guard start + other.count <= own.count else { return false }
+            var place = 0
+            while place + 8 <= other.count {
+                let word = other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                let mine = own.loadUnaligned(fromByteOffset: start + place, as: UInt64.self)
+                guard word == mine else { return false }
+                place += 8
             }
+            while place < other.count {
+                guard other[place] == own[start + place] else { return false }
+                place += 1
+            }
+            return true
         }
     }
 }

@@ -41,16 +41,34 @@ struct SubscriptionIndex {
         self.rules = rules.map { RuleIndex(rule: $0) }
     }
 
-    /// Whether any stream depends on what a raised key reaches.
-    mutating func isHeld(rule: Int, values: BoundValues) -> Bool {
+    /// What a raised key reaches: some key with holders, dead ones included.
+    enum Reach {
+        /// The one key with its values.
+        case key(Int)
+        /// Those that agree with it; the key is broad.
+        case broad
+    }
+
+    /// What a raised key reaches; `nil` where no stream depends on it.
+    @inline(__always)
+    mutating func reach(rule: Int, _ key: EncodedKey, isBroad: Bool) -> Reach? {
         #if INJECTED_COST
             // In no product: what Deploy/check-costs has to notice.
-            rules[rule].projections[values.missing] = nil
+            rules[rule].projections[key.bytes.missing] = nil
         #endif
-        guard values.isBroad else { return rules[rule].keys.find(values) != nil }
-        let missing = values.missing
+        if isBroad { return isHeld(rule: rule, broad: key.values) ? .broad : nil }
+        return rules[rule].keys.find(key).map { .key($0) }
+    }
+
+    /// Whether any stream depends on what a raised key reaches.
+    mutating func isHeld(rule: Int, values: BoundValues) -> Bool {
+        values.withEncoded { reach(rule: rule, $0, isBroad: values.isBroad) != nil }
+    }
+
+    private mutating func isHeld(rule: Int, broad values: BoundValues) -> Bool {
+        let missing = values.bytes.missing
         return missing.contains(false)
-            ? projection(rule, missing).isHeld(values) : rules[rule].keys.count > 0
+            ? projection(rule, missing).isHeld(values) : !rules[rule].keys.isEmpty
     }
 
     mutating func insert(_ holder: Holder, rule: Int, values: BoundValues) {
@@ -92,24 +110,42 @@ struct SubscriptionIndex {
     mutating func visitHolders(
         rule: Int, values: BoundValues, _ body: (UnsafeBufferPointer<Holder>) -> Void
     ) {
-        func visit(_ number: Int) {
-            // Sound: the pointers are used within the closures that lend them.
-            withUnsafePointer(to: rules[rule].keys[number].first) {
-                body(UnsafeBufferPointer(start: $0, count: 1))
+        values.withEncoded { key in
+            guard let reach = reach(rule: rule, key, isBroad: values.isBroad) else { return }
+            visitHolders(rule: rule, key, reach, body)
+        }
+    }
+
+    /// The same for what was found to be reached, the index being unchanged since.
+    @inline(__always)
+    mutating func visitHolders(
+        rule: Int, _ key: EncodedKey, _ reach: Reach,
+        _ body: (UnsafeBufferPointer<Holder>) -> Void
+    ) {
+        switch reach {
+        case .key(let number): visitHolders(of: number, rule, body)
+        case .broad:
+            for number in numbers(rule, agreeingWith: key.values) {
+                visitHolders(of: number, rule, body)
             }
-            rules[rule].keys[number].others.withUnsafeBufferPointer(body)
         }
-        if values.isBroad {
-            for number in numbers(rule, agreeingWith: values) { visit(number) }
-        } else if let number = rules[rule].keys.find(values) {
-            visit(number)
+    }
+
+    @inline(__always)
+    private mutating func visitHolders(
+        of number: Int, _ rule: Int, _ body: (UnsafeBufferPointer<Holder>) -> Void
+    ) {
+        // Sound: the pointers are used within the closures that lend them.
+        withUnsafePointer(to: rules[rule].keys[number].first) {
+            body(UnsafeBufferPointer(start: $0, count: 1))
         }
+        rules[rule].keys[number].others.withUnsafeBufferPointer(body)
     }
 
     /// The keys that agree with a broad one are found by what it does not lack: the cost is theirs
     /// and not that of all keys, but for the first time.
     private mutating func numbers(_ rule: Int, agreeingWith values: BoundValues) -> [Int] {
-        let missing = values.missing
+        let missing = values.bytes.missing
         return missing.contains(false)
             ? projection(rule, missing).numbers(values).map { Int($0) }
             : Array(rules[rule].keys.numbers)

@@ -1,10 +1,10 @@
 extension BoundValues {
     /// What may stand at one position.
     enum Options {
-        /// This, and `unset` as well if so said.
-        case one(Position, orUnset: Bool = false)
-        /// Each of these values, and `unset` as well if so said.
-        case each([String], orUnset: Bool = false)
+        /// This.
+        case one(Position)
+        /// Each of these values.
+        case each([String])
     }
 
     /// Calls `body` with the encoding of each combination of what may stand at `count` positions;
@@ -15,12 +15,10 @@ extension BoundValues {
         func extend(_ head: [UInt8], _ place: Int) {
             guard place < count else { return body(head) }
             switch options(place) {
-            case .one(let position, let orUnset):
+            case .one(let position):
                 extend(encoded(position, after: head), place + 1)
-                if orUnset { extend(encoded(.unset, after: head), place + 1) }
-            case .each(let values, let orUnset):
+            case .each(let values):
                 for value in values { extend(encoded(.value(value), after: head), place + 1) }
-                if orUnset { extend(encoded(.unset, after: head), place + 1) }
             }
         }
         extend([], 0)

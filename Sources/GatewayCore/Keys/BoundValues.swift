@@ -44,8 +44,9 @@ package struct BoundValues: Sendable, Hashable {
 
     /// The key of `rule` with these positions.
     package init(rule: Rule, positions: [Position]) {
-        self.init(
-            rule: rule, bytes: positions.reduce([]) { Self.encoded($1, after: $0) })
+        var bytes: [UInt8] = []
+        for position in positions { bytes.append(encoded: position) }
+        self.init(rule: rule, bytes: bytes)
     }
 
     /// The key of `rule` with positions encoded by ``encoded(_:after:)``.
@@ -58,53 +59,24 @@ package struct BoundValues: Sendable, Hashable {
         self.hash = hash
     }
 
-    /// The encoding of one position after those of others; no encoding is the beginning of
-    /// another.
+    /// The encoding of one position after those of others.
     static func encoded(_ position: Position, after head: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
-        switch position {
-        case .missing, .unset, .nothing:
+        if case .value(let text) = position {
+            bytes.reserveCapacity(head.count + 4 + text.utf8.count)
+        } else {
             bytes.reserveCapacity(head.count + 1)
-            bytes.append(contentsOf: head)
-            bytes.append(position == .missing ? 0 : position == .unset ? 1 : 3)
-        case .value(var text):
-            text.withUTF8 { utf8 in
-                bytes.reserveCapacity(head.count + 4 + utf8.count)
-                bytes.append(contentsOf: head)
-                bytes.append(2)
-                bytes.append(UInt8(truncatingIfNeeded: utf8.count))
-                bytes.append(UInt8(truncatingIfNeeded: utf8.count >> 8))
-                bytes.append(UInt8(truncatingIfNeeded: utf8.count >> 16))
-                // Sound: the buffer is read within the closure that lends it.
-                bytes.append(contentsOf: utf8)
-            }
         }
+        if !head.isEmpty { bytes.append(contentsOf: head) }
+        bytes.append(encoded: position)
         return bytes
     }
 
     /// The positions, decoded.
     package var positions: [Position] {
         var positions: [Position] = []
-        visitPositions { positions.append($1) }
+        bytes.withUnsafeBytes { $0.visitPositions { positions.append($1) } }
         return positions
-    }
-
-    /// Calls `body` with each position, decoded, and its place.
-    @inline(__always)
-    func visitPositions(_ body: (Int, Position) -> Void) {
-        var (index, place) = (0, 0)
-        while index < bytes.count {
-            let end = end(of: index)
-            switch bytes[index] {
-            case 0: body(place, .missing)
-            case 1: body(place, .unset)
-            case 3: body(place, .nothing)
-            default:
-                body(place, .value(String(decoding: bytes[index + 4..<end], as: UTF8.self)))
-            }
-            index = end
-            place += 1
-        }
     }
 
     /// The hash is a function of the bytes and the rule.
@@ -128,32 +100,14 @@ package struct BoundValues: Sendable, Hashable {
 
 extension BoundValues {
     /// Whether some position is missing: the key of a change that lacks an attribute.
-    var isBroad: Bool {
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == 0 { return true }
-            index = end(of: index)
-        }
-        return false
-    }
-
-    /// Of each position, whether it is missing.
-    var missing: [Bool] {
-        var missing: [Bool] = []
-        var index = 0
-        while index < bytes.count {
-            missing.append(bytes[index] == 0)
-            index = end(of: index)
-        }
-        return missing
-    }
+    var isBroad: Bool { bytes.hasMissing }
 
     /// The broad key of a change that lacks these attributes and agrees with this key elsewhere.
     func lacking(_ missing: [Bool], _ rule: Rule) -> BoundValues {
         var result: [UInt8] = []
         var index = 0
         for isMissing in missing where index < bytes.count {
-            let end = end(of: index)
+            let end = bytes.endOfPosition(at: index)
             if isMissing {
                 result.append(0)
             } else {
@@ -170,7 +124,7 @@ extension BoundValues {
         var index = 0
         while index < bytes.count {
             count += 1
-            index = end(of: index)
+            index = bytes.endOfPosition(at: index)
         }
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -178,7 +132,7 @@ extension BoundValues {
             result.removeAll(keepingCapacity: true)
             var index = 0
             for place in 0..<count {
-                let end = end(of: index)
+                let end = bytes.endOfPosition(at: index)
                 if lacked >> place & 1 == 1 {
                     result.append(0)
                 } else {
@@ -188,14 +142,5 @@ extension BoundValues {
             }
             body(result)
         }
-    }
-
-    /// Where the position ends that starts at `index`: it starts with its tag, and a value tells
-    /// its length.
-    private func end(of index: Int) -> Int {
-        guard bytes[index] == 2 else { return index + 1 }
-        let count =
-            Int(bytes[index + 1]) | Int(bytes[index + 2]) << 8 | Int(bytes[index + 3]) << 16
-        return index + 4 + count
     }
 }

@@ -24,7 +24,8 @@ package struct SipHash: Sendable {
 
     /// The hash of `bytes`.
     package func callAsFunction(_ bytes: [UInt8]) -> UInt64 {
-        hash(bytes, from: State(key), byteCount: bytes.count)
+        // Sound: the buffer is read within the closure that lends it.
+        bytes.withUnsafeBytes { hash($0, from: State(key), byteCount: $0.count) }
     }
 
     /// What has absorbed one word, to go on from for many hashes.
@@ -35,25 +36,34 @@ package struct SipHash: Sendable {
     }
 
     /// The hash of the word that `state` absorbed, followed by `bytes`.
-    func hash(_ bytes: [UInt8], after state: State) -> UInt64 {
+    func hash(_ bytes: UnsafeRawBufferPointer, after state: State) -> UInt64 {
         hash(bytes, from: state, byteCount: bytes.count + 8)
     }
 
-    private func hash(_ bytes: [UInt8], from state: State, byteCount: Int) -> UInt64 {
+    private func hash(
+        _ bytes: UnsafeRawBufferPointer, from state: State, byteCount: Int
+    ) -> UInt64 {
         var state = state
         let whole = bytes.count & ~7
-        bytes.withUnsafeBytes { raw in
-            var offset = 0
-            while offset < whole {
-                state.absorb(
-                    UInt64(
-                        littleEndian: raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
-                offset += 8
-            }
+        var offset = 0
+        while offset < whole {
+            state.absorb(
+                UInt64(
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+            offset += 8
         }
         var last = UInt64(truncatingIfNeeded: byteCount) << 56
-        for index in whole..<bytes.count {
-            last |= UInt64(bytes[index]) << (8 * UInt64(index - whole))
+        let rest = bytes.count - whole
+        if rest > 0, whole > 0 {
+            // The last eight bytes, without those that were absorbed.
+            let word = UInt64(
+                littleEndian: bytes.loadUnaligned(
+                    fromByteOffset: bytes.count - 8, as: UInt64.self))
+            last |= word >> UInt64(truncatingIfNeeded: 64 - 8 * rest)
+        } else {
+            for index in whole..<bytes.count {
+                last |= UInt64(bytes[index]) << UInt64(truncatingIfNeeded: 8 * (index - whole))
+            }
         }
         state.absorb(last)
         return state.finish()

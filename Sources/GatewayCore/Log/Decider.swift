@@ -4,8 +4,7 @@ import WidgetModel
 /// same result.
 package struct Decider: Sendable {
     /// The rule set in force for each app.
-    package private(set) var ruleSets: [String: RuleSet] = [:]
-
+    package private(set) var ruleSets = NameTable<RuleSet>()
     private let hash: SipHash
     private let limits: Limits
 
@@ -20,7 +19,7 @@ package struct Decider: Sendable {
     package mutating func install(_ catalog: Catalog, at sequence: UInt64) -> RuleSet {
         let ruleSet = RuleSet(
             catalog, sequence: sequence, replacing: ruleSets[catalog.app], hash: hash)
-        ruleSets[catalog.app] = ruleSet
+        ruleSets.set(catalog.app, ruleSet)
         return ruleSet
     }
 

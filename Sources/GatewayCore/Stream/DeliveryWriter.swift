@@ -2,14 +2,12 @@
 /// at a time, for an append of its own would cost more than everything else about a delivery.
 struct DeliveryWriter {
     /// What is appended to.
-    private var output: ShardOutput
-    /// The notification's number.
-    let number: UInt64
+    private let output: UnsafeMutablePointer<ShardOutput>
 
     private static let roomCount = 64
     private let frame: Int32
     private let watermark: UInt64
-    private let batch: UInt64
+    private let batch: Int32
     private let made: UnsafeMutableBufferPointer<ShardOutput.Delivery>
     private let met: UnsafeMutableBufferPointer<ShardOutput.Touched>
     private var madeCount = 0
@@ -17,35 +15,39 @@ struct DeliveryWriter {
     /// Deliveries in the output.
     private var appendedCount: Int
 
-    /// Calls `body` with a writer of the frame `frame` of `output`.
+    /// Calls `body` with a writer of the frame that is added to `output` next.
     ///
-    /// - Parameters:
-    ///   - number: The notification's number: that of no other.
-    ///   - batch: Where the numbers of its batch start. Of several notifications that one stream
-    ///     gets in one batch only the last carries the id.
+    /// - Parameter batch: The first frame of its batch. Of several notifications that one stream
+    ///   gets in one batch only the last carries the id.
     /// - Returns: Whether any stream got it.
     @inline(__always)
     static func write(
-        _ frame: Int32, watermark: UInt64, number: UInt64, batch: UInt64,
-        to output: inout ShardOutput, _ body: (inout DeliveryWriter) -> Void
+        watermark: UInt64, batch: Int32, to output: inout ShardOutput,
+        _ body: (inout DeliveryWriter) -> Void
     ) -> Bool {
-        // Sound: both rooms are used within the closures that lend them. They hold trivial values,
-        // and only as many are read as were written.
+        // Sound: output and both rooms are used within the closures that lend them. The rooms hold
+        // trivial values, and only as many are read as were written.
         withUnsafeTemporaryAllocation(of: ShardOutput.Delivery.self, capacity: roomCount) { made in
             withUnsafeTemporaryAllocation(of: ShardOutput.Touched.self, capacity: roomCount) {
-                var taken = ShardOutput()
-                swap(&taken, &output)
-                let before = taken.deliveries.count
-                var writer = DeliveryWriter(
-                    output: taken, number: number, frame: frame, watermark: watermark,
-                    batch: batch, made: made, met: $0, appendedCount: before)
-                taken = ShardOutput()
-                body(&writer)
-                writer.flush()
-                output = writer.output
-                return writer.appendedCount > before
+                met in
+                withUnsafeMutablePointer(to: &output) { output in
+                    let before = output.pointee.deliveries.count
+                    var writer = DeliveryWriter(
+                        output: output, frame: output.pointee.nextFrame, watermark: watermark,
+                        batch: batch, made: made, met: met, appendedCount: before)
+                    body(&writer)
+                    writer.flush()
+                    return writer.appendedCount > before
+                }
             }
         }
+    }
+
+    /// Whether a stream has got the notification.
+    @inline(__always)
+    func hasDelivered(to stream: StreamRecord) -> Bool {
+        stream.last >= 0
+            && (stream.last >= appendedCount || output.pointee.frame(of: stream.last) == frame)
     }
 
     /// Hands the notification to a stream.
@@ -56,7 +58,6 @@ struct DeliveryWriter {
         let carriesID = watermark > stream.watermark
         if carriesID { stream.watermark = watermark }
         let index = Int32(truncatingIfNeeded: appendedCount &+ madeCount)
-        stream.notified = number
         stream.last = index
         met[metCount] = (StreamID(slot: slot, serial: stream.serial), index)
         metCount &+= 1
@@ -69,13 +70,12 @@ struct DeliveryWriter {
     private mutating func deliverNext(to stream: inout StreamRecord) {
         // It never is: a stream gets each notification once, so its last was of another.
         if stream.last >= appendedCount { flush() }
-        let isSameBatch = stream.notified >= batch
+        let isSameBatch = output.pointee.frame(of: stream.last) >= batch
         let carriesID =
-            isSameBatch ? output.takeID(of: stream.last) : watermark > stream.watermark
+            isSameBatch ? output.pointee.takeID(of: stream.last) : watermark > stream.watermark
         if carriesID { stream.watermark = max(stream.watermark, watermark) }
         let index = Int32(truncatingIfNeeded: appendedCount &+ madeCount)
-        output.link(stream.last, to: index)
-        stream.notified = number
+        output.pointee.link(stream.last, to: index)
         stream.last = index
         made[madeCount] = .init(frame: frame, next: -1, carriesID: carriesID)
         madeCount &+= 1
@@ -83,7 +83,7 @@ struct DeliveryWriter {
 
     @inline(never)
     private mutating func flush() {
-        output.append(
+        output.pointee.append(
             UnsafeBufferPointer(rebasing: made[..<madeCount]),
             UnsafeBufferPointer(rebasing: met[..<metCount]))
         appendedCount += madeCount

@@ -1,89 +1,116 @@
 import WidgetModel
 
 extension Shard {
-    /// Notifies the holders of each key. Keys with the same name share one notification, and a
-    /// stream that holds several of them gets it once.
-    mutating func send(
-        _ keys: [ChangedKey], _ app: Int, watermark: UInt64,
-        causeTime: String?, acceptedAt: Int64
-    ) {
+    /// Notifies the holders of keys whose windows ended. Keys with the same name share one
+    /// notification, and a stream that holds several of them gets it once.
+    mutating func send(_ keys: [ChangedKey], _ app: Int, watermark: UInt64) {
         guard !keys.isEmpty else { return }
-        let batch = notifications + 1
+        let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
-        let named =
-            keys.count == 1
-            ? [(rules[keys[0].key.rule].name(of: keys[0].key.values), keys)]
-            : Self.named(keys, rules)
-        for (name, keys) in named {
-            notifications += 1
-            let sequence = keys.reduce(0) { max($0, $1.sequence) }
+        let names = keys.map { rules[$0.key.rule].name(of: $0.key.values) }
+        for (name, places) in Self.named(names) {
+            let sequence = places.reduce(0) { max($0, keys[$1].sequence) }
+            let frame = ShardOutput.Frame(
+                app: apps[app].name, content: StaleSet([name], sequence: sequence),
+                watermark: watermark, causeTime: nil, acceptedAt: 0)
+            write(frame, app, batch: batch) { index, visit in
+                for place in places {
+                    let (key, changed) = keys[place]
+                    index.visitHolders(rule: key.rule, values: key.values) { visit($0, changed) }
+                }
+            }
+        }
+    }
+
+    /// Notifies the holders of keys of one change.
+    mutating func send(
+        _ keys: RaisedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
+        watermark: UInt64, causeTime: String?, acceptedAt: Int64
+    ) {
+        let batch = output.nextFrame
+        let rules = apps[app].ruleSet.rules
+        func notify(_ name: StaleName, _ firing: ArraySlice<FiringKey>) {
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
                 watermark: watermark, causeTime: causeTime, acceptedAt: acceptedAt)
-            var place: Int32?
-            for (key, changed) in keys {
-                deliver(frame, &place, to: key, changedAt: changed, app, batch: batch)
+            write(frame, app, batch: batch) { index, visit in
+                for (place, rule, reach) in firing {
+                    keys.withEncoded(place) { key in
+                        index.visitHolders(rule: rule, key, reach) { visit($0, sequence) }
+                    }
+                }
             }
+        }
+        func name(of key: FiringKey) -> StaleName {
+            keys.withEncoded(key.place) { rules[key.rule].name(of: $0.bytes) }
+        }
+        guard firing.count > 1 else { return notify(name(of: firing[0]), firing[...]) }
+        for (name, places) in Self.named(firing.map(name)) {
+            notify(name, places.map { firing[$0] }[...])
         }
     }
 
     /// A key and the latest change that hit it.
     typealias ChangedKey = (key: CollapseWindow.Key, sequence: UInt64)
 
-    /// The keys by their names, in the order in which each name comes first.
-    private static func named(
-        _ keys: [ChangedKey], _ rules: [Rule]
-    ) -> [(name: StaleName, keys: [ChangedKey])] {
+    /// Each name once, in the order in which it comes first, with the places it has.
+    private static func named(_ names: [StaleName]) -> [(name: StaleName, places: [Int])] {
         // Few names are sooner compared than hashed.
-        let isHashed = keys.count > 8
-        var places: [StaleName: Int] = [:]
-        var result: [(name: StaleName, keys: [ChangedKey])] = []
-        for changed in keys {
-            let name = rules[changed.key.rule].name(of: changed.key.values)
-            if let known = isHashed ? places[name] : result.firstIndex(where: { $0.name == name }) {
-                result[known].keys.append(changed)
+        let isHashed = names.count > 8
+        var known: [StaleName: Int] = [:]
+        var result: [(name: StaleName, places: [Int])] = []
+        for (place, name) in names.enumerated() {
+            if let index = isHashed ? known[name] : result.firstIndex(where: { $0.name == name }) {
+                result[index].places.append(place)
             } else {
-                if isHashed { places[name] = result.count }
-                result.append((name, [changed]))
+                if isHashed { known[name] = result.count }
+                result.append((name, [place]))
             }
         }
         return result
     }
 
-    /// Hands a frame, the notification last counted, to the holders of a key that have not got it
-    /// yet; `place` is its place in the output, once it has one.
-    private mutating func deliver(
-        _ frame: ShardOutput.Frame, _ place: inout Int32?, to key: CollapseWindow.Key,
-        changedAt changed: UInt64, _ app: Int, batch: UInt64
+    /// Hands a frame to the holders that `visitAll` visits in the index, each with the latest
+    /// change that hit what it holds, if they have not got the frame yet; without any it is not
+    /// in the output.
+    @inline(__always)
+    private mutating func write(
+        _ frame: ShardOutput.Frame, _ app: Int, batch: Int32,
+        _ visitAll: (
+            inout SubscriptionIndex,
+            (UnsafeBufferPointer<SubscriptionIndex.Holder>, _ changed: UInt64) -> Void
+        ) -> Void
     ) {
-        // The holders are visited while `streams` and `output` change, so both leave `self` for
-        // the time of the visit: exclusive access without a copy.
-        var streams: [StreamRecord] = []
-        swap(&streams, &self.streams)
-        var output = ShardOutput()
-        swap(&output, &self.output)
-        let isDelivered = DeliveryWriter.write(
-            place ?? output.nextFrame, watermark: frame.watermark, number: notifications,
-            batch: batch, to: &output
-        ) { writer in
+        let isDelivered = Self.write(
+            frame.watermark, batch, &apps[app].index, &streams, &output, visitAll)
+        if isDelivered { output.add(frame) }
+    }
+
+    /// Returns whether anybody got the frame that is added to `output` next.
+    @inline(__always)
+    private static func write(
+        _ watermark: UInt64, _ batch: Int32, _ index: inout SubscriptionIndex,
+        _ streams: inout [StreamRecord], _ output: inout ShardOutput,
+        _ visitAll: (
+            inout SubscriptionIndex,
+            (UnsafeBufferPointer<SubscriptionIndex.Holder>, _ changed: UInt64) -> Void
+        ) -> Void
+    ) -> Bool {
+        DeliveryWriter.write(watermark: watermark, batch: batch, to: &output) { writer in
             // Sound: the buffer is used within the closure that lends it, after a bounds check.
             streams.withUnsafeMutableBufferPointer { streams in
-                apps[app].index.visitHolders(rule: key.rule, values: key.values) { holders in
-                    var rest = holders[...]
-                    while !rest.isEmpty {
-                        let some = UnsafeBufferPointer(rebasing: rest.prefix(UInt64.bitWidth))
-                        rest = rest.dropFirst(some.count)
-                        Self.deliver(to: some, changedAt: changed, streams, &writer)
+                visitAll(&index) { holders, changed in
+                    var start = 0
+                    while start < holders.count {
+                        let count = min(UInt64.bitWidth, holders.count &- start)
+                        deliver(
+                            to: UnsafeBufferPointer(rebasing: holders[start..<start &+ count]),
+                            changedAt: changed, streams, &writer)
+                        start &+= count
                     }
                 }
             }
         }
-        if isDelivered, place == nil {
-            place = output.nextFrame
-            output.add(frame)
-        }
-        swap(&output, &self.output)
-        swap(&streams, &self.streams)
     }
 
     /// As many holders as an integer has bits.
@@ -108,7 +135,7 @@ extension Shard {
             let slot = holders[due.trailingZeroBitCount].stream
             due &= due &- 1
             // A stream may hold a key twice.
-            guard streams[Int(slot)].notified != writer.number else { continue }
+            guard !writer.hasDelivered(to: streams[Int(slot)]) else { continue }
             writer.deliver(to: &streams[Int(slot)], slot: slot)
         }
     }
@@ -123,17 +150,15 @@ extension Shard {
     ) {
         let index = Int(slot)
         guard let subscription = subscriptions[index], !streams[index].isLagging else { return }
-        let app = Int(streams[index].app)
+        let app = streams[index].app
         guard let holdings = known ?? holdings(of: slot, app) else { return }
         let stale = staleness(app).stale(
             for: holdings, since: point, isNarrowed: subscription.kinds != nil,
             confirmed: includingOwed ? subscription.record.confirmed : nil, at: position)
         streams[index].covered = max(streams[index].covered, position)
         guard !stale.isEmpty else { return }
-        notifications += 1
         _ = DeliveryWriter.write(
-            output.nextFrame, watermark: position, number: notifications, batch: notifications,
-            to: &output
+            watermark: position, batch: output.nextFrame, to: &output
         ) { $0.deliver(to: &streams[index], slot: slot) }
         output.add(
             .init(

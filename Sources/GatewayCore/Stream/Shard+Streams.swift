@@ -5,7 +5,7 @@ extension Shard {
     package func poll(
         _ record: ClientRecord, app: String, since point: ResumePoint, kinds: Set<String>?
     ) -> StaleSet? {
-        appIndices[app].map {
+        number(ofApp: app).map {
             staleness($0).stale(
                 for: apps[$0].ruleSet.holdings(of: record, kinds: kinds), since: point,
                 isNarrowed: kinds != nil, confirmed: record.confirmed, at: position)
@@ -21,7 +21,7 @@ extension Shard {
         _ record: ClientRecord, app name: String, since point: ResumePoint, kinds: Set<String>?,
         vouched: [String: [String]] = [:]
     ) -> StreamID? {
-        guard let app = appIndices[name] else { return nil }
+        guard let app = number(ofApp: name) else { return nil }
         let slot: UInt32
         if let free = freeSlots.popLast() {
             slot = free
@@ -31,7 +31,7 @@ extension Shard {
             subscriptions.append(nil)
         }
         let index = Int(slot)
-        streams[index].app = Int32(truncatingIfNeeded: app)
+        streams[index].app = app
         streams[index].serial &+= 1
         streams[index].generation &+= 1
         streams[index].isLagging = false
@@ -62,7 +62,7 @@ extension Shard {
     package mutating func close(_ id: StreamID) {
         let index = Int(id.slot)
         guard isOpen(id), let subscription = subscriptions[index] else { return }
-        let app = Int(streams[index].app)
+        let app = streams[index].app
         removeKeys(of: id.slot, app)
         let last = apps[app].streams.removeLast()
         if last != id.slot {
@@ -109,7 +109,7 @@ extension Shard {
         let index = Int(id.slot)
         streams[index].watermark = max(
             streams[index].watermark, streams[index].covered,
-            watermark(Int(streams[index].app)))
+            watermark(streams[index].app))
         return streams[index].watermark
     }
 
@@ -144,7 +144,7 @@ extension Shard {
 
     /// A client registered anew: its open streams follow at once.
     package mutating func registered(_ record: ClientRecord, app name: String) {
-        guard let app = appIndices[name] else { return }
+        guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {
             guard let subscription = subscriptions[Int(slot)] else { continue }
             removeKeys(of: slot, app)
@@ -160,7 +160,7 @@ extension Shard {
 
     /// A client confirmed recommendation sets: nothing it depends on changed.
     package mutating func confirmed(_ record: ClientRecord, app name: String) {
-        guard let app = appIndices[name] else { return }
+        guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {
             guard let held = subscriptions[Int(slot)]?.record else { continue }
             // Only what was confirmed is taken over: the stream may have been opened with a later
@@ -172,7 +172,7 @@ extension Shard {
 
     /// A client was removed: its streams end.
     package mutating func removed(client: String, app name: String) {
-        guard let app = appIndices[name] else { return }
+        guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: client, app) {
             output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
         }

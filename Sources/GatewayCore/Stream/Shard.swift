@@ -14,13 +14,13 @@ package struct Shard: Sendable {
     package internal(set) var openStreams = 0
 
     let limits: CoreLimits
-    var appIndices: [String: Int] = [:]
+    private var appNumbers = NameTable<Int>()
     var apps: [AppState] = []
+    /// The keys of the change being applied that are to be notified now: kept for its memory.
+    private var firing: [FiringKey] = []
     var streams: [StreamRecord] = []
     var subscriptions: [StreamSubscription?] = []
     var freeSlots: [UInt32] = []
-    /// Notifications made so far: the number of the last one.
-    var notifications: UInt64 = 0
     private var floor: UInt64
 
     struct AppState {
@@ -32,7 +32,12 @@ package struct Shard: Sendable {
         var streams: [UInt32] = []
         /// The slot of each client's stream that was opened last.
         var clients: [String: UInt32] = [:]
+        /// How long each rule collapses, in milliseconds.
+        var durations: [Int64]
     }
+
+    /// A raised key by its place, with the slot of its rule and what it reaches.
+    typealias FiringKey = (place: RaisedKeys.Index, rule: Int, reach: SubscriptionIndex.Reach)
 
     /// A shard that has seen nothing, and knows nothing of what happened up to `floor`.
     package init(floor: UInt64, limits: CoreLimits = CoreLimits()) {
@@ -44,20 +49,24 @@ package struct Shard: Sendable {
     /// Puts a catalog in force that is older than the log tail the shard is about to apply.
     package mutating func install(_ ruleSet: RuleSet) {
         let app = ruleSet.catalog.app
-        guard appIndices[app] == nil else { return }
-        appIndices[app] = apps.count
+        guard number(ofApp: app) == nil else { return }
+        appNumbers.set(app, apps.count)
         apps.append(
             AppState(
                 name: app, ruleSet: ruleSet,
                 versions: VersionWindow(floor: floor, keysMax: limits.versionKeysMax),
                 index: SubscriptionIndex(rules: ruleSet.rules),
-                collapse: CollapseWindow(keysMax: limits.collapseKeysMax)))
+                collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
+                durations: ruleSet.rules.map(\.collapse)))
     }
 
     /// The rule set in force for `app`; `nil` before its first catalog.
     package func ruleSet(of app: String) -> RuleSet? {
-        appIndices[app].map { apps[$0].ruleSet }
+        number(ofApp: app).map { apps[$0].ruleSet }
     }
+
+    /// The place of an app among ``apps``; `nil` before its first catalog.
+    func number(ofApp name: String) -> Int? { appNumbers[name] }
 
     /// What is to be sent has been sent.
     package mutating func clearOutput() {
@@ -81,10 +90,10 @@ package struct Shard: Sendable {
         switch entry.body {
         case .catalog(let ruleSet): replace(ruleSet, entry)
         case .change(let decision, let causeTime):
-            guard let app = appIndices[entry.app] else { return }
-            apply(decision, entry, causeTime, app, now)
+            guard let app = number(ofApp: entry.app) else { return }
+            apply(decision.keys, entry, causeTime, app, now)
         case .reload(let kind):
-            guard let app = appIndices[entry.app] else { return }
+            guard let app = number(ofApp: entry.app) else { return }
             reload(kind, entry, app)
         }
     }
@@ -101,25 +110,38 @@ package struct Shard: Sendable {
     }
 
     private mutating func apply(
-        _ decision: RuleSet.Decision, _ entry: LogEntry, _ causeTime: String?, _ app: Int,
-        _ now: Int64
+        _ keys: RaisedKeys, _ entry: LogEntry, _ causeTime: String?, _ app: Int, _ now: Int64
     ) {
-        var firing: [(key: CollapseWindow.Key, sequence: UInt64)] = []
-        for key in decision.keys {
-            apps[app].versions.raise(key.values.hash, to: entry.sequence)
-            // A key that no stream depends on opens no window.
-            guard apps[app].index.isHeld(rule: key.rule, values: key.values) else { continue }
-            let window = CollapseWindow.Key(rule: key.rule, values: key.values)
-            let duration = apps[app].ruleSet.rules[key.rule].collapse
-            if apps[app].collapse.change(
-                window, at: entry.sequence, duration: duration, now: now) == .fire
-            {
-                firing.append((window, entry.sequence))
-            }
+        var firing: [FiringKey] = []
+        swap(&firing, &self.firing)
+        Self.raise(keys, &apps[app], at: entry.sequence, now: now, &firing)
+        if !firing.isEmpty {
+            send(
+                keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
+                causeTime: causeTime, acceptedAt: entry.acceptedAt)
+            firing.removeAll(keepingCapacity: true)
         }
-        send(
-            firing, app, watermark: watermark(app), causeTime: causeTime,
-            acceptedAt: entry.acceptedAt)
+        swap(&firing, &self.firing)
+    }
+
+    /// Notes the keys of a change and asks their windows; those to be notified now are added to
+    /// `firing`.
+    private static func raise(
+        _ keys: RaisedKeys, _ app: inout AppState, at sequence: UInt64, now: Int64,
+        _ firing: inout [FiringKey]
+    ) {
+        keys.visit { place, rule, isBroad, key in
+            app.versions.raise(key.hash, to: sequence)
+            // A key that no stream depends on opens no window.
+            guard let reach = app.index.reach(rule: rule, key, isBroad: isBroad) else { return }
+            let duration = app.durations[rule]
+            guard
+                duration == 0
+                    || app.collapse.change(
+                        key, rule: rule, at: sequence, duration: duration, now: now) == .fire
+            else { return }
+            firing.append((place, rule, reach))
+        }
     }
 
     private mutating func reload(_ kind: String?, _ entry: LogEntry, _ app: Int) {
@@ -136,15 +158,14 @@ package struct Shard: Sendable {
 
     private mutating func replace(_ ruleSet: RuleSet, _ entry: LogEntry) {
         install(ruleSet)
-        guard let app = appIndices[entry.app], apps[app].ruleSet !== ruleSet else { return }
+        guard let app = number(ofApp: entry.app), apps[app].ruleSet !== ruleSet else { return }
         // Changes that wait were decided by the old catalog: they go out under it. The catalog's
         // own id is for what it makes stale below.
-        send(
-            apps[app].collapse.endAll(), app, watermark: entry.sequence - 1, causeTime: nil,
-            acceptedAt: 0)
+        send(apps[app].collapse.endAll(), app, watermark: entry.sequence - 1)
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
         apps[app].index = SubscriptionIndex(rules: ruleSet.rules)
+        apps[app].durations = ruleSet.rules.map(\.collapse)
         for slot in apps[app].streams {
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
@@ -170,7 +191,7 @@ package struct Shard: Sendable {
     package mutating func endWindows(now: Int64) {
         for app in apps.indices {
             let due = apps[app].collapse.end(now: now)
-            send(due, app, watermark: watermark(app), causeTime: nil, acceptedAt: 0)
+            send(due, app, watermark: watermark(app))
         }
     }
 

@@ -61,6 +61,9 @@ package struct ShardOutput: Sendable {
         touched.append(contentsOf: met)
     }
 
+    /// The frame of a delivery.
+    func frame(of delivery: Int32) -> Int32 { deliveries[Int(delivery)].frame }
+
     /// Whether a delivery carries the id, which it does no more.
     mutating func takeID(of delivery: Int32) -> Bool {
         let carriesID = deliveries[Int(delivery)].carriesID
