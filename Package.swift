@@ -44,6 +44,7 @@ let package = Package(
         // C: module maps, and shims for macros and variadics only.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CPrefetch"),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
@@ -56,7 +57,7 @@ let package = Package(
         .target(
             name: "GatewayCore",
             dependencies: [
-                "WidgetModel",
+                "CPrefetch", "WidgetModel",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],

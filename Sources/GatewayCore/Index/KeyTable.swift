@@ -80,6 +80,13 @@ struct KeyTable<Element: Sendable>: Sendable {
         }
     }
 
+    /// Asks for the memory in which the search for a hash starts; mutating, so that the table is
+    /// not copied for it.
+    @inline(__always)
+    mutating func prefetch(_ hash: UInt64) {
+        slots.prefetch(Int(truncatingIfNeeded: hash) & (slots.count - 1))
+    }
+
     /// Adds a key that is not there yet; returns its number.
     mutating func add(_ values: BoundValues, _ element: Element) -> Int {
         values.withEncoded { add($0, element) }

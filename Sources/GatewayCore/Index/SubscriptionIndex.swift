@@ -60,6 +60,29 @@ struct SubscriptionIndex {
         return rules[rule].keys.find(key).map { .key($0) }
     }
 
+    /// Asks for the memory in which the keys of a change are looked for, here and in `versions`.
+    mutating func prefetch(_ keys: RaisedKeys, _ versions: VersionWindow) {
+        // Sound: the buffer is used within the closure that lends it, after a bounds check.
+        rules.withUnsafeMutableBufferPointer { rules in
+            keys.visit { _, rule, _, key in
+                if rule < rules.count { rules[rule].keys.prefetch(key.hash) }
+                versions.prefetch(key.hash)
+            }
+        }
+    }
+
+    /// Asks for the memory of streams that hold a key.
+    mutating func prefetchStreams(rule: Int, _ reach: Reach, _ streams: [StreamRecord]) {
+        guard case .key(let number) = reach else { return }
+        streams.prefetch(Int(rules[rule].keys[number].first.stream))
+        // Sound: the buffer is read within the closure that lends it.
+        rules[rule].keys[number].others.withUnsafeBufferPointer {
+            for index in 0..<min($0.count, UInt64.bitWidth) {
+                streams.prefetch(Int($0[index].stream))
+            }
+        }
+    }
+
     /// Whether any stream depends on what a raised key reaches.
     mutating func isHeld(rule: Int, values: BoundValues) -> Bool {
         values.withEncoded { reach(rule: rule, $0, isBroad: values.isBroad) != nil }

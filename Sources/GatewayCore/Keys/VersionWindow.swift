@@ -38,6 +38,12 @@ package struct VersionWindow: Sendable {
         return 0
     }
 
+    /// Asks for the memory in which `key` is looked for.
+    @inline(__always)
+    func prefetch(_ key: UInt64) {
+        slots.prefetch(Int(truncatingIfNeeded: key) & (slots.count - 1))
+    }
+
     /// Notes that the change at `sequence` hit `key`. Sequences never go down.
     package mutating func raise(_ key: UInt64, to sequence: UInt64) {
         if count >= keysMax {

@@ -27,6 +27,8 @@ extension Shard {
         _ keys: RaisedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
         watermark: UInt64, causeTime: String?, acceptedAt: Int64
     ) {
+        // They come from memory while the frame is made.
+        for key in firing { apps[app].index.prefetchStreams(rule: key.rule, key.reach, streams) }
         let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
         func notify(_ name: StaleName, _ firing: ArraySlice<FiringKey>) {

@@ -130,6 +130,9 @@ package struct Shard: Sendable {
         _ keys: RaisedKeys, _ app: inout AppState, at sequence: UInt64, now: Int64,
         _ firing: inout [FiringKey]
     ) {
+        // A key's version and its place in the index lie apart from each other: both are on their
+        // way before the first is needed.
+        app.index.prefetch(keys, app.versions)
         keys.visit { place, rule, isBroad, key in
             app.versions.raise(key.hash, to: sequence)
             // A key that no stream depends on opens no window.

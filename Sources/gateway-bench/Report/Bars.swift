@@ -24,10 +24,10 @@ enum Bars {
     private static func cost(_ name: String) -> Bar? {
         switch name {
         case "instructions per delivery": .atMost(7_100)
-        case "own instructions per delivery": .atMost(1_450)
+        case "own instructions per delivery": .atMost(1_330)
         case "allocations per delivery", "own allocations per delivery": .atMost(0.05)
-        case "instructions per decision": .atMost(11_650)
-        case "allocations per decision": .atMost(5.75)
+        case "instructions per decision": .atMost(8_550)
+        case "allocations per decision": .atMost(3.9)
         default: nil
         }
     }
