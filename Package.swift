@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
         .executable(name: "timeline-gateway" + programSuffix, targets: ["timeline-gateway"]),
         .executable(name: "timelinectl", targets: ["timelinectl"]),
+        .executable(name: "widget-examples", targets: ["widget-examples"]),
         .executable(name: "gateway-bench" + programSuffix, targets: ["gateway-bench"]),
     ],
     dependencies: [
@@ -146,6 +147,16 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // What an app team writes, as one program that plays it.
+        .executableTarget(
+            name: "widget-examples",
+            dependencies: [
+                "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
@@ -196,6 +207,13 @@ let package = Package(
                 "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
                 "timelinectl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "WidgetExamplesTests",
+            dependencies: [
+                "GatewayTestSupport", "timeline-gateway", "widget-examples",
             ],
             swiftSettings: settings
         ),

@@ -1,3 +1,4 @@
+import Foundation
 import WidgetModel
 
 /// The sample everything is tried with: the character game of the quick start.
@@ -9,42 +10,13 @@ public enum CharacterGame {
     /// The static widget's kind.
     public static let status = "com.mygame.game-status"
 
-    /// The catalog as a backend puts it.
-    public static let catalogYAML = """
-        app: com.mygame
-        selfDeclared: [theme]
-        entities:
-          CharacterDetail: { properties: [avatar, healthLevel, heroType, isAvailable] }
-          GameStatus:      { properties: [turn] }
-        intents:
-          SelectCharacterIntent:
-            title: Select Character
-            parameters:
-              - { name: character, title: Character, type: CharacterDetail }
-        widgets:
-          - kind: com.mygame.character-detail
-            configuration: appIntent
-            intent: SelectCharacterIntent
-            displayName: Character Details
-            families: [systemSmall, systemMedium, systemLarge, accessoryRectangular]
-            platforms: [iOS, watchOS]
-            collapse: 200ms
-            dependsOn:
-              - entity: CharacterDetail
-                match: { id: $character }
-                properties: [avatar, healthLevel]
-            recommendations:
-              dependsOn:
-                - entity: CharacterDetail
-                  operations: [insert, delete]
-                - entity: CharacterDetail
-                  properties: [isAvailable, avatar]
-          - kind: com.mygame.game-status
-            configuration: static
-            families: [systemSmall]
-            dependsOn:
-              - { entity: GameStatus, match: { account: $client.account } }
-        """
+    /// Where the catalog stands, beside the sources.
+    public static let catalogPath = #filePath.replacing(
+        "Sources/GatewayTestSupport/CharacterGame.swift", with: "Deploy/sample/catalog.yaml")
+
+    /// The catalog as a backend puts it; empty where the sources are not.
+    public static let catalogYAML =
+        (try? String(contentsOfFile: catalogPath, encoding: .utf8)) ?? ""
 
     /// The catalog, read.
     public static func catalog() throws -> Catalog {

@@ -141,6 +141,11 @@ package final class GatewayProcess: @unchecked Sendable {
         return (exit, exit == .status(0) ? output : output + child.standardErrorTail)
     }
 
+    /// Where a program of this package is, for ``run(_:program:seconds:)``.
+    package static func program(named name: String) throws -> String {
+        try GatewayProcessChild.program(named: name)
+    }
+
     /// Mints a token with the `token` subcommand.
     package func token(
         app: String, scope: String, sub: String? = nil, attributes: [String] = [],

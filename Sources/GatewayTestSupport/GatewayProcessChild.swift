@@ -13,14 +13,19 @@ final class GatewayProcessChild: Sendable {
     private let state = TestHTTPMonitor(State())
     private let errorFile: String
 
-    /// Where the program is: `TIMELINE_GATEWAY_BINARY`, or beside the test bundle.
+    /// Where the daemon is: `TIMELINE_GATEWAY_BINARY`, or beside the test bundle.
     static func program() throws -> String {
-        if let path = ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"] { return path }
+        try ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]
+            ?? program(named: "timeline-gateway")
+    }
+
+    /// Where another program of this package is: beside the test bundle.
+    static func program(named name: String) throws -> String {
         let executable =
             Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
         var directory = executable.resolvingSymlinksInPath().deletingLastPathComponent()
         while directory.path != "/" {
-            let path = directory.appendingPathComponent("timeline-gateway").path
+            let path = directory.appendingPathComponent(name).path
             var isDirectory: ObjCBool = false
             if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),
                 !isDirectory.boolValue
@@ -29,8 +34,7 @@ final class GatewayProcessChild: Sendable {
             }
             directory.deleteLastPathComponent()
         }
-        throw GatewayProcessError(
-            "timeline-gateway is not beside the tests; set TIMELINE_GATEWAY_BINARY")
+        throw GatewayProcessError("\(name) is not beside the tests")
     }
 
     /// Starts `timeline-gateway`, or another program by its path.

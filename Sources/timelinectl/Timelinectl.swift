@@ -26,7 +26,7 @@ struct Timelinectl: AsyncParsableCommand {
         version: "1.0.0",
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, TokenCommand.self, DemoCommand.self,
+            PollCommand.self, TokenCommand.self,
         ])
 
     static func main() async {

@@ -1,11 +1,34 @@
 import Foundation
+import Synchronization
 import Testing
+import WidgetModel
 
 @testable import TimelineClient
 
 private struct SuperCharge: AppIntent {
     static let title: LocalizedStringResource = "Emoji Ranger SuperCharger"
     func perform() async throws -> some IntentResult { .result() }
+}
+
+private struct Rename: AppIntent {
+    final class Done: Sendable {
+        let names = Mutex<[String]>([])
+    }
+
+    static let title: LocalizedStringResource = "Rename"
+    @TaskLocal static var done: Done?
+
+    @Parameter(title: "Name") var name: String
+    @Parameter(title: "New name") var newName: String
+
+    init() {}
+
+    init(_ name: String, to newName: String) { (self.name, self.newName) = (name, newName) }
+
+    func perform() async throws -> some IntentResult {
+        Self.done?.names.withLock { $0.append("\(name) to \(newName)") }
+        return .result()
+    }
 }
 
 private struct OpenGame: AppIntent {
@@ -45,6 +68,36 @@ private struct Talk: PushToTalkTransmissionIntent {
             #expect(EndFight.process == .app)
             #expect(Train.process == .app)
             #expect(Talk.process == .app)
+        }
+    }
+
+    @Suite("Understand the role of app intents") struct Role {
+        /// What an archive keeps of a button is a name and values: enough to perform it later.
+        @Test func whatAnArchiveKeepsOfAButtonIsPerformed() async throws {
+            let intents = try InteractiveIntents([SuperCharge.self, Rename.self])
+            let call = IntentCall(Rename("Spouty", to: "Moby"))
+            #expect(call.intent == "Rename")
+            try await Rename.$done.withValue(Rename.Done()) {
+                try await intents.perform(call)
+                #expect(Rename.done?.names.withLock { $0 } == ["Spouty to Moby"])
+            }
+        }
+
+        @Test func whatTheAppHasNotIsNotPerformed() async throws {
+            let intents = try InteractiveIntents([SuperCharge.self])
+            await #expect(throws: InteractiveIntents.Fault.unknown("Rename")) {
+                try await intents.perform(IntentCall(Rename("Spouty", to: "Moby")))
+            }
+            let incomplete = IntentCall(intent: "Rename", parameters: ["name": .single("Spouty")])
+            await #expect(throws: IntentError.self) {
+                try await InteractiveIntents([Rename.self]).perform(incomplete)
+            }
+        }
+
+        @Test func twoIntentsOfOneNameAreAnError() {
+            #expect(throws: InteractiveIntents.Fault.declaredTwice("Rename")) {
+                try InteractiveIntents([Rename.self, SuperCharge.self, Rename.self])
+            }
         }
     }
 

@@ -1,0 +1,38 @@
+import Synchronization
+
+/// What the app keeps on the device, in a place that it shares with its widget extension.
+final class GameStore: Sendable {
+    private struct State {
+        var characters: [GameCharacter] = []
+        var quests: [Quest] = []
+        var failedQuest: String?
+    }
+
+    private let state = Mutex(State())
+
+    /// The characters as they were last heard of.
+    var characters: [GameCharacter] {
+        get { state.withLock { $0.characters } }
+        set { state.withLock { $0.characters = newValue } }
+    }
+
+    /// The quests as they were last heard of, or as the person has just changed them.
+    var quests: [Quest] {
+        get { state.withLock { $0.quests } }
+        set { state.withLock { $0.quests = newValue } }
+    }
+
+    /// The quest whose last change the server did not take; `nil` when it took it.
+    var failedQuest: String? {
+        get { state.withLock { $0.failedQuest } }
+        set { state.withLock { $0.failedQuest = newValue } }
+    }
+
+    func setQuest(_ id: String, isDone: Bool) {
+        state.withLock { state in
+            for index in state.quests.indices where state.quests[index].id == id {
+                state.quests[index].isDone = isDone
+            }
+        }
+    }
+}

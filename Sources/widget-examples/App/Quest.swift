@@ -1,0 +1,44 @@
+import TimelineClient
+
+/// Something to do today.
+struct Quest: AppEntity, Codable {
+    let id: String
+    let title: String
+    var isDone: Bool
+
+    static let typeDisplayRepresentation: TypeDisplayRepresentation = "Quest"
+    static let defaultQuery = QuestQuery()
+
+    var displayRepresentation: DisplayRepresentation { "\(title)" }
+}
+
+/// Finds quests in what the device has of them.
+struct QuestQuery: EnumerableEntityQuery {
+    func allEntities() async throws -> [Quest] { Installation.current.store.quests }
+}
+
+/// Marks a quest as done, or as not done after all, without opening the app.
+struct ToggleQuest: AppIntent {
+    static let title: LocalizedStringResource = "Mark a Quest"
+    static let description: IntentDescription? = "Says whether a quest is done."
+
+    @Parameter(title: "Quest") var quest: Quest
+
+    init() {}
+
+    init(_ quest: Quest) { self.quest = quest }
+
+    func perform() async throws -> some IntentResult {
+        let (api, store) = (Installation.current.api, Installation.current.store)
+        store.setQuest(quest.id, isDone: !quest.isDone)
+        do {
+            try await api.setQuest(quest.id, isDone: !quest.isDone)
+            store.failedQuest = nil
+        } catch {
+            // Nobody is there to catch it: the widget says so, and shows what is true.
+            store.setQuest(quest.id, isDone: quest.isDone)
+            store.failedQuest = quest.id
+        }
+        return .result()
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+
+/// The sample programs as they are run by hand: a real daemon, the real program, real TLS.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct WidgetExamplesTests {
+    private let gateway: GatewayProcess
+
+    init() throws { gateway = try GatewayProcess() }
+
+    private func run(catalog: String) throws -> (exit: GatewayProcessExit, output: String) {
+        let token = try gateway.token(
+            app: CharacterGame.app,
+            scope: "catalog:write changes:write clients:write tokens:issue", sub: "backend")
+        return try GatewayProcess.run(
+            [
+                "--url", gateway.url, "--ca", gateway.ca, "--token", token, "--catalog", catalog,
+            ], program: GatewayProcess.program(named: "widget-examples"), seconds: 240)
+    }
+
+    @Test func everyDeviceIsToldAndShowsExactlyWhatItMust() throws {
+        let (exit, output) = try run(catalog: CharacterGame.catalogPath)
+        #expect(exit == .status(0), "\(output)")
+        #expect(output.contains("✓") && !output.contains("✗"))
+        #expect(output.contains("🐟 Marlin · health 100 %"))
+    }
+
+    /// A widget that is not told goes on showing what it did.
+    @Test func aWidgetThatShowsSomethingWrongIsAFailure() throws {
+        let rule = "entity: GameStatus\n        match: { account: "
+        let parts = CharacterGame.catalogYAML.split(
+            separator: rule + "$client.account", omittingEmptySubsequences: false)
+        try #require(parts.count == 2)
+        let path = try GatewayProcess.temporaryDirectory() + "/catalog.yaml"
+        try parts.joined(separator: rule + "nobody").write(
+            toFile: path, atomically: true, encoding: .utf8)
+        let (exit, output) = try run(catalog: path)
+        #expect(exit == .status(1))
+        #expect(output.contains("✗         turn shows: [hourglass] · Turn 1"), "\(output)")
+    }
+}
