@@ -15,6 +15,15 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// What Apple's systems have themselves: there WidgetKit keeps timelines, and an app's widgets are
+/// made of SwiftUI, App Intents and WidgetKit. What is left of the client are these folders, whose
+/// names meet none of theirs.
+#if os(Linux)
+    let clientFolders: [String]? = nil
+#else
+    let clientFolders: [String]? = ["Apple", "Extension", "Wire"]
+#endif
+
 let package = Package(
     name: "timeline-gateway",
     platforms: [.macOS(.v15), .iOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -120,6 +129,7 @@ let package = Package(
         .target(
             name: "TimelineClient",
             dependencies: ["WidgetModel"],
+            sources: clientFolders,
             swiftSettings: settings
         ),
         .target(
@@ -213,7 +223,8 @@ let package = Package(
         .testTarget(
             name: "WidgetExamplesTests",
             dependencies: [
-                "GatewayTestSupport", "timeline-gateway", "widget-examples",
+                "GatewayTestSupport", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                "timeline-gateway", "widget-examples",
             ],
             swiftSettings: settings
         ),

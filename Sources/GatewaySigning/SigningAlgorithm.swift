@@ -11,7 +11,7 @@ package enum SigningAlgorithm: String, Sendable, CaseIterable {
 
     /// Whether a header's or key's `alg` means this algorithm. `Ed25519` is the newer name of
     /// exactly what `EdDSA` means with an Ed25519 key (RFC 9864 section 2.2).
-    func isNamed(_ name: String) -> Bool {
+    package func isNamed(_ name: String) -> Bool {
         name == rawValue || (self == .edDSA && name == "Ed25519")
     }
 

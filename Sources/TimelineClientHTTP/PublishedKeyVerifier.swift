@@ -1,145 +1,27 @@
 import GatewaySigning
 import TimelineClient
-import WidgetModel
 
-/// Verifies notifications against the keys the gateway publishes at `/.well-known/jwks.json`.
-///
-/// The keys come over the connection, so whoever it trusts as the gateway chooses them. They are
-/// cached, fetched again for a key that is not among them, and after ``keysAgeMax``.
-public actor PublishedKeyVerifier: NotificationVerifying {
-    /// Keys are fetched no more often than this, whatever notifications name.
-    public static let fetchIntervalMin: Duration = .seconds(10)
-    /// Keys older than this are fetched again, so that a withdrawn one is forgotten. While they
-    /// cannot be fetched the old ones stay: an unreachable gateway sends nothing to verify either.
-    public static let keysAgeMax: Duration = .seconds(3600)
-    /// How far the gateway's clock, as seen in whole seconds of `Date`, may lag behind `exp`.
-    static let leewaySeconds: Int64 = 5
+/// Verifies notifications against the keys the gateway publishes, with the system's OpenSSL.
+public typealias PublishedKeyVerifier = KeyVerifier<OpenSSLKeys>
 
-    private let connection: any GatewayConnection
-    private let app: String
-    private let clock: @Sendable () -> ContinuousClock.Instant
-    private var issuer: String?
-    private var keys: JWKSet?
-    private var fetched: ContinuousClock.Instant?
-    private var tried: ContinuousClock.Instant?
-    private var fetching: Task<JWKSet?, Never>?
+/// A gateway's public keys, in OpenSSL.
+public struct OpenSSLKeys: VerificationKeys {
+    /// The set.
+    package let set: JWKSet
 
-    /// A verifier of one app's notifications.
-    ///
-    /// - Parameter issuer: The gateway's own URL, `iss` of what it signs; `nil` takes that of the
-    ///   first notification that verifies and holds every later one to it.
-    public init(connection: any GatewayConnection, app: String, issuer: String? = nil) {
-        self.init(connection: connection, app: app, issuer: issuer, clock: { .now })
+    /// Reads a JWK Set.
+    public init?(jwks: [UInt8]) {
+        guard let set = try? JWKSet(parsing: jwks) else { return nil }
+        self.set = set
     }
 
-    /// A verifier with a clock of the caller's choice.
-    init(
-        connection: any GatewayConnection, app: String, issuer: String?,
-        clock: @escaping @Sendable () -> ContinuousClock.Instant
-    ) {
-        self.connection = connection
-        self.app = app
-        self.issuer = issuer
-        self.clock = clock
-    }
-
-    /// The claims of a notification in the compact form.
-    ///
-    /// - Throws: ``TimelineClient/VerificationFailure``.
-    public func verify(
-        _ notification: String, serverTime: Int64
-    ) async throws(VerificationFailure) -> ReloadNotification {
-        let signed: JWS
-        do throws(JWSRejection) {
-            signed = try JWS(
-                parsing: Array(notification.utf8), bytesMax: JWS.notificationBytesMax)
-        } catch {
-            throw VerificationFailure(error)
-        }
-        let payload = try await payload(of: signed)
-        guard let value = try? JSONValue(parsing: payload),
-            let claims = try? ReloadNotification(value)
-        else {
-            throw VerificationFailure(.malformed, "a claim is missing or of a wrong type")
-        }
-        guard claims.audience == app else {
-            throw VerificationFailure(.wrongAudience, "it is for another app")
-        }
-        guard issuer == nil || claims.issuer == issuer else {
-            throw VerificationFailure(.wrongIssuer, "another gateway issued it")
-        }
-        guard claims.expires > serverTime - Self.leewaySeconds else {
-            throw VerificationFailure(.expired, "it has expired by the gateway's own clock")
-        }
-        issuer = claims.issuer
-        return claims
-    }
-
-    private func payload(of signed: JWS) async throws(VerificationFailure) -> [UInt8] {
-        let now = clock()
-        if keys == nil || keys?[signed.kid] == nil
-            || fetched.map({ now - $0 >= Self.keysAgeMax }) ?? true
-        {
-            await fetchKeys()
-        }
-        guard let keys else {
-            throw VerificationFailure(
-                .keysUnavailable, "the gateway's keys could not be fetched")
-        }
-        do throws(JWSRejection) {
-            return try signed.verifiedPayload(by: keys, as: .reload)
-        } catch {
-            throw VerificationFailure(error)
-        }
-    }
-
-    /// Fetches the keys, unless that was tried a moment ago; several callers share one fetch.
-    private func fetchKeys() async {
-        if let fetching {
-            _ = await fetching.value
-            return
-        }
-        let now = clock()
-        if let tried, now - tried < Self.fetchIntervalMin { return }
-        tried = now
-        let task = Task { [connection] in await Self.publishedKeys(by: connection) }
-        fetching = task
-        let keys = await task.value
-        fetching = nil
-        guard let keys else { return }
-        self.keys = keys
-        fetched = now
-    }
-
-    /// The keys a gateway publishes; `nil` when they are not to be had.
-    package static func publishedKeys(by connection: any GatewayConnection) async -> JWKSet? {
-        let request = GatewayRequest(
-            target: "/.well-known/jwks.json", responseBytesMax: JWKSet.bytesMax)
-        guard let response = try? await connection.send(request), response.head.status == 200 else {
-            return nil
-        }
-        return try? JWKSet(parsing: response.body)
-    }
-}
-
-extension VerificationFailure {
-    /// What a rejected signature means to a client.
-    init(_ rejection: JWSRejection) {
-        switch rejection {
-        case .tooLarge:
-            self.init(.malformed, "it is longer than \(JWS.notificationBytesMax) bytes")
-        case .malformed:
-            self.init(.malformed, "it is not a signed JWT in the compact form")
-        case .criticalHeader:
-            self.init(.malformed, "its header has crit, of which nothing is supported")
-        case .wrongType:
-            self.init(.malformed, "its typ is not \(JWSType.reloadName)")
-        case .unknownKey:
-            self.init(.unknownKey, "the gateway publishes no key with its kid")
-        case .wrongAlgorithm:
-            self.init(.badSignature, "its alg is not the algorithm of the key its kid names")
-        case .badSignature:
-            self.init(.badSignature, "the signature does not verify")
-        }
+    /// Whether the key that a notification names signed it.
+    public func check(_ notification: SignedNotification) -> SignatureCheck {
+        guard let key = set[notification.keyID] else { return .unknownKey }
+        // The algorithm is the key's: what the sender wrote is compared and never obeyed.
+        guard key.algorithm.isNamed(notification.algorithm),
+            key.verify(notification.signature, over: notification.signingInput)
+        else { return .forged }
+        return .signed
     }
 }

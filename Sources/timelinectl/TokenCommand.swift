@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewaySigning
+import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
@@ -58,7 +59,8 @@ struct TokenCommand: AsyncParsableCommand {
             // are those of this token's issuer.
             guard options.url != nil else { return nil }
             guard
-                let keys = await PublishedKeyVerifier.publishedKeys(by: try options.connection())
+                let keys = await PublishedKeyVerifier.publishedKeys(
+                    by: try options.connection())?.set
             else {
                 Terminal.complain("timelinectl: the gateway's keys could not be fetched")
                 throw ExitStatus.unreachable

@@ -1,10 +1,11 @@
+import Foundation
 import GatewaySigning
 import Synchronization
 import Testing
-import TimelineClient
+import TimelineClientHTTP
 import WidgetModel
 
-@testable import TimelineClientHTTP
+@testable import TimelineClient
 
 @Suite struct PublishedKeyVerifierTests {
     let gateway: ScriptedGateway
@@ -51,7 +52,9 @@ import WidgetModel
         #expect(await code { _ = try await verifier.verify(late, serverTime: 2_000) } == .expired)
         #expect(await code { _ = try await verifier.verify("x", serverTime: 10) } == .malformed)
         var forged = Array(try notification().utf8)
-        forged[forged.count - 10] ^= 1
+        let place = forged.count - 10
+        // Another letter of base64url: else it would be malformed.
+        forged[place] = forged[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         let text = String(decoding: forged, as: UTF8.self)
         #expect(await code { _ = try await verifier.verify(text, serverTime: 10) } == .badSignature)
     }
@@ -78,5 +81,61 @@ import WidgetModel
         let verifier = PublishedKeyVerifier(connection: gateway, app: "com.mygame")
         let text = String(decoding: jws, as: UTF8.self)
         #expect(await code { _ = try await verifier.verify(text, serverTime: 0) } == .malformed)
+    }
+
+    /// Whatever is not exactly the compact form is nothing, however it is spoilt.
+    @Test func whatIsNotOfTheCompactFormIsMalformed() throws {
+        let text = try notification()
+        let parts = text.split(separator: ".")
+        let header = { (json: String) in
+            let encoded = Data(json.utf8).base64EncodedString().replacing("=", with: "")
+            return "\(encoded).\(parts[1]).\(parts[2])"
+        }
+        let good = #""alg":"EdDSA","kid":"k","typ":"timeline-reload+jwt""#
+        #expect(throws: Never.self) { try SignedNotification(header("{\(good)}")) }
+        for spoilt in [
+            "", ".", "..", "a.b", "\(text).x", "\(text)=", " \(text)",
+            text.replacing(".", with: "\u{2024}"), header("[]"), header("{"), header("{}"),
+            header("{\(good),\(good)}"), header(#"{\#(good),"crit":["b64"]}"#),
+            header(good.replacing("+jwt", with: "")), header(#"{"alg":"EdDSA","kid":"k"}"#),
+            header(#"{"alg":1,"kid":"k","typ":"timeline-reload+jwt"}"#),
+            header(
+                #"{"alg":"EdDSA","kid":"\#(String(repeating: "k", count: 257))","#
+                    + #""typ":"timeline-reload+jwt"}"#),
+            String(repeating: "a", count: SignedNotification.bytesMax + 1),
+        ] {
+            #expect(throws: VerificationFailure.self) { try SignedNotification(spoilt) }
+        }
+    }
+
+    @Test func base64urlIsReadAsItIsWritten() {
+        var bytes: [UInt8] = []
+        for byte in UInt8.min...UInt8.max {
+            bytes.append(byte)
+            let text = Data(bytes).base64EncodedString().replacing("+", with: "-")
+                .replacing("/", with: "_").replacing("=", with: "")
+            #expect(SignedNotification.decoded(text[...]) == bytes)
+        }
+        for text in ["a", "ab=", "a+b/", "a b", "ab\n", "ä", "abcde"] {
+            #expect(SignedNotification.decoded(text[...]) == nil, "\(text)")
+        }
+    }
+
+    /// A key is used with its own algorithm, whatever the header says.
+    @Test func anotherAlgorithmThanTheKeysIsForged() throws {
+        let key = try SigningKey()
+        let keys = try #require(OpenSSLKeys(jwks: JWKSet([key.publicKey]).serialized))
+        for algorithm in ["none", "HS256", "ES256", "eddsa"] {
+            let header = JSONValue.object([
+                "alg": .string(algorithm), "kid": .string(key.publicKey.kid),
+                "typ": "timeline-reload+jwt",
+            ])
+            let input =
+                Base64URL.string(header.serialized) + "." + Base64URL.string(Array("{}".utf8))
+            let signature = try key.sign(Array(input.utf8))
+            let signed = try SignedNotification("\(input).\(Base64URL.string(signature))")
+            #expect(keys.check(signed) == .forged, "\(algorithm)")
+        }
+        #expect(OpenSSLKeys(jwks: Array("[]".utf8)) == nil)
     }
 }

@@ -59,13 +59,6 @@ package struct GatewayService: Sendable {
             value: Registered(cursor: cursor, document: answer.value), head: answer.head)
     }
 
-    /// Acknowledges what a client has done.
-    package func acknowledge(
-        _ acknowledgement: Acknowledgement, client: String
-    ) async throws(GatewayFailure) -> GatewayResponseHead {
-        try await json("POST", "\(base(ofClient: client))/acks", body: acknowledgement.json).head
-    }
-
     /// Sends a document, and reads the document it is answered with; `null` for none.
     package func json(
         _ method: String, _ target: String, body: JSONValue? = nil,

@@ -156,5 +156,16 @@ public enum DeliveryAddress: Sendable, Hashable {
         public var environment: String
         /// The topic; configured per app when absent.
         public var topic: String?
+
+        /// An address.
+        public init(
+            pushType: String, token: String, environment: String = "production",
+            topic: String? = nil
+        ) {
+            self.pushType = pushType
+            self.token = token
+            self.environment = environment
+            self.topic = topic
+        }
     }
 }

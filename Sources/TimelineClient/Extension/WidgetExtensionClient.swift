@@ -1,0 +1,238 @@
+import Foundation
+import WidgetModel
+
+/// The client of an app whose timelines the system keeps, schedules and shows, as WidgetKit does:
+/// registers the widgets that people have placed, says which are stale, and builds only those.
+///
+/// The app and its widget extension use one each, with the same id and directory. Where no system
+/// keeps timelines, `TimelineClient` does.
+public actor WidgetExtensionClient {
+    /// The app's bundle id.
+    public nonisolated let app: String
+    /// The id the app drew at its first launch; the extension's is the same.
+    public nonisolated let client: String
+
+    private let service: GatewayService
+    private let verifier: any NotificationVerifying
+    private let shelf: TimelineShelf
+    private let registration: @Sendable () async -> ClientRegistration
+    private let clock = ContinuousClock()
+    private let origin = ContinuousClock.now
+    private var serverTime = ServerTime()
+
+    /// A client.
+    ///
+    /// - Parameters:
+    ///   - connection: How it reaches the gateway.
+    ///   - verifier: Tells whether notifications are the gateway's.
+    ///   - directory: Where timelines are kept with their cursors: one that the app and its extension
+    ///     share, such as one of their app group, and nobody else's.
+    ///   - registration: What is placed now, and how this client can be told; asked whenever the
+    ///     gateway has to know it.
+    /// - Returns: `nil` unless `app` and `client` are 1 to 128 of `A-Za-z0-9._~-`.
+    public init?(
+        app: String, client: String, connection: any GatewayConnection,
+        verifier: any NotificationVerifying, directory: URL,
+        registration: @escaping @Sendable () async -> ClientRegistration
+    ) {
+        guard Identifier.isValid(app), Identifier.isValid(client) else { return nil }
+        self.app = app
+        self.client = client
+        service = GatewayService(connection: connection, app: app)
+        self.verifier = verifier
+        shelf = TimelineShelf(directory: directory)
+        self.registration = registration
+    }
+
+    // MARK: What is placed
+
+    /// Tells the gateway what is placed now. To be called when the system says that widgets or the
+    /// push token changed, and at the app's launch.
+    ///
+    /// - Throws: ``GatewayFailure``; what was registered before stays in force.
+    public func register() async throws(GatewayFailure) { _ = try await register(with: nil) }
+
+    /// - Parameter widget: One that is placed for certain, whatever the app's list says.
+    /// - Returns: Where the registration came into force.
+    private func register(with widget: ConfiguredWidget?) async throws(GatewayFailure) -> Cursor {
+        var registration = await registration()
+        if let widget, !registration.widgets.contains(where: { $0.isConfigured(like: widget) }) {
+            registration.widgets.append(widget)
+        }
+        let answer = try await service.register(registration, client: client)
+        serverTime.note(answer.head["date"], now: now)
+        shelf.keep(
+            registration: registration.json(maskingTokens: true), of: registration.widgets)
+        return answer.value.cursor
+    }
+
+    // MARK: In a timeline provider
+
+    /// The timeline of a widget: what was built last while the gateway says that nothing it depends
+    /// on has changed, otherwise what `build` makes of data that it fetches now.
+    ///
+    /// A gateway that cannot be asked, or is not believed, never hides a change: the timeline is
+    /// built, and the gateway asked again the next time.
+    ///
+    /// - Parameters:
+    ///   - widget: As it is registered.
+    ///   - isUsable: Whether what was built last will still do at this time; where entries have run
+    ///     out it does not, though no data changed.
+    ///   - build: Fetches the data and makes the timeline.
+    /// - Throws: What `build` throws; the timeline is as stale then as it was before.
+    public func timeline<Value: Codable & Sendable>(
+        of widget: ConfiguredWidget, isUsable: @Sendable (Value) -> Bool = { _ in true },
+        build: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let kept = shelf.kept(widget)
+        let asked = await ask(about: widget, since: kept?.cursor)
+        if !asked.isStale, let text = kept?.timeline,
+            let value = try? JSONDecoder().decode(Value.self, from: Data(text.utf8)),
+            isUsable(value)
+        {
+            shelf.keep(.init(cursor: asked.cursor, timeline: text), of: widget)
+            return value
+        }
+        let start = clock.now
+        // When it throws, what is kept stays with its own cursor, and is as stale as before.
+        let value = try await build()
+        let text = (try? JSONEncoder().encode(value)).map { String(decoding: $0, as: UTF8.self) }
+        shelf.keep(.init(cursor: asked.cursor, timeline: text), of: widget)
+        await acknowledge(widget, milliseconds: (clock.now - start).milliseconds)
+        return value
+    }
+
+    /// Whether a timeline is stale, and the cursor that goes with what is built from data fetched
+    /// from now on.
+    private func ask(
+        about widget: ConfiguredWidget, since cursor: Cursor?
+    ) async -> (isStale: Bool, cursor: Cursor?) {
+        do throws(GatewayFailure) {
+            guard isRegistered(widget) else {
+                return (true, try await register(with: widget))
+            }
+            let told = try await poll(since: cursor, kind: widget.kind)
+            let isStale = told.notifications.contains { notification in
+                notification.all
+                    || notification.reload.contains {
+                        $0.concerns(kind: widget.kind, values: widget.parameters)
+                    }
+            }
+            return (isStale || cursor == nil, told.cursor)
+        } catch {
+            guard case .refused(let problem) = error, problem.status == 404 else {
+                return (true, cursor)
+            }
+            // The gateway has forgotten this client: no cursor of its own holds any more.
+            shelf.clear()
+            return (true, try? await register(with: widget))
+        }
+    }
+
+    private func isRegistered(_ widget: ConfiguredWidget) -> Bool {
+        let widgets = shelf.registration?.objectValue?["widgets"]?.arrayValue ?? []
+        return widgets.contains { document in
+            document.objectValue?["kind"]?.stringValue == widget.kind
+                && document.objectValue?["family"]?.stringValue == widget.family
+                && document.objectValue?["parameters"]
+                    == widget.json.objectValue?["parameters"]
+        }
+    }
+
+    // MARK: In the app
+
+    /// What is stale of all that is placed, for a system to be told. Nothing is marked as done by it:
+    /// providers do that, timeline by timeline.
+    ///
+    /// - Throws: ``GatewayFailure``; for a notification that is not believed, `unreadable`.
+    public func stale() async throws(GatewayFailure) -> StaleContent {
+        let widgets = (await registration()).widgets
+        let told = try await poll(since: shelf.lowestCursor(of: widgets), kind: nil)
+        return StaleContent(told.notifications)
+    }
+
+    /// Listens, and hands on what becomes stale, until the stream ends or the calling task is
+    /// cancelled: for an app in the foreground, whose reloads cost no budget. To be called again
+    /// after a while when it returns or throws.
+    ///
+    /// - Throws: ``GatewayFailure``.
+    public func follow(
+        _ receive: @Sendable (StaleContent) async -> Void
+    ) async throws(GatewayFailure) {
+        let widgets = (await registration()).widgets
+        let feed = NotificationFeed(service: service, client: client)
+        let stream = try await feed.open(since: shelf.lowestCursor(of: widgets)?.text)
+        serverTime.note(stream.opening.date, now: now)
+        try await stream.read { element in
+            guard case .notification(let text) = element else { return !Task.isCancelled }
+            // One that is not believed ends the stream: the next one resumes before it.
+            guard let claims = try? await self.verified(text) else { return false }
+            await receive(StaleContent([claims]))
+            return !Task.isCancelled
+        }
+    }
+
+    // MARK: Requests
+
+    private func poll(
+        since cursor: Cursor?, kind: String?
+    ) async throws(GatewayFailure) -> (notifications: [ReloadNotification], cursor: Cursor?) {
+        let feed = NotificationFeed(service: service, client: client, kind: kind)
+        let poll = try await feed.poll(since: cursor?.text)
+        serverTime.note(poll.opening.date, now: now)
+        var notifications: [ReloadNotification] = []
+        for text in poll.notifications {
+            do throws(VerificationFailure) {
+                notifications.append(try await verified(text))
+            } catch {
+                throw .unreadable("a notification is not to be believed: \(error)")
+            }
+        }
+        return (notifications, poll.cursor)
+    }
+
+    private func verified(
+        _ notification: String
+    ) async throws(VerificationFailure) -> ReloadNotification {
+        let seconds = serverTime.seconds(
+            now: now, fallback: Int64(Date().timeIntervalSince1970))
+        return try await verifier.verify(notification, serverTime: seconds)
+    }
+
+    /// Tells the gateway, so that it need not push: best effort, for the next poll tells it too.
+    private func acknowledge(_ widget: ConfiguredWidget, milliseconds: Int64) async {
+        var object: JSONObject = [
+            "rebuilt": [
+                [
+                    "kind": .string(widget.kind),
+                    "parameters": widget.json.objectValue?["parameters"] ?? [:],
+                    "ms": .integer(milliseconds),
+                ]
+            ]
+        ]
+        let registration = await registration()
+        // A cursor would vouch for the sets too, and nobody knows when the system asked for them.
+        if registration.recommendations.allSatisfy(\.items.isEmpty),
+            let cursor = shelf.lowestCursor(of: registration.widgets)
+        {
+            object["cursor"] = .string(cursor.text)
+        }
+        _ = try? await service.json(
+            "POST", "\(service.base(ofClient: client))/acks", body: .object(object))
+    }
+
+    private var now: Duration { origin.duration(to: .now) }
+}
+
+extension ConfiguredWidget {
+    /// Whether both show the same, however many there are.
+    fileprivate func isConfigured(like other: ConfiguredWidget) -> Bool {
+        kind == other.kind && family == other.family && parameters == other.parameters
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import GatewayTestSupport
+import Synchronization
+import Testing
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// What an app with WidgetKit uses, against the real daemon over real TLS.
+@Suite(.serialized, .timeLimit(.minutes(2))) final class ExtensionTests: Sendable {
+    private let gateway: GatewayProcess
+    private let backend: String
+    private let builds = Mutex(0)
+
+    init() throws {
+        gateway = try GatewayProcess()
+        backend = try gateway.token(app: CharacterGame.app, scope: "catalog:write changes:write")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
+        try #require(put.status == 201, "\(put.text)")
+    }
+
+    private func change(_ character: String) throws {
+        let event = CloudEvent(
+            source: "game", id: UUID().uuidString, change: CharacterGame.change(character))
+        let answer = try gateway.http().request(
+            "POST", "/v1/apps/\(CharacterGame.app)/changes", token: backend,
+            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
+        try #require(answer.status == 202, "\(answer.text)")
+    }
+
+    @Test func anExtensionBuildsExactlyWhatIsStale() async throws {
+        let token = try gateway.token(app: CharacterGame.app, scope: "client", sub: "my-iphone")
+        let connection = try CurlConnection(
+            .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
+        let widgets = ["bramble", "marlin"].map { CharacterGame.widget($0) }
+        let made = WidgetExtensionClient(
+            app: CharacterGame.app, client: "my-iphone", connection: connection,
+            verifier: PublishedKeyVerifier(connection: connection, app: CharacterGame.app),
+            directory: URL(filePath: try GatewayProcess.temporaryDirectory()),
+            registration: { ClientRegistration(platform: "iOS", widgets: widgets) })
+        let client = try #require(made)
+        func shown() async throws -> [Int] {
+            var shown: [Int] = []
+            for widget in widgets {
+                let build = try await client.timeline(of: widget) {
+                    builds.withLock { builds in
+                        builds += 1
+                        return builds
+                    }
+                }
+                shown.append(build)
+            }
+            return shown
+        }
+        try await client.register()
+        #expect(try await shown() == [1, 2])
+        #expect(try await shown() == [1, 2])
+        #expect(try await client.stale().isEmpty)
+        try change("marlin")
+        #expect(try await client.stale().timelines == [CharacterGame.detail])
+        #expect(try await shown() == [1, 3])
+        #expect(try await client.stale().isEmpty)
+        let (told, continuation) = AsyncStream.makeStream(of: StaleContent.self)
+        let run = Task { try await client.follow { continuation.yield($0) } }
+        // Whether the stream is open by then or resumes later: it says it.
+        try change("bramble")
+        var iterator = told.makeAsyncIterator()
+        #expect(await iterator.next()?.timelines == [CharacterGame.detail])
+        run.cancel()
+        _ = await run.result
+        #expect(try await shown() == [4, 3])
+    }
+}
