@@ -167,6 +167,14 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // The last file of the tutorial, as its reader has it at the end.
+        .executableTarget(
+            name: "ferry-tutorial",
+            dependencies: ["TimelineClient", "TimelineClientHTTP"],
+            path: "Sources/TimelineClient/TimelineClient.docc/Resources/Final",
+            swiftSettings: settings
+        ),
+
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
@@ -224,7 +232,7 @@ let package = Package(
             name: "WidgetExamplesTests",
             dependencies: [
                 "GatewayTestSupport", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                "timeline-gateway", "widget-examples",
+                "ferry-tutorial", "timeline-gateway", "widget-examples",
             ],
             swiftSettings: settings
         ),

@@ -148,7 +148,7 @@ public protocol AppIntentTimelineProvider: Sendable {
     func snapshot(for configuration: Intent, in context: Context) async -> Entry
     /// The timeline from now on, for what the person chose.
     ///
-    /// The same promises as for ``TimelineProvider/timeline(in:)``.
+    /// The same promises as for ``AsyncTimelineProvider/timeline(in:)``.
     func timeline(for configuration: Intent, in context: Context) async throws -> Timeline<Entry>
     /// The configurations offered ready-made, from data already on the device. An empty array is
     /// a choice: the person configures the widget.

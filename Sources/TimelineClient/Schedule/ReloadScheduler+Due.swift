@@ -3,7 +3,7 @@ import Foundation
 extension ReloadScheduler {
     /// When something is due next; `nil` for never. What is due already has a date in the past.
     ///
-    /// As long as nothing else is called and the clock does not go back, ``due(now:)`` returns
+    /// As long as nothing else is called and the clock does not go back, `due(now:)` returns
     /// nothing before this moment, and something from it on. Every call may change it.
     public var nextDue: Date? {
         var dates: [Date] = []

@@ -1,0 +1,16 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "ferry",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(path: "../timeline-gateway")],
+    targets: [
+        .executableTarget(
+            name: "ferry",
+            dependencies: [
+                .product(name: "TimelineClient", package: "timeline-gateway"),
+                .product(name: "TimelineClientHTTP", package: "timeline-gateway"),
+            ])
+    ]
+)
