@@ -31,6 +31,90 @@ private struct Rename: AppIntent {
     }
 }
 
+/// A task, as an intent's parameter: found by its id when the intent is performed.
+private struct Task: AppEntity {
+    let id: Int
+    static let typeDisplayRepresentation: TypeDisplayRepresentation = "Task"
+    static let defaultQuery = TaskQuery()
+    var displayRepresentation: DisplayRepresentation { "Task \(id)" }
+}
+
+private struct TaskQuery: EntityQuery {
+    func entities(for identifiers: [Int]) async throws -> [Task] {
+        identifiers.filter { $0 < 100 }.map(Task.init)
+    }
+}
+
+/// What the widget's provider and the intents share, as a database would be.
+private final class Board: Sendable {
+    @TaskLocal static var current = Board()
+    let done = Mutex<Set<Int>>([])
+}
+
+private struct CompleteTask: AppIntent {
+    struct NotSynchronized: Error {}
+
+    static let title: LocalizedStringResource = "Complete a task"
+    @Parameter(title: "Task") var task: Task
+    @Parameter(title: "Fails", default: false) var fails: Bool
+
+    init() {}
+
+    init(_ task: Task, fails: Bool = false) { (self.task, self.fails) = (task, fails) }
+
+    func perform() async throws -> some IntentResult {
+        await _Concurrency.Task.yield()
+        if fails { throw NotSynchronized() }
+        Board.current.done.withLock { _ = $0.insert(task.id) }
+        return .result()
+    }
+}
+
+private struct BoardEntry: TimelineEntry {
+    var date = Date(timeIntervalSince1970: 0)
+    var done: Set<Int>
+}
+
+private struct BoardProvider: AsyncTimelineProvider {
+    func placeholder(in context: Context) -> BoardEntry { BoardEntry(done: []) }
+    func snapshot(in context: Context) async -> BoardEntry { placeholder(in: context) }
+    func timeline(in context: Context) async throws -> Timeline<BoardEntry> {
+        Timeline(
+            entries: [BoardEntry(done: Board.current.done.withLock { $0 })], policy: .never)
+    }
+}
+
+private struct BoardView: View {
+    var done: Set<Int>
+
+    var body: some View {
+        VStack {
+            Text("\(done.count) done").invalidatableContent()
+            Toggle(isOn: done.contains(7), intent: CompleteTask(Task(id: 7))) { Text("Seven") }
+            Button(intent: SuperCharge()) { Image(systemName: "bolt.fill") }
+        }
+    }
+}
+
+private let board = WidgetInfo(kind: "board", family: .systemSmall)
+
+private func boardRuntime() throws -> WidgetRuntime {
+    try WidgetRuntime([
+        StaticConfiguration(kind: "board", provider: BoardProvider()) { BoardView(done: $0.done) }
+    ])
+}
+
+/// What the widget shows in a place.
+private func drawn(
+    _ family: WidgetFamily = .systemSmall, at location: WidgetLocation = .homeScreen,
+    _ view: () -> some View
+) throws -> WidgetNode {
+    try WidgetContextRules().environment(
+        of: WidgetInfo(kind: "board", family: family), with: WidgetTraits(), at: location,
+        on: WidgetDevice(.iOS)
+    ).draw(view)
+}
+
 private struct OpenGame: AppIntent {
     static let title: LocalizedStringResource = "Open the game"
     static let openAppWhenRun = true
@@ -60,7 +144,55 @@ private struct Talk: PushToTalkTransmissionIntent {
 /// The systems of the article "Adding interactivity to widgets and Live Activities", heading by
 /// heading.
 @Suite("Adding interactivity to widgets and Live Activities") struct AddingInteractivityTests {
+    @Suite("Add an app intent that performs the action") struct Action {
+        @Test func itsParametersGoWithTheCallAsTheyAreStored() {
+            let call = IntentCall(CompleteTask(Task(id: 7)))
+            #expect(call.parameters == ["task": .single("7"), "fails": .single("false")])
+            #expect(CompleteTask.title == "Complete a task" && CompleteTask.description == nil)
+        }
+
+        @Test func anEntityIsFoundAgainWhenItIsPerformed() async throws {
+            let intents = try InteractiveIntents([CompleteTask.self])
+            let board = Board()
+            try await Board.$current.withValue(board) {
+                try await intents.perform(IntentCall(CompleteTask(Task(id: 7))))
+            }
+            #expect(board.done.withLock { $0 } == [7])
+            let error = await #expect(throws: IntentError.self) {
+                try await intents.perform(IntentCall(CompleteTask(Task(id: 100))))
+            }
+            #expect(error?.parameter == "task", "there no more")
+        }
+
+        /// Nobody is there to be asked for it.
+        @Test func aParameterWithoutValueIsAnErrorAndNoQuestion() async throws {
+            let intents = try InteractiveIntents([CompleteTask.self])
+            await #expect(throws: IntentError.self) {
+                try await intents.perform(IntentCall(CompleteTask()))
+            }
+        }
+    }
+
     @Suite("Implement the perform function") struct Perform {
+        @Test func whatItHasStoredIsInTheNextTimeline() async throws {
+            let intents = try InteractiveIntents([CompleteTask.self])
+            let runtime = try boardRuntime()
+            try await Board.$current.withValue(Board()) {
+                let before = try await runtime.timeline(of: board).entries.first as? BoardEntry
+                #expect(before?.done == [])
+                try await intents.perform(IntentCall(CompleteTask(Task(id: 7))))
+                let after = try await runtime.timeline(of: board).entries.first as? BoardEntry
+                #expect(after?.done == [7])
+            }
+        }
+
+        @Test func itsErrorReachesWhoHasToShowIt() async throws {
+            let intents = try InteractiveIntents([CompleteTask.self])
+            await #expect(throws: CompleteTask.NotSynchronized.self) {
+                try await intents.perform(IntentCall(CompleteTask(Task(id: 7), fails: true)))
+            }
+        }
+
         @Test func anIntentRunsInTheExtensionUnlessOnlyTheAppCanDoIt() {
             #expect(SuperCharge.process == .widgetExtension)
             #expect(OpenGame.process == .app)
@@ -101,7 +233,81 @@ private struct Talk: PushToTalkTransmissionIntent {
         }
     }
 
-    @Suite("Add a toggle") struct Toggle {
+    @Suite("Add a button") struct ButtonHeading {
+        @Test func itHoldsItsLabelAndWhatItPerforms() throws {
+            let call = IntentCall(intent: "SuperCharge", parameters: [:])
+            #expect(
+                try drawn { Button(intent: SuperCharge()) { Image(systemName: "bolt.fill") } }
+                    == WidgetNode(.button(call, label: WidgetNode(.image("bolt.fill")))))
+            #expect(
+                try drawn { Button("Charge", intent: SuperCharge()) }
+                    == WidgetNode(.button(call, label: WidgetNode(.text("Charge")))))
+        }
+
+        /// It stays in no state, so there is nothing of it that a timeline could contradict.
+        @Test func itIsTheSameWhateverHappened() throws {
+            let before = try drawn { BoardView(done: []) }
+            let after = try drawn { BoardView(done: [7]) }
+            guard case .stack(_, let old) = before.content, case .stack(_, let new) = after.content
+            else {
+                Issue.record("not drawn as a stack")
+                return
+            }
+            #expect(old[2] == new[2] && old[0] != new[0])
+        }
+
+        @Test func viewsThatWaitForItAreMarkedAndNoOthers() throws {
+            let node = try drawn { BoardView(done: []) }
+            guard case .stack(_, let parts) = node.content else {
+                Issue.record("not drawn as a stack")
+                return
+            }
+            #expect(parts.map { $0.marks.contains(.invalidatable) } == [true, false, false])
+        }
+
+        @Test func whereFamiliesHaveNoneItIsShownAndInactive() throws {
+            let inline = try WidgetContextRules().environment(
+                of: WidgetInfo(kind: "board", family: .accessoryInline), with: WidgetTraits(),
+                at: .lockScreen, on: WidgetDevice(.iOS))
+            #expect(inline.interactionRefusal == .family(.accessoryInline))
+        }
+    }
+
+    @Suite("Review interactions in iPhone widgets on Mac") struct OnMac {
+        private func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment {
+            try WidgetContextRules().environment(
+                of: board, with: WidgetTraits(), at: .iPhoneWidgetsOnMac, on: WidgetDevice(.iOS),
+                state: WidgetDeviceState(lock: lock))
+        }
+
+        /// The iPhone performs it, and only where it may.
+        @Test func theIPhoneDecides() throws {
+            #expect(try environment().isInteractive)
+            #expect(try environment(.lockedWithPasscode).interactionRefusal == .locked)
+        }
+
+        /// What the Mac has is what the iPhone drew: with every mark and every call.
+        @Test func whatIsSentToTheMacIsWhatWasDrawn() throws {
+            let node = try environment().draw { BoardView(done: [7]) }
+            let sent = node.json.serialized
+            #expect(WidgetNode(try JSONValue(parsing: sent)) == node)
+            #expect("\(node)".contains("CompleteTask"))
+        }
+
+        /// However long the way to the iPhone and back takes.
+        @Test func aToggleShowsItsNewStateUntilTheIPhonesTimelineIsThere() throws {
+            let now = Date(timeIntervalSince1970: 0)
+            var toggle = ToggleInteraction(isOn: false, timeout: 60)
+            _ = try toggle.tap(in: environment(), now: now)
+            #expect(toggle.woke(now: now + 59).isEmpty && toggle.isOn && toggle.isOptimistic)
+            _ = toggle.performed()
+            #expect(toggle.isOn && toggle.isOptimistic)
+            toggle.rebuilt(isOn: true)
+            #expect(toggle.isOn && !toggle.isOptimistic)
+        }
+    }
+
+    @Suite("Add a toggle") struct ToggleHeading {
         private static let now = Date(timeIntervalSince1970: 1_000)
 
         private static func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment

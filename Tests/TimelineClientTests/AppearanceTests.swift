@@ -12,7 +12,8 @@ private func environment(
         state: state)
 }
 
-@Suite struct MakeYourBackgroundViewsRemovableTests {
+@Suite("Make your background views removable")
+struct MakeYourBackgroundViewsRemovableTests {
     @Test func theBackgroundGoesWhereTheSystemsLookReplacesIt() throws {
         for place in Articles.places {
             for mode in WidgetRenderingMode.allCases {
@@ -68,7 +69,8 @@ private func environment(
     }
 }
 
-@Suite struct SupportAlwaysOnTests {
+@Suite("Support Always On")
+struct SupportAlwaysOnTests {
     @Test func accessoriesAreDimmedWhereTheyStayVisible() throws {
         for place in Articles.places {
             for isAlwaysOn in [false, true] {
@@ -84,7 +86,8 @@ private func environment(
     }
 }
 
-@Suite struct UpdateYourSmallWidgetToSupportStandByAndCarPlayTests {
+@Suite("Update your small widget to support StandBy and CarPlay")
+struct UpdateYourSmallWidgetToSupportStandByAndCarPlayTests {
     @Test func onlyTheSmallWidgetIsShownThereAndOnlyByIPhone() {
         for location in [WidgetLocation.standBy, .carPlay] {
             let places = Articles.combinations.filter { place in
@@ -162,7 +165,8 @@ private func environment(
     }
 }
 
-@Suite struct VerifyFontSizesInMacOSTests {
+@Suite("Verify font sizes in macOS")
+struct VerifyFontSizesInMacOSTests {
     @Test func iPhoneWidgetsOnMacHaveTheMetricsOfIPhone() throws {
         for family in [WidgetFamily.systemSmall, .systemMedium, .systemLarge] {
             let fromPhone = try environment(family, .iPhoneWidgetsOnMac, on: WidgetDevice(.iOS))
@@ -175,7 +179,8 @@ private func environment(
     }
 }
 
-@Suite struct IndicateThatAWidgetMightNotFitASpecificContextTests {
+@Suite("Indicate that a widget might not fit a specific context")
+struct IndicateThatAWidgetMightNotFitASpecificContextTests {
     struct Declared {
         var name: String
         var traits: WidgetTraits

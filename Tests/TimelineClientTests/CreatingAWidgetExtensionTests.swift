@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetModel
 
 @testable import TimelineClient
 
@@ -67,6 +68,56 @@ private struct GameWidgets: WidgetBundle {
     }
 }
 
+private struct ChooseTeam: WidgetConfigurationIntent {
+    static let title: LocalizedStringResource = "Choose a team"
+    @Parameter(title: "Team", default: "Red") var team: String
+}
+
+private struct TeamProvider: AppIntentTimelineProvider {
+    func placeholder(in context: Context) -> GameStatusEntry {
+        GameStatusEntry(date: .distantPast, gameStatus: "")
+    }
+    func snapshot(for configuration: ChooseTeam, in context: Context) async -> GameStatusEntry {
+        placeholder(in: context)
+    }
+    func timeline(
+        for configuration: ChooseTeam, in context: Context
+    ) async -> Timeline<GameStatusEntry> {
+        Timeline(entries: [placeholder(in: context)], policy: .never)
+    }
+}
+
+/// A view for more than one family.
+private struct StatusView: View {
+    @Environment(\.widgetFamily) private var family
+    var status: String
+    var until = Date(timeIntervalSince1970: 900)
+
+    private static let overview = URL(string: "game://overview")
+    private static let turn = URL(string: "game://turn")
+
+    var body: some View {
+        switch family {
+        case .systemSmall: Text(status).widgetURL(Self.overview)
+        default:
+            VStack {
+                if let turn = Self.turn { Link(destination: turn) { Text(status) } }
+                Text(until, style: .timer)
+            }
+            .widgetURL(Self.overview)
+        }
+    }
+}
+
+private struct StatusWidget: Widget {
+    var body: some WidgetConfiguration {
+        StaticConfiguration(kind: "status", provider: GameStatusProvider()) { entry in
+            StatusView(status: entry.gameStatus)
+        }
+        .supportedFamilies([.systemSmall, .systemMedium])
+    }
+}
+
 /// The systems of the article "Creating a widget extension", heading by heading.
 @Suite("Creating a widget extension") struct CreatingAWidgetExtensionTests {
     private static let info = WidgetInfo(kind: "com.mygame.game-status", family: .systemSmall)
@@ -75,6 +126,31 @@ private struct GameWidgets: WidgetBundle {
         _ provider: GameStatusProvider = GameStatusProvider()
     ) throws -> WidgetRuntime {
         try WidgetRuntime([GameStatusWidget().configuration(provider)])
+    }
+
+    private static func drawn(
+        _ status: String, _ family: WidgetFamily, _ state: WidgetDeviceState = WidgetDeviceState()
+    ) throws -> WidgetNode {
+        let runtime = try WidgetRuntime([StatusWidget().body])
+        let info = WidgetInfo(kind: "status", family: family)
+        let environment = try WidgetContextRules().environment(
+            of: info, with: runtime.gallery[0].traits, at: .homeScreen, on: WidgetDevice(.iOS),
+            state: state)
+        let entry = GameStatusEntry(date: .distantPast, gameStatus: status)
+        return try runtime.draw(entry, of: info, in: environment)
+    }
+
+    @Suite("Add a widget target to your app") struct Target {
+        @Test func eachKindOfWidgetHasItsConfiguration() throws {
+            let runtime = try WidgetRuntime([
+                StatusWidget().body,
+                AppIntentConfiguration(
+                    kind: "team", intent: ChooseTeam.self, provider: TeamProvider()),
+            ])
+            #expect(runtime.gallery.map(\.kind) == ["status", "team"])
+            #expect(runtime.gallery.map { $0.parameters.map(\.name) } == [[], ["team"]])
+            #expect(runtime.recommendationSets().map(\.kind) == ["team"])
+        }
     }
 
     @Suite("Add configuration details") struct Details {
@@ -134,6 +210,74 @@ private struct GameWidgets: WidgetBundle {
         @Test func aPlaceholderHasNoContent() throws {
             let entry = try runtime().placeholder(of: info) as? GameStatusEntry
             #expect(entry?.gameStatus == "")
+        }
+    }
+
+    @Suite("Add dynamic content to your widget") struct Dynamic {
+        /// It goes on while the widget is seen, without the app: so the date itself is kept.
+        @Test func aDateIsKeptAsADate() throws {
+            guard case .stack(_, let parts) = try drawn("turn 1", .systemMedium).content else {
+                Issue.record("not drawn as a stack")
+                return
+            }
+            #expect(parts.last == WidgetNode(.date(Date(timeIntervalSince1970: 900), .timer)))
+        }
+
+        @Test(arguments: [WidgetNode.DateStyle.time, .date, .relative, .timer])
+        func everyStyleIsKept(style: WidgetNode.DateStyle) throws {
+            let node = WidgetNode(.date(Date(timeIntervalSince1970: 1), style))
+            #expect(WidgetNode(try JSONValue(parsing: node.json.serialized)) == node)
+        }
+    }
+
+    @Suite("Respond to user interactions") struct Interactions {
+        @Test func aTapOpensTheWidgetsURL() throws {
+            let node = try drawn("turn 1", .systemSmall)
+            #expect(node.widgetURL == "game://overview" && node.content == .text("turn 1"))
+        }
+
+        @Test func aLinkHasItsOwn() throws {
+            let node = try drawn("turn 1", .systemMedium)
+            guard case .stack(_, let parts) = node.content else {
+                Issue.record("not drawn as a stack")
+                return
+            }
+            #expect(node.widgetURL == "game://overview")
+            #expect(
+                parts.first
+                    == WidgetNode(.link("game://turn", label: WidgetNode(.text("turn 1")))))
+        }
+    }
+
+    @Suite("Preview widgets in Xcode") struct PreviewsOfEntries {
+        /// An entry of one's own, in each family, without provider, device or gateway.
+        @Test func anyEntryIsDrawnInAnyFamily() throws {
+            #expect("\(try drawn("sample", .systemSmall))".contains("sample"))
+            #expect("\(try drawn("sample", .systemMedium))".contains("sample"))
+            #expect(throws: UnsupportedContext.undeclared(.systemLarge)) {
+                try drawn("sample", .systemLarge)
+            }
+        }
+    }
+
+    @Suite("Expand your widget’s capabilities") struct Expand {
+        @Test func whatAWidgetSupportsIsWhatIsOffered() throws {
+            let runtime = try WidgetRuntime([
+                StatusWidget().body, NewsWidget().body.supportedFamilies([.accessoryCircular]),
+            ])
+            let offered = { (location: WidgetLocation, platform: WidgetDevice.Platform) in
+                WidgetContextRules().gallery(
+                    of: runtime.gallery, at: location, on: WidgetDevice(platform), traits: \.traits
+                ).suggested.map { "\($0.widget.kind) \($0.families.map(\.rawValue))" }
+            }
+            #expect(
+                offered(.homeScreen, .iOS) == [#"status ["systemSmall", "systemMedium"]"#])
+            #expect(offered(.lockScreen, .iOS) == [#"com.mygame.news ["accessoryCircular"]"#])
+            #expect(
+                offered(.lockScreen, .iPadOS) == [
+                    #"status ["systemSmall"]"#, #"com.mygame.news ["accessoryCircular"]"#,
+                ])
+            #expect(offered(.watchFace, .watchOS) == [#"com.mygame.news ["accessoryCircular"]"#])
         }
     }
 

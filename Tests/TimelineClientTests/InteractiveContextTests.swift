@@ -1,7 +1,8 @@
 import Testing
 import TimelineClient
 
-@Suite struct ReviewWidgetsThatSupportInteractiveViewsTests {
+@Suite("Review widgets that support interactive views")
+struct ReviewWidgetsThatSupportInteractiveViewsTests {
     let rules = WidgetContextRules()
 
     @Test func theArticlesFamiliesHaveButtonsAndToggles() {
@@ -59,7 +60,8 @@ import TimelineClient
     }
 }
 
-@Suite struct SupportInteractiveWidgetsInCarPlayTests {
+@Suite("Support interactive widgets in CarPlay")
+struct SupportInteractiveWidgetsInCarPlayTests {
     @Test func interactionInCarPlayIsASetting() {
         var rules = WidgetContextRules()
         let refusal = { (rules: WidgetContextRules, location: WidgetLocation, lock: DeviceLock) in

@@ -364,6 +364,13 @@ private struct CharacterDetailWidget: Widget {
             #expect(intent.character.id == "Power Panda")
             #expect(await info.widgetConfigurationIntent(of: SelectRival.self) == nil)
         }
+
+        /// Which is gone since then has no intent, and no other in its place.
+        @Test func aChoiceThatIsGoneHasNoIntent() async {
+            let info = WidgetInfo(
+                kind: "k", family: .systemSmall, configuration: ["character": .single("Nobody")])
+            #expect(await info.widgetConfigurationIntent(of: SelectCharacter.self) == nil)
+        }
     }
 
     @Suite("Offer configurable widgets and complications on Apple Watch") struct Watch {

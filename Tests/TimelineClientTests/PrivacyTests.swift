@@ -11,7 +11,8 @@ private let hidden: [DeviceLock: Set<DataProtection>] = [
     ],
 ]
 
-@Suite struct DisplayAPlaceholderWidgetTests {
+@Suite("Display a placeholder widget")
+struct DisplayAPlaceholderWidgetTests {
     let rules = WidgetContextRules()
 
     @Test func withoutATimelineThereIsOnlyThePlaceholder() throws {
@@ -57,7 +58,8 @@ private let hidden: [DeviceLock: Set<DataProtection>] = [
     }
 }
 
-@Suite struct HideSensitiveContentTests {
+@Suite("Hide sensitive content")
+struct HideSensitiveContentTests {
     let rules = WidgetContextRules()
 
     @Test func theLevelsAreTheEntitlements() {

@@ -1,8 +1,10 @@
 import Testing
-import TimelineClient
 import WidgetModel
 
-@Suite struct PreparingWidgetsForAdditionalPlatformsTests {
+@testable import TimelineClient
+
+@Suite("Preparing widgets for additional platforms, contexts, and appearances")
+struct PreparingWidgetsForAdditionalPlatformsTests {
     let rules = WidgetContextRules()
 
     @Test func theTestsTableIsReadWhole() {
@@ -203,5 +205,58 @@ import WidgetModel
                     with: WidgetTraits(supportedFamilies: [.systemSmall]), at: .homeScreen,
                     on: WidgetDevice(.iOS))
             })
+    }
+}
+
+/// Content that looks different in each mode.
+private struct ScoreView: View {
+    @Environment(\.widgetRenderingMode) private var renderingMode
+    @Environment(\.isLuminanceReduced) private var isLuminanceReduced
+
+    var body: some View {
+        switch renderingMode {
+        case .fullColor: Image("photo")
+        case .accented:
+            VStack {
+                Text("3").widgetAccentable()
+                Text("points")
+            }
+        case .vibrant: Text(isLuminanceReduced ? "3, dimmed" : "3")
+        }
+    }
+}
+
+@Suite("Overview: rendering modes in content") struct RenderingModesInContentTests {
+    private func drawn(
+        _ family: WidgetFamily, _ location: WidgetLocation, _ state: WidgetDeviceState
+    ) throws -> WidgetNode {
+        try WidgetContextRules().environment(
+            of: WidgetInfo(kind: "w", family: family), with: WidgetTraits(), at: location,
+            on: WidgetDevice(.iOS), state: state
+        ).draw { ScoreView() }
+    }
+
+    @Test func eachModeHasItsOwnViews() throws {
+        #expect(
+            try drawn(.systemSmall, .homeScreen, .init()) == WidgetNode(.image("photo")))
+        #expect(
+            try drawn(.accessoryCircular, .lockScreen, .init()) == WidgetNode(.text("3")))
+        #expect(
+            try drawn(.accessoryCircular, .lockScreen, .init(isAlwaysOn: true))
+                == WidgetNode(.text("3, dimmed")))
+    }
+
+    @Test func onlyWhatIsMarkedIsInTheAccentsGroup() throws {
+        let node = try drawn(
+            .systemSmall, .homeScreen, WidgetDeviceState(renderingMode: .accented))
+        #expect(
+            node
+                == WidgetNode(
+                    .stack(
+                        .vertical,
+                        [
+                            WidgetNode(.text("3"), marks: .accentable),
+                            WidgetNode(.text("points")),
+                        ])))
     }
 }
