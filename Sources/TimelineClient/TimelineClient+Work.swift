@@ -11,7 +11,7 @@ extension TimelineClient {
         case .recommend(let kind):
             handle(.recommended(kind: kind, runtime.recommendations(ofKind: kind) ?? []))
         case .acknowledge(let acknowledgement): await acknowledge(acknowledgement)
-        case .save: break
+        case .save, .saveBudgets: break
         }
     }
 
@@ -103,19 +103,18 @@ extension TimelineClient {
                 try await runtime.timeline(of: info)
             }
             guard widgets.contains(info) else {
-                handle(.rebuilt(info, milliseconds: 0))
+                handle(.rebuilt(info, milliseconds: 0, reloadDate: nil))
                 return
             }
             timelines[info] = timeline
             kept[info] = .init(
                 entries: runtime.encode(timeline, of: info),
                 reloadAt: timeline.reloadDate?.timeIntervalSince1970)
-            policyReloads[info] = nil
-            if let date = timeline.reloadDate {
-                schedulePolicy(of: info, at: date, least: configuration.policyReloadIntervalMin)
-            }
             tell(.rebuilt(info, timeline))
-            handle(.rebuilt(info, milliseconds: Self.milliseconds(now - start)))
+            handle(
+                .rebuilt(
+                    info, milliseconds: Self.milliseconds(now - start),
+                    reloadDate: timeline.reloadDate))
         } catch {
             let reason =
                 (error as? WidgetRuntime.Failure)?.description
@@ -124,14 +123,6 @@ extension TimelineClient {
             tell(.buildFailed(info, reason: reason))
             handle(.buildFailed(info, reason: reason))
         }
-    }
-
-    /// A policy names the earliest date; a little later spreads clients that named the same one.
-    func schedulePolicy(of info: WidgetInfo, at date: Date, least: Duration) {
-        // Beyond a year nothing is scheduled: the process, or a notification, comes first.
-        let seconds = min(max(0, date.timeIntervalSinceNow), 366 * 86_400)
-        let spread = Double.random(in: 0...min(60, seconds / 10))
-        policyReloads[info] = now + max(least, .seconds(seconds)) + .seconds(spread)
     }
 
     private static func milliseconds(_ duration: Duration) -> Int {

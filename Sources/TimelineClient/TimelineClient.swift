@@ -21,8 +21,6 @@ public actor TimelineClient {
     var widgets: [WidgetInfo]
     var engine: ReloadEngine?
     var kept: [WidgetInfo: ArchiveDocument.Kept] = [:]
-    /// When reload policies ask, on the clock of `now`.
-    var policyReloads: [WidgetInfo: Duration] = [:]
     var serverTime = ServerTime()
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
@@ -70,6 +68,28 @@ public actor TimelineClient {
     /// Everything up to here is applied; `nil` before the first registration.
     public var cursor: Cursor? { engine?.cursor }
 
+    /// When a widget will next be asked for its timeline, unless something happens before; `nil`
+    /// while nothing is known that will ask.
+    public var nextReload: Date? { engine?.nextReload }
+
+    /// When this widget will next be asked for its timeline, unless something happens before; `nil`
+    /// while nothing is known that will ask, or it is being asked.
+    public func nextReload(of info: WidgetInfo) -> Date? { engine?.nextReload(of: info) }
+
+    /// What the app does at the moment: while it is active, no reload of its widgets counts towards
+    /// their budgets.
+    public var activity: AppActivity = [] {
+        didSet { handle(.activityChanged(activity)) }
+    }
+
+    /// Tells what the app does now; see ``activity``.
+    public func set(activity: AppActivity) { self.activity = activity }
+
+    /// Rebuilds every timeline for a change of the system, which counts towards no budget.
+    public func systemChanged(_ change: ReloadReason.SystemChange) {
+        handle(.reloadRequested(.all, .system(change)))
+    }
+
     /// Takes what people have placed now, as a whole: registers it, builds what is new and forgets
     /// what is gone. Widgets configured alike stand in the list as often as they are placed.
     public func place(_ widgets: [WidgetInfo]) {
@@ -78,7 +98,6 @@ public actor TimelineClient {
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
         kept = kept.filter { placed.contains($0.key) }
-        policyReloads = policyReloads.filter { placed.contains($0.key) }
         handle(.configurationChanged(registration(recommendations: [])))
     }
 
@@ -90,7 +109,8 @@ public actor TimelineClient {
         work = continuation
         resume()
         await withDiscardingTaskGroup { group in
-            handle(.started)
+            handle(.started(keptTimelines))
+            if !activity.isEmpty { handle(.activityChanged(activity)) }
             // Not unbounded: the engine orders each thing once at a time.
             for await action in actions {
                 group.addTask { await self.perform(action) }
@@ -101,6 +121,7 @@ public actor TimelineClient {
         await timer?.task.value
         timer = nil
         save()
+        saveBudgets()
         work = nil
         engine = nil
     }
@@ -110,21 +131,14 @@ public actor TimelineClient {
         var document =
             archive?.load(owner: configuration.owner)
             ?? ArchiveDocument(owner: configuration.owner)
-        for (item, position) in document.state.positions {
-            guard case .timeline(let info) = item else { continue }
-            let old = document.timelines[info]
-            if let entries = old?.entries.flatMap({ runtime.decode($0, of: info) }) {
-                let reloadAt = old?.reloadAt
-                timelines[info] = AnyTimeline(
-                    entries: entries, reloadDate: reloadAt.map(Date.init(timeIntervalSince1970:)))
-                kept[info] = old
-                if let reloadAt {
-                    schedulePolicy(
-                        of: info, at: Date(timeIntervalSince1970: reloadAt), least: .zero)
-                }
-            } else {
-                document.state.positions[item] = .init(cursor: position.cursor, awaitsBuild: true)
-            }
+        document.state.budgets = archive?.loadBudgets(limit: settings.schedule.budgetLimit) ?? [:]
+        for item in document.state.positions.keys {
+            guard case .timeline(let info) = item, let old = document.timelines[info],
+                let entries = old.entries.flatMap({ runtime.decode($0, of: info) })
+            else { continue }
+            timelines[info] = AnyTimeline(
+                entries: entries, reloadDate: old.reloadAt.map(Date.init(timeIntervalSince1970:)))
+            kept[info] = old
         }
         engine = ReloadEngine(
             state: document.state,
@@ -132,12 +146,20 @@ public actor TimelineClient {
             settings: settings, seed: UInt64.random(in: .min ... .max))
     }
 
+    private var keptTimelines: [EngineEvent.KeptTimeline] {
+        timelines.map { .init(widget: $0.key, reloadDate: $0.value.reloadDate) }
+    }
+
     /// The only way into the engine: decides, then orders what was decided.
     @discardableResult
     func handle(_ event: EngineEvent) -> ReloadEngine? {
-        guard let actions = engine?.handle(event, now: now) else { return nil }
+        guard let actions = engine?.handle(event, now: now, date: Date()) else { return nil }
         for action in actions {
-            if action == .save { save() } else { work?.yield(action) }
+            switch action {
+            case .save: save()
+            case .saveBudgets: saveBudgets()
+            case .register, .connect, .build, .recommend, .acknowledge: work?.yield(action)
+            }
         }
         reschedule()
         return engine
@@ -146,8 +168,8 @@ public actor TimelineClient {
     /// Time since this client was made.
     var now: Duration { origin.duration(to: .now) }
 
-    nonisolated func request(_ request: ReloadRequest) {
-        Task { await self.handle(.reloadRequested(request)) }
+    nonisolated func request(_ event: EngineEvent) {
+        Task { await self.handle(event) }
     }
 
     func tell(_ event: TimelineClientEvent) {
@@ -184,9 +206,18 @@ public actor TimelineClient {
         }
     }
 
+    private func saveBudgets() {
+        guard let archive, let engine else { return }
+        do throws(ArchiveFile.Failure) {
+            try archive.saveBudgets(engine.state.budgets)
+        } catch {
+            tell(.archiveFailed(error))
+        }
+    }
+
     /// Sets the one timer to what is due first.
     private func reschedule() {
-        let due = [engine?.nextWake, policyReloads.values.min()].compactMap { $0 }.min()
+        let due = engine?.nextWake
         if timer?.due == due, due != nil { return }
         timer?.task.cancel()
         timer = nil
@@ -200,11 +231,6 @@ public actor TimelineClient {
 
     private func timerFired() {
         timer = nil
-        let due = policyReloads.filter { $0.value <= now }.keys
-        for info in due {
-            policyReloads[info] = nil
-            handle(.reloadRequested(.timeline(info)))
-        }
         handle(.woke)
     }
 }

@@ -30,6 +30,9 @@ public struct TimelineClientConfiguration: Sendable {
     public var buildDeadline: Duration
     /// Reload policies do not ask more often than this; WidgetKit has such a minimum too.
     public var policyReloadIntervalMin: Duration
+    /// Reloads of each placed widget in any 24 hours, exempt ones aside; `nil` for no budget, as for
+    /// a renderer that no battery feeds. See ``ReloadBudget/defaultLimit``.
+    public var reloadBudget: Int?
     /// Called for everything that happens, in order, by the client itself: it must return soon.
     public var observer: (@Sendable (TimelineClientEvent) -> Void)?
 
@@ -42,6 +45,7 @@ public struct TimelineClientConfiguration: Sendable {
         widgets: [WidgetInfo] = [], mode: Mode = .stream,
         buildDeadline: Duration = .seconds(30),
         policyReloadIntervalMin: Duration = .seconds(300),
+        reloadBudget: Int? = ReloadBudget.defaultLimit,
         observer: (@Sendable (TimelineClientEvent) -> Void)? = nil
     ) {
         guard Identifier.isValid(app), Identifier.isValid(client) else { return nil }
@@ -55,6 +59,7 @@ public struct TimelineClientConfiguration: Sendable {
         self.mode = mode
         self.buildDeadline = buildDeadline
         self.policyReloadIntervalMin = policyReloadIntervalMin
+        self.reloadBudget = reloadBudget
         self.observer = observer
     }
 
@@ -63,7 +68,13 @@ public struct TimelineClientConfiguration: Sendable {
 
     var engineSettings: ReloadEngine.Settings {
         var settings = ReloadEngine.Settings()
-        if case .poll(let interval) = mode { settings.pollInterval = max(interval, .seconds(1)) }
+        if case .poll(let interval) = mode {
+            settings.pollInterval = max(interval, .seconds(1))
+            // Nobody waits for what was asked for minutes ago: widgets are reloaded together.
+            settings.schedule.batchWindow = ReloadScheduler.Settings().batchWindow
+        }
+        settings.schedule.policyIntervalMin = policyReloadIntervalMin / .seconds(1)
+        settings.schedule.budgetLimit = reloadBudget
         return settings
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import WidgetModel
 
 @testable import TimelineClient
@@ -23,6 +24,8 @@ struct EngineWorld {
     let setKind: String
     var random: JitterGenerator
     var now: Duration = .zero
+    /// How far the device's clock is ahead of the time, seconds.
+    var skew: Double = 0
     /// Counts data changes; unlike sequences it never goes back.
     var moment = 0
 
@@ -40,6 +43,9 @@ struct EngineWorld {
     var content: [Archived: Int] = [:]
     var saved = EngineState()
     var savedContent: [Archived: Int] = [:]
+    var savedPolicies: [WidgetInfo: Date] = [:]
+    var savedBudgets: [WidgetInfo: JSONValue] = [:]
+    var accounts: ReloadAccounts
     var pending: [EngineAction] = []
     /// How new the data is that a build under way has fetched.
     var fetched: [Archived: Int] = [:]
@@ -55,11 +61,25 @@ struct EngineWorld {
         pool = (1...5).map { character("C\($0)") } + [status]
         setKind = pool[0].kind
         placed = Array(pool.prefix(3)) + [status]
+        accounts = ReloadAccounts(limit: 1 + Int(seed % 7))
+        accounts.place(placed)
         engine = ReloadEngine(
             state: EngineState(),
-            desired: registration(placed, sets: [recommended(setKind, ["0"])]), seed: seed)
+            desired: registration(placed, sets: [recommended(setKind, ["0"])]),
+            settings: Self.settings(accounts.limit), seed: seed)
         reasons = Set(items)
-        hand(.started)
+        hand(.started([]))
+    }
+
+    private static func settings(_ limit: Int) -> ReloadEngine.Settings {
+        var settings = ReloadEngine.Settings()
+        settings.schedule.budgetLimit = limit
+        return settings
+    }
+
+    /// What the device's clock says.
+    var date: Date {
+        Date(timeIntervalSinceReferenceDate: 800_000_000 + skew + now / .seconds(1))
     }
 
     var items: [Archived] { placed.map { .timeline($0) } + [.recommendations(kind: setKind)] }
@@ -68,13 +88,23 @@ struct EngineWorld {
 
     /// Hands an event in, notes the orders and checks what must hold after every step.
     mutating func hand(_ event: EngineEvent) {
-        for action in engine.handle(event, now: now) {
+        accounts.clockStands(at: date)
+        for action in engine.handle(event, now: now, date: date) {
             switch action {
             case .save:
                 saved = engine.state
                 savedContent = content
+                savedPolicies = accounts.accounts.compactMapValues(\.policy)
                 check(saved, savedContent, "the archive")
-            case .build(let info): started(.timeline(info))
+            case .saveBudgets: savedBudgets = engine.state.budgets.mapValues(\.json)
+            case .build(let info):
+                if let reload = engine.records[.timeline(info)]?.build?.reload {
+                    if reload.reasons == [.policy], accounts.policyAsks(info) {
+                        reasons.insert(.timeline(info))
+                    }
+                    accounts.start(reload, hasTimeline: content[.timeline(info)] != nil)
+                }
+                started(.timeline(info))
             case .recommend(let kind): started(.recommendations(kind: kind))
             case .connect(_, let since) where since == nil:
                 violations.append("connected without a cursor")
@@ -82,9 +112,10 @@ struct EngineWorld {
                 if let cursor = told.cursor { check(cursor, "an acknowledgement") }
             case .connect, .register: break
             }
-            if action != .save { pending.append(action) }
+            if action != .save, action != .saveBudgets { pending.append(action) }
         }
         check(engine.state, content, "the state")
+        accounts.check(engine)
     }
 
     private mutating func started(_ item: Archived) {
@@ -133,7 +164,7 @@ struct EngineWorld {
 
     mutating func step(faults: Bool) {
         now += .milliseconds(pick(400))
-        switch pick(faults ? 40 : 30) {
+        switch pick(faults ? 44 : 30) {
         case 0..<6: change()
         case 6..<16: deliverFrame()
         case 16..<27: obey()
@@ -144,17 +175,21 @@ struct EngineWorld {
         case 33: place()
         case 34: failVerification()
         case 35: loseTail()
-        case 36: hand(.reloadRequested(request()))
+        case 36: ask(.app)
+        case 40, 41: ask(.interaction)
+        case 42: skew += Double(pick(7 * 86_400)) - 3 * 86_400
+        case 43: now += .seconds(pick(86_400))
         case 37: failBuild()
         case 38: refuse()
         default: now += .seconds(pick(100))
         }
     }
 
-    private mutating func request() -> ReloadRequest {
+    private mutating func ask(_ reason: ReloadReason) {
         let info = placed[pick(placed.count)]
         reasons.insert(.timeline(info))
-        return .timeline(info)
+        if reason.isExempt { accounts.use(info) } else { accounts.owe(info) }
+        hand(.reloadRequested(.timeline(info), reason))
     }
 
     mutating func change() {
@@ -191,7 +226,10 @@ struct EngineWorld {
         switch frames.removeFirst() {
         case .id(let id): hand(.idMoved(attempt: attempt, id))
         case .notification(let claims):
-            for item in items where item.isConcerned(by: claims) { reasons.insert(item) }
+            for item in items where item.isConcerned(by: claims) {
+                reasons.insert(item)
+                if case .timeline(let info) = item { accounts.owe(info) }
+            }
             hand(.notification(attempt: attempt, claims))
         }
     }
@@ -205,7 +243,9 @@ struct EngineWorld {
         case .connect(let attempt, let since): connect(attempt, since)
         case .build(let info):
             finish(.timeline(info))
-            hand(.rebuilt(info, milliseconds: 1))
+            let policy = pick(3) == 0 ? date + Double(pick(5_000)) - 500 : nil
+            accounts.finish(info, policy: policy)
+            hand(.rebuilt(info, milliseconds: 1, reloadDate: policy))
         case .recommend(let kind):
             let item = Archived.recommendations(kind: kind)
             finish(item)
@@ -215,11 +255,13 @@ struct EngineWorld {
         case .acknowledge:
             hand(registered == nil ? .acknowledgementFailed(.unknownClient) : .acknowledged)
             if registered == nil { reasons.formUnion(items) }
-        case .save: break
+        case .save, .saveBudgets: break
         }
     }
 
     private mutating func finish(_ item: Archived) {
+        // Of a widget that was removed meanwhile.
+        guard items.contains(item) else { return }
         guard let data = fetched.removeValue(forKey: item) else { return }
         content[item] = max(content[item] ?? -1, data)
     }
@@ -294,6 +336,7 @@ struct EngineWorld {
         guard let index, case .build(let info) = pending.remove(at: index) else { return }
         fetched[.timeline(info)] = nil
         reasons.insert(.timeline(info))
+        accounts.fail(info)
         hand(.buildFailed(info, reason: "fault"))
     }
 
@@ -322,12 +365,19 @@ struct EngineWorld {
         frames = []
         openAttempt = nil
         content = savedContent
+        accounts.clockStands(at: date)
+        accounts.restart(policies: savedPolicies)
+        saved.budgets = savedBudgets.compactMapValues {
+            ReloadBudget($0, limit: accounts.limit)
+        }
         let lost = items.filter { saved.positions[$0]?.awaitsBuild ?? true }
         reasons = Set(lost)
         let set = recommended(setKind, ["\(moment / 2)"])
         engine = ReloadEngine(
-            state: saved, desired: registration(placed, sets: [set]), seed: random.next())
-        hand(.started)
+            state: saved, desired: registration(placed, sets: [set]),
+            settings: Self.settings(accounts.limit), seed: random.next())
+        let shown = placed.filter { content[.timeline($0)] != nil }
+        hand(.started(shown.map { .init(widget: $0, reloadDate: savedPolicies[$0]) }))
     }
 
     mutating func forget() {
@@ -349,6 +399,7 @@ struct EngineWorld {
             placed.append(info)
         }
         reasons.formUnion([.timeline(info)])
+        accounts.place(placed)
         hand(.configurationChanged(registration(placed)))
     }
 
@@ -372,7 +423,7 @@ struct EngineWorld {
 
     /// Lets everything come to rest without faults.
     mutating func settle() {
-        for _ in 0..<300 {
+        for _ in 0..<600 {
             deliverFrame()
             obey()
             wake()

@@ -121,4 +121,24 @@ import Testing
             #expect(sequence.nextChange(after: date(Double(now))) == next, "after \(now)")
         }
     }
+
+    /// A timeline shows what its sequence says, before its first entry and among equals too.
+    @Test func aTimelineShowsWhatItsSequenceSays() {
+        struct Numbered: TimelineEntry {
+            var date: Date
+            var number: Int
+        }
+        let timeline = AnyTimeline(
+            Timeline(
+                entries: [(600, 0), (0, 1), (600, 2)].map {
+                    Numbered(date: date($0.0), number: $0.1)
+                }, policy: .never))
+        func shown(_ second: Double) -> Int? {
+            (timeline.entry(at: date(second)) as? Numbered)?.number
+        }
+        #expect(shown(-1) == nil)
+        #expect(shown(0) == 1)
+        #expect(shown(599) == 1)
+        #expect(shown(600) == 2)
+    }
 }

@@ -8,19 +8,27 @@ import WidgetModel
     func nothingIsMissedClaimedTooEarlyOrBuiltUnasked(block: UInt64) {
         var builds = 0
         var restarts = 0
+        var counted = 0
+        var withheld = 0
         for seed in (block * 5)..<(block * 5 + 5) {
             var world = EngineWorld(seed: seed)
             for _ in 0..<250 { world.step(faults: true) }
             world.settle()
             #expect(world.violations.isEmpty, "seed \(seed): \(world.violations.first ?? "")")
+            let accounts = world.accounts
+            #expect(accounts.violations.isEmpty, "seed \(seed): \(accounts.violations.first ?? "")")
             #expect(world.outdated.isEmpty, "seed \(seed)")
             #expect(world.engine.isSettled, "seed \(seed)")
             builds += world.builds
             restarts += world.restarts
+            counted += accounts.counted
+            withheld += accounts.withheld
         }
         // A world in which nothing happens would prove nothing.
         #expect(builds > 100)
         #expect(restarts > 5)
+        #expect(counted > 50)
+        #expect(withheld > 10)
     }
 
     @Test func equalEventsGiveEqualOrders() {

@@ -15,13 +15,14 @@ import WidgetModel
         var engine = ReloadEngine(
             state: EngineState(), desired: registration(widgets, sets: sets), settings: settings,
             seed: 1)
-        var orders = engine.handle(.started, now: .zero)
+        var orders = engine.handle(.started([]), now: .zero)
         while !orders.isEmpty {
             let order = orders.removeFirst()
             switch order {
             case .register: orders += engine.handle(.registered(cursor(10)), now: .zero)
             case .build(let info):
-                orders += engine.handle(.rebuilt(info, milliseconds: 5), now: .zero)
+                orders += engine.handle(
+                    .rebuilt(info, milliseconds: 5, reloadDate: nil), now: .zero)
             case .recommend(let kind):
                 let items = sets.first { $0.kind == kind }?.items ?? []
                 orders += engine.handle(.recommended(kind: kind, items), now: .zero)
@@ -29,7 +30,7 @@ import WidgetModel
                 orders += engine.handle(
                     .opened(attempt: attempt, resumedFrom: since), now: .zero)
             case .acknowledge: orders += engine.handle(.acknowledged, now: .zero)
-            case .save: break
+            case .save, .saveBudgets: break
             }
         }
         return engine
@@ -38,18 +39,20 @@ import WidgetModel
     @Test func aNewClientRegistersThenBuildsAndSubscribesFromTheCursorItWasGiven() {
         var engine = ReloadEngine(
             state: EngineState(), desired: registration([panda, status]), seed: 1)
-        #expect(engine.handle(.started, now: .zero) == [.register(registration([panda, status]))])
+        #expect(
+            engine.handle(.started([]), now: .zero) == [.register(registration([panda, status]))])
         #expect(
             engine.handle(.registered(cursor(10)), now: .zero) == [
                 .save, .build(panda), .build(status), .connect(attempt: 1, since: cursor(10)),
             ])
-        #expect(engine.handle(.rebuilt(panda, milliseconds: 3), now: .zero) == [.save])
+        #expect(
+            engine.handle(.rebuilt(panda, milliseconds: 3, reloadDate: nil), now: .zero) == [.save])
         var done = Acknowledgement(cursor: cursor(10))
         done.rebuilt = [
             .init(widget: panda, milliseconds: 3), .init(widget: status, milliseconds: 4),
         ]
         #expect(
-            engine.handle(.rebuilt(status, milliseconds: 4), now: .zero) == [
+            engine.handle(.rebuilt(status, milliseconds: 4, reloadDate: nil), now: .zero) == [
                 .save, .acknowledge(done),
             ])
     }
@@ -58,13 +61,13 @@ import WidgetModel
         var engine = running([panda, unipony, status])
         #expect(
             engine.handle(.notification(attempt: 1, claims([unipony], sequence: 11)), now: .zero)
-                == [.build(unipony)])
+                == [.saveBudgets, .build(unipony)])
         #expect(engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero) == [])
         #expect(engine.cursor == cursor(10), "the id was stored before the rebuild")
         var done = Acknowledgement(cursor: cursor(11))
         done.rebuilt = [.init(widget: unipony, milliseconds: 7)]
         #expect(
-            engine.handle(.rebuilt(unipony, milliseconds: 7), now: .zero) == [
+            engine.handle(.rebuilt(unipony, milliseconds: 7, reloadDate: nil), now: .zero) == [
                 .save, .acknowledge(done),
             ])
         #expect(engine.cursor == cursor(11))
@@ -79,9 +82,11 @@ import WidgetModel
                 == [])
         _ = engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero)
         #expect(
-            engine.handle(.rebuilt(panda, milliseconds: 1), now: .zero) == [.save, .build(panda)])
+            engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .zero) == [
+                .save, .saveBudgets, .build(panda),
+            ])
         #expect(engine.cursor == cursor(10), "what was known when that build started")
-        _ = engine.handle(.rebuilt(panda, milliseconds: 1), now: .zero)
+        _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .zero)
         #expect(engine.cursor == cursor(12))
     }
 
@@ -132,7 +137,7 @@ import WidgetModel
         #expect(orders == [.save, .register(registration([panda, status]))])
         #expect(engine.cursor == nil)
         let after = engine.handle(.registered(cursor(3, epoch: 2)), now: .zero)
-        #expect(after == [.save, .build(panda), .build(status)])
+        #expect(after == [.save, .saveBudgets, .build(panda), .build(status)])
         #expect(!engine.state.positions.values.contains { !$0.awaitsBuild })
     }
 
@@ -144,7 +149,7 @@ import WidgetModel
         #expect(
             engine.handle(.registered(cursor(40)), now: .zero) == [.save, .build(unipony)])
         #expect(engine.cursor == cursor(30), "registering again moved the others' cursor")
-        _ = engine.handle(.rebuilt(unipony, milliseconds: 1), now: .zero)
+        _ = engine.handle(.rebuilt(unipony, milliseconds: 1, reloadDate: nil), now: .zero)
         #expect(engine.state.positions[.timeline(unipony)]?.cursor == cursor(40))
         #expect(engine.cursor == cursor(30))
     }
@@ -156,8 +161,10 @@ import WidgetModel
         _ = engine.handle(.registered(cursor(20)), now: .zero)
         _ = engine.handle(.configurationChanged(registration([panda, status])), now: .zero)
         _ = engine.handle(.registered(cursor(30)), now: .zero)
-        let orders = engine.handle(.rebuilt(panda, milliseconds: 1), now: .zero)
-        #expect(orders == [.save, .build(panda)], "a build from before counted for the new one")
+        let orders = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .zero)
+        #expect(
+            orders == [.save, .saveBudgets, .build(panda)],
+            "a build from before counted for the new one")
     }
 
     @Test func aRecommendationSetThatChangedIsRegisteredWithItsCursor() {
@@ -202,7 +209,7 @@ import WidgetModel
         #expect(orders == [.acknowledge(done)])
         let wake = try #require(engine.nextWake)
         #expect(engine.handle(.acknowledged, now: .zero) == [])
-        #expect(engine.handle(.woke, now: wake) == [.build(panda)])
+        #expect(engine.handle(.woke, now: wake) == [.saveBudgets, .build(panda)])
     }
 
     @Test func anAcknowledgementFollowsTheIdThatCoversWhatWasTold() {
@@ -218,7 +225,7 @@ import WidgetModel
     @Test func whatAnAcknowledgementCarriedIsToldAgainWhenItWasNotTaken() throws {
         var engine = running([panda])
         _ = engine.handle(.notification(attempt: 1, claims([panda], sequence: 11)), now: .zero)
-        let sent = engine.handle(.rebuilt(panda, milliseconds: 9), now: .zero)
+        let sent = engine.handle(.rebuilt(panda, milliseconds: 9, reloadDate: nil), now: .zero)
         #expect(sent.count == 2)
         let none = engine.handle(
             .acknowledgementFailed(.temporary(retryAfter: .seconds(3))), now: .zero)
@@ -237,14 +244,14 @@ import WidgetModel
         let resumed = cursor(40, epoch: 4, nonce: 2)
         let orders = engine.handle(
             .opened(attempt: 2, resumedFrom: resumed), now: .seconds(60))
-        #expect(orders == [.save, .build(panda)])
+        #expect(orders == [.save, .saveBudgets, .build(panda)])
         #expect(
             engine.state.positions[.timeline(panda)] == .init(cursor: resumed, awaitsBuild: true))
-        _ = engine.handle(.rebuilt(panda, milliseconds: 1), now: .seconds(60))
+        _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .seconds(60))
         _ = engine.handle(
             .notification(attempt: 2, claims(all: true, sequence: 40)), now: .seconds(60))
         _ = engine.handle(.idMoved(attempt: 2, resumed), now: .seconds(60))
-        _ = engine.handle(.rebuilt(panda, milliseconds: 1), now: .seconds(60))
+        _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .seconds(60))
         #expect(
             engine.state.positions[.timeline(panda)] == .init(cursor: resumed, awaitsBuild: false))
     }
@@ -254,19 +261,21 @@ import WidgetModel
         var engine = ReloadEngine(
             state: before.state, desired: registration([panda, status]), seed: 2)
         #expect(
-            engine.handle(.started, now: .zero) == [.connect(attempt: 1, since: cursor(10))])
+            engine.handle(.started(kept([panda, status])), now: .zero) == [
+                .connect(attempt: 1, since: cursor(10))
+            ])
     }
 
     @Test func aRestartBuildsWhatWasRegisteredButNotBuilt() {
         var before = ReloadEngine(
             state: EngineState(), desired: registration([panda, status]), seed: 1)
-        _ = before.handle(.started, now: .zero)
+        _ = before.handle(.started([]), now: .zero)
         _ = before.handle(.registered(cursor(10)), now: .zero)
-        _ = before.handle(.rebuilt(panda, milliseconds: 1), now: .zero)
+        _ = before.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .zero)
         var engine = ReloadEngine(
             state: before.state, desired: registration([panda, status]), seed: 2)
         #expect(
-            engine.handle(.started, now: .zero) == [
+            engine.handle(.started(kept([panda])), now: .zero) == [
                 .build(status), .connect(attempt: 1, since: cursor(10)),
             ])
     }
@@ -293,18 +302,18 @@ import WidgetModel
     @Test func noMoreProvidersAreAskedAtOnceThanAllowed() {
         let many = (1...10).map { character("C\($0)") }
         var engine = ReloadEngine(state: EngineState(), desired: registration(many), seed: 1)
-        _ = engine.handle(.started, now: .zero)
+        _ = engine.handle(.started([]), now: .zero)
         let first = engine.handle(.registered(cursor(1)), now: .zero)
         #expect(first.count { if case .build = $0 { true } else { false } } == 4)
-        let next = engine.handle(.rebuilt(many[0], milliseconds: 1), now: .zero)
+        let next = engine.handle(.rebuilt(many[0], milliseconds: 1, reloadDate: nil), now: .zero)
         #expect(next == [.save, .build(many[4])])
     }
 
     @Test func whatTheAppAsksForIsRebuiltWithoutMovingTheCursor() {
         var engine = running([panda, unipony, status])
         #expect(
-            engine.handle(.reloadRequested(.kind(panda.kind)), now: .zero) == [
-                .build(panda), .build(unipony),
+            engine.handle(.reloadRequested(.kind(panda.kind), .app), now: .zero) == [
+                .saveBudgets, .build(panda), .build(unipony),
             ])
         #expect(engine.cursor == cursor(10))
     }
@@ -315,7 +324,7 @@ import WidgetModel
         _ = engine.handle(.idMoved(attempt: 1, cursor(11, epoch: 2)), now: .zero)
         _ = engine.handle(.ended(attempt: 1, .closed), now: .zero)
         _ = engine.handle(.woke, now: .seconds(60))
-        _ = engine.handle(.rebuilt(panda, milliseconds: 1), now: .seconds(60))
+        _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .seconds(60))
         #expect(engine.cursor == cursor(11, epoch: 2))
         let orders = engine.handle(
             .opened(attempt: 2, resumedFrom: cursor(10)), now: .seconds(60))

@@ -1,3 +1,4 @@
+import Foundation
 import WidgetModel
 
 @testable import TimelineClient
@@ -50,4 +51,16 @@ func claims(
                 })
         },
         recommendations: sets, all: all)
+}
+
+extension ReloadEngine {
+    /// Takes what happened on a device whose clock nobody sets.
+    mutating func handle(_ event: EngineEvent, now: Duration) -> [EngineAction] {
+        handle(event, now: now, date: Date(timeIntervalSinceReferenceDate: now / .seconds(1)))
+    }
+}
+
+/// The archived timelines of these widgets, which never ask for the next.
+func kept(_ widgets: [WidgetInfo]) -> [EngineEvent.KeptTimeline] {
+    widgets.map { .init(widget: $0, reloadDate: nil) }
 }

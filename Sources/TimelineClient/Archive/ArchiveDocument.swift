@@ -55,9 +55,7 @@ package struct ArchiveDocument: Sendable, Equatable {
                 entry["kind"] = .string(kind)
                 sets.append((kind, .object(entry)))
             case .timeline(let info):
-                entry["kind"] = .string(info.kind)
-                entry["family"] = .string(info.family.rawValue)
-                entry["parameters"] = parametersObject(info.configuration)
+                for member in info.archived.members { entry[member.name] = member.value }
                 let key = JSONValue.object(entry).text
                 if let kept = self.timelines[info] {
                     if let entries = kept.entries { entry["entries"] = .string(entries) }
@@ -87,12 +85,8 @@ package struct ArchiveDocument: Sendable, Equatable {
         state.position = object["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
         for entry in object["timelines"]?.arrayValue ?? [] {
             guard let entry = entry.objectValue, let position = Self.position(entry),
-                let kind = entry["kind"]?.stringValue, let family = entry["family"]?.stringValue,
-                let parameters = entry["parameters"].flatMap(parametersRead)
+                let info = WidgetInfo(archived: entry)
             else { return nil }
-            let info = WidgetInfo(
-                kind: kind, family: WidgetFamily(rawValue: family),
-                configuration: parameters)
             state.positions[.timeline(info)] = position
             timelines[info] = Kept(
                 entries: entry["entries"]?.stringValue, reloadAt: entry["reloadAt"]?.numberValue)

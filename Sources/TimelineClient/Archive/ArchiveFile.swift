@@ -32,24 +32,33 @@ public struct ArchiveFile: Sendable {
     /// What was saved last for this owner; `nil` when there is nothing, or nothing that can be
     /// read.
     package func load(owner: String) -> ArchiveDocument? {
+        Self.read(path).flatMap { ArchiveDocument($0, owner: owner) }
+    }
+
+    /// A document; `nil` when there is none.
+    static func read(_ path: String) -> JSONValue? {
         guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? handle.close() }
-        guard let data = try? handle.read(upToCount: Self.bytesMax + 1),
-            data.count <= Self.bytesMax,
-            let value = try? JSONValue(parsing: [UInt8](data))
-        else { return nil }
-        return ArchiveDocument(value, owner: owner)
+        guard let data = try? handle.read(upToCount: bytesMax + 1), data.count <= bytesMax else {
+            return nil
+        }
+        return try? JSONValue(parsing: [UInt8](data))
     }
 
     /// Replaces the archive; it is on disk when this returns.
     ///
     /// - Throws: ``Failure``; the archive is then the one saved before.
     package func save(_ document: ArchiveDocument) throws(Failure) {
+        try Self.replace(path, with: document.json.serialized)
+    }
+
+    /// Replaces a file as a whole; it is on disk when this returns.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
         let temporary = path + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Failure("created", errno) }
         do throws(Failure) {
-            try Self.write(document.json.serialized, to: descriptor)
+            try Self.write(bytes, to: descriptor)
         } catch {
             _ = close(descriptor)
             _ = unlink(temporary)

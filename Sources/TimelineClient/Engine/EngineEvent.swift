@@ -1,9 +1,10 @@
+import Foundation
 import WidgetModel
 
 /// What happened, as the shell tells the engine.
 package enum EngineEvent: Sendable, Equatable {
-    /// The run begins.
-    case started
+    /// The run begins, with these timelines in the archive.
+    case started([KeptTimeline])
     /// People configured other widgets, or something else of the registration changed.
     case configurationChanged(ClientRegistration)
     /// The gateway took the registration last ordered.
@@ -22,8 +23,8 @@ package enum EngineEvent: Sendable, Equatable {
     case retryHint(Duration)
     /// The stream is over, or the poll is read to its end.
     case ended(attempt: Int, Ending)
-    /// A timeline was built.
-    case rebuilt(WidgetInfo, milliseconds: Int)
+    /// A timeline was built, whose policy asks for the next one at this date; `nil` for never.
+    case rebuilt(WidgetInfo, milliseconds: Int, reloadDate: Date?)
     /// A timeline could not be built.
     case buildFailed(WidgetInfo, reason: String)
     /// `recommendations()` of a kind returned this.
@@ -32,10 +33,28 @@ package enum EngineEvent: Sendable, Equatable {
     case acknowledged
     /// It did not.
     case acknowledgementFailed(Refusal)
-    /// The app or a reload policy asks for a rebuild.
-    case reloadRequested(ReloadRequest)
+    /// Something but the gateway asks for timelines to be rebuilt.
+    case reloadRequested(ReloadRequest, ReloadReason)
+    /// The app asks for every recommendation set to be looked at again.
+    case recommendationsInvalidated
+    /// The app does something else than before.
+    case activityChanged(AppActivity)
     /// The moment of `nextWake` has come.
     case woke
+
+    /// A timeline that an archive kept.
+    package struct KeptTimeline: Sendable, Equatable {
+        /// Whose it is.
+        package var widget: WidgetInfo
+        /// When its policy asks for the next one; `nil` for never.
+        package var reloadDate: Date?
+
+        /// A timeline.
+        package init(widget: WidgetInfo, reloadDate: Date?) {
+            self.widget = widget
+            self.reloadDate = reloadDate
+        }
+    }
 
     /// Why a request had no success.
     package enum Refusal: Sendable, Equatable {
@@ -58,7 +77,7 @@ package enum EngineEvent: Sendable, Equatable {
     }
 }
 
-/// What an app or a reload policy wants rebuilt.
+/// Which timelines are wanted rebuilt.
 package enum ReloadRequest: Sendable, Equatable {
     /// Every timeline.
     case all
@@ -66,11 +85,9 @@ package enum ReloadRequest: Sendable, Equatable {
     case kind(String)
     /// One timeline.
     case timeline(WidgetInfo)
-    /// Every recommendation set.
-    case recommendations
 }
 
-/// What the shell has to do. All but ``save`` and ``build(_:)`` happen at most one at a time.
+/// What the shell has to do. All but the saves and ``build(_:)`` happen at most one at a time.
 package enum EngineAction: Sendable, Equatable {
     /// PUT this registration, then report `registered` or `registrationFailed`.
     case register(ClientRegistration)
@@ -85,4 +102,6 @@ package enum EngineAction: Sendable, Equatable {
     case acknowledge(Acknowledgement)
     /// Write the state to the archive before anything else of this batch is done.
     case save
+    /// Write the budgets before anything else of this batch is done: what is spent stays spent.
+    case saveBudgets
 }

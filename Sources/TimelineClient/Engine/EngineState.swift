@@ -53,15 +53,18 @@ package struct EngineState: Sendable, Equatable {
     package var position: Cursor?
     /// Positions of what is registered.
     package var positions: [Archived: Position]
+    /// What each placed widget has spent.
+    package var budgets: [WidgetInfo: ReloadBudget]
 
     /// A client that never registered.
     package init(
         registered: ClientRegistration? = nil, position: Cursor? = nil,
-        positions: [Archived: Position] = [:]
+        positions: [Archived: Position] = [:], budgets: [WidgetInfo: ReloadBudget] = [:]
     ) {
         self.registered = registered
         self.position = position
         self.positions = positions
+        self.budgets = budgets
     }
 
     /// The lowest of all positions: what the client as a whole has applied.

@@ -1,51 +1,59 @@
+import Foundation
 import WidgetModel
 
 extension ReloadEngine {
     mutating func orderBuilds() {
-        var places = settings.buildsMax - buildsInFlight
-        for item in order where places > 0 {
-            guard var record = records[item], let cursor = record.cursor, !record.isRemoved else {
-                continue
-            }
-            switch record.phase {
-            case .stale: break
-            case .failed(let retryAt) where retryAt <= now: break
-            case .fresh, .building, .failed: continue
-            }
-            record.phase = .building(start: max(cursor, heard ?? cursor), again: false)
-            records[item] = record
+        scheduler.withheld = Set(
+            records.compactMap { item, record in
+                guard case .timeline(let info) = item, !isBuildable(record) else { return nil }
+                return info
+            })
+        var places = settings.buildsMax - records.values.count { $0.build != nil }
+        for reload in scheduler.due(now: date, limit: places) {
+            guard begin(.timeline(reload.widget), reload) else { continue }
             places -= 1
-            switch item {
-            case .timeline(let info): actions.append(.build(info))
-            case .recommendations(let kind): actions.append(.recommend(kind: kind))
-            }
+            if reload.budgetsSpent > 0 { mustSaveBudgets = true }
+            actions.append(.build(reload.widget))
+        }
+        for item in order where places > 0 {
+            guard case .recommendations(let kind) = item, let record = records[item],
+                record.isStale, isBuildable(record), begin(item, nil)
+            else { continue }
+            places -= 1
+            actions.append(.recommend(kind: kind))
         }
     }
 
-    private var buildsInFlight: Int {
-        records.values.count { if case .building = $0.phase { true } else { false } }
+    /// Whether nothing but time is in the way: it is registered, and its last build is over.
+    private func isBuildable(_ record: EngineRecord) -> Bool {
+        record.cursor != nil && record.build == nil && !record.isRemoved
     }
 
-    /// Whether nothing is being built or could be.
-    var isSettled: Bool {
-        records.values.allSatisfy { record in
-            switch record.phase {
-            case .building: false
-            case .stale: record.cursor == nil
-            case .failed(let retryAt): retryAt > now
-            case .fresh: true
-            }
+    private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
+        guard var record = records[item] else { return false }
+        record.build = .init(
+            start: record.cursor.map { max($0, heard ?? $0) }, wasStale: record.isStale,
+            reload: reload)
+        record.isStale = false
+        records[item] = record
+        return true
+    }
+
+    /// Whether nothing is being built or about to be. What waits for its time, be it for a budget,
+    /// is told of later.
+    var isSettled: Bool { records.values.allSatisfy { $0.build == nil } }
+
+    mutating func rebuilt(_ info: WidgetInfo, _ milliseconds: Int, _ reloadDate: Date?) {
+        guard let reload = finishBuild(of: .timeline(info)) else { return }
+        if let reload {
+            scheduler.finished(reload, reloadDate: reloadDate, now: date, using: &generator)
         }
-    }
-
-    mutating func rebuilt(_ info: WidgetInfo, _ milliseconds: Int) {
-        guard finishBuild(of: .timeline(info)) else { return }
         reports.rebuilt.append(.init(widget: info, milliseconds: milliseconds))
         if reports.rebuilt.count > Acknowledgement.entriesMax { reports.rebuilt.removeFirst() }
     }
 
     mutating func recommended(_ kind: String, _ items: [RecommendationSet.Item]) {
-        guard finishBuild(of: .recommendations(kind: kind)),
+        guard finishBuild(of: .recommendations(kind: kind)) != nil,
             let index = desired.recommendations.firstIndex(where: { $0.kind == kind })
         else { return }
         desired.recommendations[index].items = items
@@ -59,35 +67,29 @@ extension ReloadEngine {
         }
     }
 
-    /// - Returns: Whether the build is one to tell of.
-    private mutating func finishBuild(of item: Archived) -> Bool {
-        guard var record = records[item], case .building(let start, let again) = record.phase else {
-            return false
-        }
-        if record.isRemoved {
-            records[item] = nil
-            order.removeAll { $0 == item }
-            return false
-        }
+    /// - Returns: What the scheduler is to be told the end of; `nil` when the build is not one to
+    ///   tell of.
+    private mutating func finishBuild(of item: Archived) -> ReloadScheduler.Reload?? {
+        guard var record = records[item], let build = record.build else { return nil }
+        guard !forgetIfRemoved(item) else { return nil }
+        record.build = nil
         record.backoff = nil
-        record.phase = again ? .stale : .fresh
-        if let start, let cursor = record.cursor {
+        record.hasTimeline = true
+        record.isStale = record.isStale || build.isOutdated
+        if let start = build.start, let cursor = record.cursor {
             // Sent since, but not concerning it: what is built is as new as the newest id.
-            let reached = again ? start : max(start, heard ?? start)
+            let reached = build.isOutdated ? start : max(start, heard ?? start)
             record.cursor = max(cursor, reached)
             record.awaitsBuild = false
         }
         records[item] = record
         mustSave = true
-        return true
+        return .some(build.reload)
     }
 
     mutating func buildFailed(_ info: WidgetInfo, _ reason: String) {
         let item = Archived.timeline(info)
-        guard var record = records[item], case .building = record.phase else { return }
-        if record.isRemoved {
-            records[item] = nil
-            order.removeAll { $0 == item }
+        guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
             return
         }
         var backoff =
@@ -95,9 +97,25 @@ extension ReloadEngine {
             ?? Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
         let wait = backoff.next(using: &generator)
         record.backoff = backoff
-        record.phase = record.cursor == nil ? .stale : .failed(retryAt: now + wait)
+        record.build = nil
+        record.isStale = record.isStale || build.wasStale || build.isOutdated
+        // What it shows is as old as before, and that was new enough.
+        if !record.isStale, let cursor = record.cursor {
+            record.cursor = max(cursor, heard ?? cursor)
+        }
         records[item] = record
+        if let reload = build.reload {
+            scheduler.failed(reload, retryAfter: wait / .seconds(1), now: date)
+        }
         reports.failed.append(.init(widget: info, reason: reason))
         if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
+    }
+
+    /// A build that ended after its widget was removed leaves nothing.
+    private mutating func forgetIfRemoved(_ item: Archived) -> Bool {
+        guard records[item]?.isRemoved == true else { return false }
+        records[item] = nil
+        order.removeAll { $0 == item }
+        return true
     }
 }

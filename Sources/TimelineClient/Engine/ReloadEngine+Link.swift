@@ -14,12 +14,14 @@ extension ReloadEngine {
             for (item, record) in records {
                 guard let cursor = record.cursor, cursor > resumed else { continue }
                 records[item]?.cursor = resumed
-                if case .building(let start?, let again) = record.phase {
-                    records[item]?.phase = .building(start: min(start, resumed), again: again)
+                if let start = record.build?.start {
+                    records[item]?.build?.start = min(start, resumed)
                 }
             }
         } else {
             forgetOtherLogs(than: resumed)
+            // What got a cursor of this log since it was asked is not told of by the resumption.
+            heard = cursor ?? resumed
         }
     }
 
@@ -29,17 +31,17 @@ extension ReloadEngine {
         if let heard, Self.isVoid(heard, beside: cursor) { self.heard = cursor }
         for (item, record) in records {
             guard let old = record.cursor, Self.isVoid(old, beside: cursor) else { continue }
-            var record = record
-            record.cursor = cursor
-            record.awaitsBuild = true
-            switch record.phase {
-            case .building: record.phase = .building(start: nil, again: true)
-            case .fresh, .stale: record.phase = .stale
-            case .failed: break
-            }
-            records[item] = record
-            mustSave = true
+            records[item]?.cursor = cursor
+            rebuildAnew(item)
         }
+    }
+
+    /// Nothing that was built of it counts any more.
+    mutating func rebuildAnew(_ item: Archived) {
+        records[item]?.awaitsBuild = true
+        records[item]?.build?.start = nil
+        markStale(item)
+        mustSave = true
     }
 
     private static func isOtherLog(_ one: Cursor, than other: Cursor) -> Bool {
@@ -56,38 +58,14 @@ extension ReloadEngine {
         linkBackoff.succeeded()
         verificationBackoff.succeeded()
         owedSequence = max(owedSequence ?? 0, notification.sequence)
-        for item in order where item.isConcerned(by: notification) { mark(item) }
-    }
-
-    /// Notes that what is built, or being built, of `item` may be older than it has to be.
-    private mutating func mark(_ item: Archived) {
-        guard var record = records[item] else { return }
-        switch record.phase {
-        case .fresh: record.phase = .stale
-        case .building(let start, _): record.phase = .building(start: start, again: true)
-        case .stale, .failed: return
-        }
-        records[item] = record
-    }
-
-    mutating func requested(_ request: ReloadRequest) {
-        for item in order {
-            switch (request, item) {
-            case (.all, .timeline), (.recommendations, .recommendations): break
-            case (.kind(let kind), .timeline(let info)) where info.kind == kind: break
-            case (.timeline(let wanted), .timeline(let info)) where info == wanted: break
-            default: continue
-            }
-            mark(item)
-            if case .failed = records[item]?.phase { records[item]?.phase = .stale }
-        }
+        for item in order where item.isConcerned(by: notification) { markStale(item) }
     }
 
     mutating func idMoved(_ attempt: Int, to cursor: Cursor) {
         guard isCurrent(attempt: attempt) else { return }
         linkBackoff.succeeded()
         heard = cursor
-        for (item, record) in records where record.phase == .fresh {
+        for (item, record) in records where record.isFresh {
             if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
         }
         if now - lastSave >= settings.idleSaveInterval { mustSave = true }

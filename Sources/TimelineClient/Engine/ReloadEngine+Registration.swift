@@ -13,12 +13,7 @@ extension ReloadEngine {
     /// What a registration asks to be kept current, each once.
     static func items(of registration: ClientRegistration) -> [Archived] {
         var seen: Set<Archived> = []
-        let timelines = registration.widgets.map {
-            Archived.timeline(
-                WidgetInfo(
-                    kind: $0.kind, family: WidgetFamily(rawValue: $0.family),
-                    configuration: $0.parameters))
-        }
+        let timelines = registration.widgets.map { Archived.timeline(WidgetInfo($0)) }
         let sets = registration.recommendations.map { Archived.recommendations(kind: $0.kind) }
         return (timelines + sets).filter { seen.insert($0).inserted }
     }
@@ -29,22 +24,24 @@ extension ReloadEngine {
         let isWanted = Set(wanted)
         for item in order where records[item] == nil { order.removeAll { $0 == item } }
         for (item, record) in records where !isWanted.contains(item) {
-            if case .building = record.phase {
-                records[item]?.isRemoved = true
-            } else {
+            if record.build == nil {
                 records[item] = nil
+            } else {
+                records[item]?.isRemoved = true
             }
             mustSave = true
         }
         for item in wanted {
-            guard var record = records[item] else {
-                records[item] = Record()
+            guard let old = records[item] else {
+                records[item] = EngineRecord()
                 continue
             }
-            guard record.isRemoved else { continue }
-            record = Record(phase: .building(start: nil, again: true))
-            records[item] = record
+            guard old.isRemoved, var build = old.build else { continue }
+            build.start = nil
+            build.isOutdated = true
+            records[item] = EngineRecord(build: build)
         }
+        placeAll()
         order = wanted + order.filter { records[$0]?.isRemoved == true && !isWanted.contains($0) }
     }
 
@@ -66,16 +63,11 @@ extension ReloadEngine {
         forgetOtherLogs(than: cursor)
         if heard == nil { heard = cursor }
         for item in Self.items(of: sent) {
-            guard var record = records[item], !record.isRemoved, record.cursor == nil else {
+            guard let record = records[item], !record.isRemoved, record.cursor == nil else {
                 continue
             }
-            record.cursor = cursor
-            record.awaitsBuild = true
-            switch record.phase {
-            case .building: record.phase = .building(start: nil, again: true)
-            case .fresh, .stale, .failed: record.phase = .stale
-            }
-            records[item] = record
+            records[item]?.cursor = cursor
+            rebuildAnew(item)
         }
         mustSave = true
     }
@@ -90,16 +82,9 @@ extension ReloadEngine {
         registered = nil
         heard = nil
         owedSequence = nil
-        for (item, record) in records {
-            var record = record
-            record.cursor = nil
-            record.awaitsBuild = true
-            if case .building = record.phase {
-                record.phase = .building(start: nil, again: true)
-            } else {
-                record.phase = .stale
-            }
-            records[item] = record
+        for item in order {
+            records[item]?.cursor = nil
+            rebuildAnew(item)
         }
         mustSave = true
     }

@@ -1,7 +1,9 @@
+import Foundation
 import WidgetModel
 
 /// Decides what one client registers, asks, rebuilds and acknowledges. Owns no connection, task,
 /// file or clock: events and the time go in, orders come out, and equal inputs give equal orders.
+/// When what is stale is built is its ``ReloadScheduler``'s to say, by reasons and budgets.
 ///
 /// The argument it rests on: a build that starts now fetches data at least as new as every id the
 /// gateway has sent, for changes are posted once they can be read. So what is built takes the
@@ -22,51 +24,19 @@ package struct ReloadEngine: Sendable {
         package var pollInterval: Duration = .seconds(900)
         /// Providers asked at the same time.
         package var buildsMax = 4
+        /// Of reloads. A notification is honoured as soon as it comes, within the budget, and waits
+        /// for no other widget.
+        package var schedule: ReloadScheduler.Settings
         /// Ids alone are written to the archive no more often than this: losing some of them only
         /// means to be told again.
         package var idleSaveInterval: Duration = .seconds(300)
 
         /// The defaults.
-        package init() {}
-    }
-
-    /// What is known of one archived thing.
-    struct Record: Sendable, Equatable {
-        /// Everything up to here that concerns it is in it; `nil` until it is registered.
-        var cursor: Cursor?
-        /// See ``EngineState/Position/awaitsBuild``.
-        var awaitsBuild = true
-        var phase = Phase.stale
-        /// No longer configured, but a build is under way whose end must not be taken for that of
-        /// a later one.
-        var isRemoved = false
-        var failures: Int { backoff?.failures ?? 0 }
-        var backoff: Backoff?
-    }
-
-    enum Phase: Sendable, Equatable {
-        /// Nothing sent concerns it but what is built in.
-        ///
-        /// Can transition to `stale` when a notification or the app says so.
-        case fresh
-        /// To be built as soon as it is registered and a place is free.
-        ///
-        /// Can transition to `building` when ordered.
-        case stale
-        /// A build is under way; it knew everything up to `start`, `nil` when that was for a
-        /// registration since lost.
-        ///
-        /// Can transition to:
-        ///   - `fresh` when it ends and nothing concerned it meanwhile,
-        ///   - `stale` when it ends and `again` is set,
-        ///   - `failed` when the provider fails.
-        case building(start: Cursor?, again: Bool)
-        /// The provider failed.
-        ///
-        /// Can transition to:
-        ///   - `building` at `retryAt`,
-        ///   - `stale` when the app asks for it.
-        case failed(retryAt: Duration)
+        package init() {
+            schedule = ReloadScheduler.Settings()
+            schedule.requestIntervalMin = 0
+            schedule.batchWindow = 0
+        }
     }
 
     enum Link: Sendable, Equatable {
@@ -90,9 +60,12 @@ package struct ReloadEngine: Sendable {
     let settings: Settings
     var desired: ClientRegistration
     var registered: ClientRegistration?
-    var records: [Archived: Record] = [:]
+    var records: [Archived: EngineRecord] = [:]
     /// Every key of `records`, so that equal inputs give equal orders.
     var order: [Archived] = []
+    var scheduler: ReloadScheduler
+    /// Until the run begins.
+    var resumedBudgets: [WidgetInfo: ReloadBudget]
 
     /// Everything up to here that concerns this client has been handed in.
     var heard: Cursor?
@@ -114,9 +87,13 @@ package struct ReloadEngine: Sendable {
     var owedSequence: UInt64?
 
     var generator: JitterGenerator
+    /// Time since any fixed moment, which no one sets.
     var now: Duration = .zero
+    /// What the device's clock says.
+    var date = Date.distantPast
     var lastSave: Duration = .zero
     var mustSave = false
+    var mustSaveBudgets = false
     var actions: [EngineAction] = []
 
     /// An engine that resumes from what an archive kept.
@@ -137,10 +114,12 @@ package struct ReloadEngine: Sendable {
         registrationBackoff = linkBackoff
         acknowledgementBackoff = linkBackoff
         generator = JitterGenerator(seed: seed)
+        scheduler = ReloadScheduler(settings: settings.schedule)
+        resumedBudgets = state.budgets
         for (item, position) in state.positions {
-            records[item] = Record(
+            records[item] = EngineRecord(
                 cursor: position.cursor, awaitsBuild: position.awaitsBuild,
-                phase: position.awaitsBuild ? .stale : .fresh)
+                isStale: position.awaitsBuild)
         }
         reconcile()
     }
@@ -152,7 +131,12 @@ package struct ReloadEngine: Sendable {
             guard let cursor = record.cursor else { continue }
             positions[item] = .init(cursor: cursor, awaitsBuild: record.awaitsBuild)
         }
-        return EngineState(registered: registered, position: heard, positions: positions)
+        return EngineState(
+            registered: registered, position: heard, positions: positions, budgets: budgets)
+    }
+
+    private var budgets: [WidgetInfo: ReloadBudget] {
+        resumedBudgets.isEmpty ? scheduler.records.mapValues(\.budget) : resumedBudgets
     }
 
     /// The lowest position of all: what the client resumes from and acknowledges.
@@ -167,11 +151,17 @@ package struct ReloadEngine: Sendable {
 
     /// Takes what happened and says what to do.
     ///
-    /// - Parameter now: Time since any fixed moment, never less than before.
-    package mutating func handle(_ event: EngineEvent, now: Duration) -> [EngineAction] {
+    /// - Parameters:
+    ///   - now: Time since any fixed moment, never less than before.
+    ///   - date: What the device's clock says: it may be set at any time.
+    package mutating func handle(
+        _ event: EngineEvent, now: Duration, date: Date
+    ) -> [EngineAction] {
         self.now = max(self.now, now)
+        clockStands(at: date)
         switch event {
-        case .started, .woke: break
+        case .started(let kept): started(kept)
+        case .woke: break
         case .configurationChanged(let registration): configurationChanged(registration)
         case .registered(let cursor): didRegister(at: cursor)
         case .registrationFailed(let refusal): registrationFailed(refusal)
@@ -182,22 +172,32 @@ package struct ReloadEngine: Sendable {
         case .retryHint(let wait):
             linkBackoff.base = min(max(wait, .milliseconds(100)), settings.retryCap)
         case .ended(let attempt, let ending): ended(attempt, ending)
-        case .rebuilt(let info, let milliseconds): rebuilt(info, milliseconds)
+        case .rebuilt(let info, let milliseconds, let reloadDate):
+            rebuilt(info, milliseconds, reloadDate)
         case .buildFailed(let info, let reason): buildFailed(info, reason)
         case .recommended(let kind, let items): recommended(kind, items)
         case .acknowledged: acknowledged()
         case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
-        case .reloadRequested(let request): requested(request)
+        case .reloadRequested(let request, let reason): requested(request, reason)
+        case .recommendationsInvalidated: recommendationsInvalidated()
+        case .activityChanged(let activity): scheduler.activity = activity
         }
         orderRegistration()
         orderBuilds()
         orderConnection()
         orderAcknowledgement()
         defer { actions.removeAll(keepingCapacity: true) }
-        guard mustSave else { return actions }
-        mustSave = false
-        lastSave = self.now
-        return [.save] + actions
+        var saves: [EngineAction] = []
+        if mustSave {
+            mustSave = false
+            lastSave = self.now
+            saves.append(.save)
+        }
+        if mustSaveBudgets {
+            mustSaveBudgets = false
+            saves.append(.saveBudgets)
+        }
+        return saves + actions
     }
 
     /// When `woke` has to be handed in, unless something else is before.
@@ -206,9 +206,7 @@ package struct ReloadEngine: Sendable {
         if case .waiting(let until) = link { moments.append(until) }
         if case .waiting(let until) = registering { moments.append(until) }
         if let acknowledgeNotBefore, acknowledging == nil { moments.append(acknowledgeNotBefore) }
-        for record in records.values {
-            if case .failed(let retryAt) = record.phase { moments.append(retryAt) }
-        }
+        if let nextLook { moments.append(nextLook) }
         // What is due already waits for something else than time: waking would only spin.
         return moments.filter { $0 > now }.min()
     }

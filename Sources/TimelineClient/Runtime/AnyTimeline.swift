@@ -17,9 +17,8 @@ public struct AnyTimeline: Sendable {
         reloadDate = timeline.policy.reloadDate(last: timeline.entries.map(\.date).max())
     }
 
-    /// The entry to show at `date`: the latest that has begun, or the first of all.
+    /// The entry to show at `date`, as ``EntrySequence`` says; `nil` while none has begun.
     public func entry(at date: Date) -> (any TimelineEntry)? {
-        entries.filter { $0.date <= date }.max { $0.date < $1.date }
-            ?? entries.min { $0.date < $1.date }
+        EntrySequence(self).index(at: date).map { entries[$0] }
     }
 }

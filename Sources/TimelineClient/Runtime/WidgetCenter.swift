@@ -8,17 +8,17 @@ public struct WidgetCenter: Sendable {
 
     /// Rebuilds the timelines of every widget of one kind.
     public func reloadTimelines(ofKind kind: String) {
-        client.request(.kind(kind))
+        client.request(.reloadRequested(.kind(kind), .app))
     }
 
     /// Rebuilds the timelines of every widget.
     public func reloadAllTimelines() {
-        client.request(.all)
+        client.request(.reloadRequested(.all, .app))
     }
 
     /// Asks every provider for its recommendations again, and registers those that changed.
     public func invalidateConfigurationRecommendations() {
-        client.request(.recommendations)
+        client.request(.recommendationsInvalidated)
     }
 
     /// The widgets that are placed; those configured alike as often as they are placed.

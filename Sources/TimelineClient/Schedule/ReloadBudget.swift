@@ -75,10 +75,10 @@ public struct ReloadBudget: Sendable, Equatable {
 }
 
 extension ReloadBudget {
-    /// What survives a restart: when the counted reloads were, in seconds since 1970. The limit
-    /// is the app's to state again.
+    /// What survives a restart, to the last bit: when the counted reloads were, in seconds since the
+    /// reference date, 2001, for those are what a date holds. The limit is the app's to state again.
     public var json: JSONValue {
-        .array(dates.map { .number($0.timeIntervalSince1970) })
+        .array(dates.map { .number($0.timeIntervalSinceReferenceDate) })
     }
 
     /// Reads what ``json`` wrote; `nil` when it is not of that form. With a smaller limit than
@@ -94,7 +94,7 @@ extension ReloadBudget {
             default: return nil
             }
             guard seconds.isFinite else { return nil }
-            dates.append(Date(timeIntervalSince1970: seconds))
+            dates.append(Date(timeIntervalSinceReferenceDate: seconds))
         }
         self.init(dates: dates, limit: limit)
     }

@@ -10,6 +10,8 @@ public enum ReloadReason: Sendable, Hashable {
     case interaction
     /// The system shows or knows something else than before.
     case system(SystemChange)
+    /// There is no timeline to be shown of it: it was placed just now, or its archive is lost.
+    case placeholder
 
     /// What the system reloads widgets for by itself.
     public enum SystemChange: Sendable, Hashable {
@@ -26,11 +28,12 @@ public enum ReloadReason: Sendable, Hashable {
     }
 
     /// Whether it runs at once and counts towards no budget. (Apple, Keeping a widget up to date;
-    /// time, account and location: WWDC21.)
+    /// time, account and location: WWDC21. That a first timeline does not count is this library's
+    /// choice: what one shows in the place of a widget is no update.)
     public var isExempt: Bool {
         switch self {
         case .policy, .notification, .app: false
-        case .interaction, .system: true
+        case .interaction, .system, .placeholder: true
         }
     }
 }

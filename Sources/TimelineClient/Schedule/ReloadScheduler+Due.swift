@@ -9,7 +9,7 @@ extension ReloadScheduler {
         var dates: [Date] = []
         dates.reserveCapacity(records.count)
         var exempt: Date?
-        for record in records.values {
+        for (widget, record) in records where !withheld.contains(widget) {
             guard let date = dueDate(of: record) else { continue }
             dates.append(date)
             if record.hasExemptRequest { exempt = min(exempt ?? date, date) }

@@ -103,6 +103,9 @@ public struct ReloadScheduler: Sendable, Equatable {
     /// What the app does at the moment. While it is active nothing counts that starts; the minimum
     /// intervals hold. What only the budget withheld is due as soon as the app becomes active.
     public var activity: AppActivity = []
+    /// Widgets that cannot be built at the moment, for reasons that are not of time: none of them
+    /// is due. What they are owed stays owed, and is due as soon as they are left out here.
+    public var withheld: Set<WidgetInfo> = []
 
     var records: [WidgetInfo: Record] = [:]
     /// Every key of `records`, so that equal inputs give equal answers.
@@ -170,9 +173,9 @@ public struct ReloadScheduler: Sendable, Equatable {
         guard let nextDue, nextDue <= now else { return [] }
         var queue: [(isExempt: Bool, due: Date, place: Int)] = []
         for (place, widget) in order.enumerated() {
-            guard let record = records[widget], let due = dueDate(of: record), due <= now else {
-                continue
-            }
+            guard !withheld.contains(widget), let record = records[widget],
+                let due = dueDate(of: record), due <= now
+            else { continue }
             queue.append((record.hasExemptRequest, due, place))
         }
         queue.sort {
@@ -212,11 +215,11 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
-    /// When the next reload of a widget is due, other widgets aside; `nil` for never, and while one
-    /// is under way. As long as nothing else is called it runs then, or with a batch up to
+    /// When the next reload of a widget is due, other widgets aside; `nil` for never, while it is
+    /// withheld, and while one is under way. As long as nothing else is called it runs then, or with a batch up to
     /// ``Settings/batchWindow`` later.
     public func dueDate(of widget: WidgetInfo) -> Date? {
-        records[widget].flatMap(dueDate)
+        withheld.contains(widget) ? nil : records[widget].flatMap(dueDate)
     }
 
     /// The budget of each widget placed like this; `nil` when none is. An archive keeps its
