@@ -99,17 +99,18 @@ extension TimelineClient {
     private func build(_ info: WidgetInfo) async {
         let start = now
         do {
-            let timeline = try await Deadline.run(configuration.buildDeadline) { [runtime] in
-                try await runtime.timeline(of: info)
+            let (timeline, drawn) = try await Deadline.run(configuration.buildDeadline) {
+                [runtime, device = configuration.device] in
+                let timeline = try await runtime.timeline(of: info)
+                return (timeline, try runtime.archive(timeline, of: info, on: device))
             }
             guard widgets.contains(info) else {
                 handle(.rebuilt(info, milliseconds: 0, reloadDate: nil))
                 return
             }
-            timelines[info] = timeline
-            kept[info] = .init(
-                entries: runtime.encode(timeline, of: info),
-                reloadAt: timeline.reloadDate?.timeIntervalSince1970)
+            // Before the state says that it is: a crash between the two builds once more.
+            try archive?.save(timeline: drawn)
+            timelines[info] = drawn
             tell(.rebuilt(info, timeline))
             handle(
                 .rebuilt(
@@ -119,7 +120,8 @@ extension TimelineClient {
             let reason =
                 (error as? WidgetRuntime.Failure)?.description
                 ?? (error as? IntentError)?.description
-                ?? (error as? Deadline.Passed)?.description ?? "\(type(of: error))"
+                ?? (error as? Deadline.Passed)?.description
+                ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
             tell(.buildFailed(info, reason: reason))
             handle(.buildFailed(info, reason: reason))
         }

@@ -7,20 +7,19 @@ import WidgetModel
 /// It is the thin shell around a pure engine, which decides. Several clients may live in one
 /// process; each has its own id and its own archive.
 public actor TimelineClient {
-    /// What was built last, by widget.
-    public internal(set) var timelines: [WidgetInfo: AnyTimeline] = [:]
+    /// What was built last, by widget, as it was drawn: all that is shown of it.
+    public internal(set) var timelines: [WidgetInfo: TimelineArchive] = [:]
 
     let configuration: TimelineClientConfiguration
     let runtime: WidgetRuntime
     let service: GatewayService
     let verifier: any NotificationVerifying
-    let archive: ArchiveFile?
+    let archive: ClientArchive?
     let settings: ReloadEngine.Settings
     private let origin = ContinuousClock.now
 
     var widgets: [WidgetInfo]
     var engine: ReloadEngine?
-    var kept: [WidgetInfo: ArchiveDocument.Kept] = [:]
     var serverTime = ServerTime()
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
@@ -37,7 +36,7 @@ public actor TimelineClient {
     public init(
         configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
         connection: any GatewayConnection, verifier: any NotificationVerifying,
-        archive: ArchiveFile? = nil
+        archive: ClientArchive? = nil
     ) {
         self.init(
             configuration: configuration, widgets: widgets, connection: connection,
@@ -48,7 +47,7 @@ public actor TimelineClient {
     package init(
         configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
         connection: any GatewayConnection, verifier: any NotificationVerifying,
-        archive: ArchiveFile?, settings: ReloadEngine.Settings
+        archive: ClientArchive?, settings: ReloadEngine.Settings
     ) {
         self.configuration = configuration
         self.runtime = widgets
@@ -97,8 +96,9 @@ public actor TimelineClient {
         guard engine != nil else { return }
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
-        kept = kept.filter { placed.contains($0.key) }
+        archivePlaceholders()
         handle(.configurationChanged(registration(recommendations: [])))
+        archive?.keep(only: placed)
     }
 
     /// Runs until the calling task is cancelled; survives everything the gateway and the network
@@ -133,17 +133,34 @@ public actor TimelineClient {
             ?? ArchiveDocument(owner: configuration.owner)
         document.state.budgets = archive?.loadBudgets(limit: settings.schedule.budgetLimit) ?? [:]
         for item in document.state.positions.keys {
-            guard case .timeline(let info) = item, let old = document.timelines[info],
-                let entries = old.entries.flatMap({ runtime.decode($0, of: info) })
-            else { continue }
-            timelines[info] = AnyTimeline(
-                entries: entries, reloadDate: old.reloadAt.map(Date.init(timeIntervalSince1970:)))
-            kept[info] = old
+            guard case .timeline(let info) = item, widgets.contains(info) else { continue }
+            timelines[info] = (try? archive?.timeline(of: info)) ?? nil
         }
+        // What nothing says the age of is not shown.
+        for info in Set(widgets) where document.state.positions[.timeline(info)] == nil {
+            archive?.remove(info)
+        }
+        archive?.keep(only: Set(widgets))
+        archivePlaceholders()
         engine = ReloadEngine(
             state: document.state,
             desired: registration(recommendations: runtime.recommendationSets()),
             settings: settings, seed: UInt64.random(in: .min ... .max))
+    }
+
+    private func archivePlaceholders() {
+        guard let archive else { return }
+        for info in Set(widgets) {
+            // A kind that the app does not declare has none; to build it will say so.
+            guard
+                let drawn = try? runtime.archivedPlaceholder(of: info, on: configuration.device)
+            else { continue }
+            do throws(ClientArchive.Failure) {
+                try archive.save(placeholder: drawn)
+            } catch {
+                tell(.archiveFailed(error))
+            }
+        }
     }
 
     private var keptTimelines: [EngineEvent.KeptTimeline] {
@@ -196,9 +213,8 @@ public actor TimelineClient {
 
     private func save() {
         guard let archive, let engine else { return }
-        let document = ArchiveDocument(
-            owner: configuration.owner, state: engine.state, timelines: kept)
-        do throws(ArchiveFile.Failure) {
+        let document = ArchiveDocument(owner: configuration.owner, state: engine.state)
+        do throws(ClientArchive.Failure) {
             try archive.save(document)
         } catch {
             // The next save may succeed; until then a restart resumes from further back.
@@ -208,7 +224,7 @@ public actor TimelineClient {
 
     private func saveBudgets() {
         guard let archive, let engine else { return }
-        do throws(ArchiveFile.Failure) {
+        do throws(ClientArchive.Failure) {
             try archive.saveBudgets(engine.state.budgets)
         } catch {
             tell(.archiveFailed(error))

@@ -63,6 +63,11 @@ public struct TimelineClientConfiguration: Sendable {
         self.observer = observer
     }
 
+    /// The device widgets are drawn for; `nil` for a platform that shows none.
+    var device: WidgetDevice? {
+        WidgetDevice.Platform(rawValue: platform).map { WidgetDevice($0, osVersion: osVersion) }
+    }
+
     /// Whose an archive is.
     var owner: String { "\(app) \(client)" }
 
@@ -97,5 +102,5 @@ public enum TimelineClientEvent: Sendable {
     /// A request had no success; it is repeated where that can help.
     case failed(GatewayFailure)
     /// The archive was not written; a restart resumes from further back.
-    case archiveFailed(ArchiveFile.Failure)
+    case archiveFailed(ClientArchive.Failure)
 }

@@ -6,7 +6,7 @@ import WidgetModel
 
 @Suite struct ArchiveTests {
     let directory: String
-    var file: ArchiveFile { ArchiveFile(path: directory + "/client.json") }
+    var file: ClientArchive { ClientArchive(directory: directory + "/client") }
 
     init() throws {
         directory = NSTemporaryDirectory() + "archive-\(UUID().uuidString)"
@@ -27,11 +27,7 @@ import WidgetModel
                     .timeline(status): .init(cursor: cursor(5), awaitsBuild: true),
                     .recommendations(kind: panda.kind): .init(
                         cursor: cursor(6), awaitsBuild: false),
-                ]),
-            timelines: [
-                panda: .init(entries: #"[{"name":"\u00e9"}]"#, reloadAt: 1.5),
-                status: .init(entries: nil, reloadAt: nil),
-            ])
+                ]))
     }
 
     @Test func whatIsSavedIsLoaded() throws {
@@ -39,7 +35,8 @@ import WidgetModel
         #expect(file.load(owner: sample.owner) == nil)
         try file.save(sample)
         #expect(file.load(owner: sample.owner) == sample)
-        let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions]
+        let mode = try FileManager.default.attributesOfItem(atPath: file.statePath)[
+            .posixPermissions]
         #expect(mode as? Int == 0o600, "push tokens would be readable by others")
     }
 
@@ -54,10 +51,10 @@ import WidgetModel
         try file.save(sample)
         // A directory in the place of the temporary file: it can be neither made nor replaced.
         try FileManager.default.createDirectory(
-            atPath: file.path + ".new", withIntermediateDirectories: false)
+            atPath: file.statePath + ".new", withIntermediateDirectories: false)
         var later = sample
         later.state.position = cursor(99)
-        #expect(throws: ArchiveFile.Failure.self) { try file.save(later) }
+        #expect(throws: ClientArchive.Failure.self) { try file.save(later) }
         #expect(file.load(owner: sample.owner) == sample)
     }
 
@@ -69,7 +66,7 @@ import WidgetModel
         let bytes = later.json.serialized
         for count in stride(from: 0, to: bytes.count, by: 37) {
             // What a crash during the write leaves behind.
-            try Data(bytes.prefix(count)).write(to: URL(fileURLWithPath: file.path + ".new"))
+            try Data(bytes.prefix(count)).write(to: URL(fileURLWithPath: file.statePath + ".new"))
             #expect(file.load(owner: sample.owner) == sample)
         }
         try file.save(later)
@@ -78,14 +75,44 @@ import WidgetModel
 
     @Test func aDamagedArchiveIsForgottenAndNeverTraps() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
+        try file.save(sample)
         let bytes = sample.json.serialized
         for index in stride(from: 0, to: bytes.count, by: 11) {
             var damaged = bytes
             damaged[index] ^= 0x15
-            try Data(damaged).write(to: URL(fileURLWithPath: file.path))
+            try Data(damaged).write(to: URL(fileURLWithPath: file.statePath))
             _ = file.load(owner: sample.owner)
-            try Data(bytes.prefix(index)).write(to: URL(fileURLWithPath: file.path))
+            try Data(bytes.prefix(index)).write(to: URL(fileURLWithPath: file.statePath))
             #expect(file.load(owner: sample.owner) == nil)
         }
+    }
+
+    /// While the device is locked, what people see may be unreadable: the cursors are not.
+    @Test func cursorsAndBudgetsAreReadWithoutTheTimelines() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var budget = ReloadBudget()
+        budget.spend(now: date(5))
+        try file.save(sample)
+        try file.saveBudgets([status: budget])
+        let shown = TimelineArchive(
+            widget: status,
+            entries: [
+                .init(
+                    date: date(0), relevance: nil,
+                    drawings: [
+                        .init(
+                            try WidgetContextRules().environment(
+                                of: status, with: WidgetTraits(), at: .homeScreen,
+                                on: WidgetDevice(.iOS))): WidgetNode(.text("secret"))
+                    ])
+            ], reloadDate: nil)
+        try file.save(timeline: shown)
+        #expect(try file.timeline(of: status) == shown)
+        for path in [file.statePath, file.budgetsPath] {
+            #expect(try !String(contentsOfFile: path, encoding: .utf8).contains("secret"))
+        }
+        try FileManager.default.removeItem(atPath: file.directory + "/timelines")
+        #expect(file.load(owner: sample.owner) == sample)
+        #expect(file.loadBudgets(limit: budget.limit) == [status: budget])
     }
 }

@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-struct CharacterEntry: TimelineEntry, Codable {
+struct CharacterEntry: TimelineEntry {
     var date: Date
     var name: String
     var build: Int
@@ -67,7 +67,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     func client(
-        archive: ArchiveFile? = nil, mode: TimelineClientConfiguration.Mode = .stream,
+        archive: ClientArchive? = nil, mode: TimelineClientConfiguration.Mode = .stream,
         widgets: [WidgetInfo]? = nil
     ) throws -> TimelineClient {
         let configuration = try #require(
@@ -81,7 +81,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
             configuration: configuration,
             widgets: try WidgetRuntime([
                 AppIntentConfiguration(
-                    kind: panda.kind, intent: SelectCharacterIntent.self, provider: provider)
+                    kind: panda.kind, intent: SelectCharacterIntent.self, provider: provider
+                ) { entry in Text("\(entry.name) \(entry.build)") }
             ]),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
@@ -92,6 +93,12 @@ final class CharacterProvider: AppIntentTimelineProvider {
         var told = claims(widgets, sets: sets, sequence: id.sequence)
         told.expires = ScriptedGateway.seconds + 60
         return told
+    }
+
+    /// The Home Screen of an iPhone in use.
+    func home(_ widget: WidgetInfo) throws -> WidgetEnvironment {
+        try WidgetContextRules().environment(
+            of: widget, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
     }
 
     /// Runs a client while `body` watches it, then stops it.
@@ -121,8 +128,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
             let told = gateway.read { $0.acknowledgements[1].objectValue }
             #expect(told?["cursor"] == .string(cursor(11).text))
             #expect(told?["rebuilt"]?.arrayValue?.count == 1)
-            let shown = await client.timelines[unipony]?.entries.first as? CharacterEntry
-            #expect(shown?.build == 3)
+            let shown = try await client.timelines[unipony]?.node(at: .now, in: home(unipony))
+            #expect(shown == WidgetNode(.text("Unipony 3")))
         }
     }
 
@@ -144,23 +151,81 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     @Test func aRestartResumesFromTheArchiveWithItsTimelines() async throws {
-        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString).json"
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let first = try client(archive: ArchiveFile(path: path))
+        let first = try client(archive: ClientArchive(directory: path))
         try await running(first) {
             await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
             gateway.tell("id: \(cursor(40).text)\n\n")
             while await first.cursor != cursor(40) { await Task.yield() }
         }
-        let second = try client(archive: ArchiveFile(path: path))
+        let second = try client(archive: ClientArchive(directory: path))
         try await running(second) {
             await gateway.wait { $0.resumptions.count == 2 }
             #expect(gateway.read { $0.resumptions[1] } == cursor(40).text)
             #expect(gateway.read { $0.registrations.count } == 1)
-            let shown = await second.timelines[panda]?.entries.first as? CharacterEntry
-            #expect(shown?.name == "Power Panda")
+            let shown = try await second.timelines[panda]?.node(at: .now, in: home(panda))
+            #expect(shown?.isText(of: "Power Panda") == true)
         }
         #expect(provider.builds.withLock { $0.count } == 2)
+    }
+
+    /// What a system finds on disk, whatever happened to it: the drawing, or else the placeholder
+    /// and a rebuild.
+    @Test(arguments: ["", "{}", #"{"version":9,"checksum":"","timeline":{}}"#, "cut"])
+    func whatCannotBeReadIsAPlaceholderAndBuiltAgain(damage: String) async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await running(try client(archive: archive)) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        }
+        let home = try home(panda)
+        #expect(archive.node(of: panda, at: .now, in: home)?.isText(of: "Power Panda") == true)
+        let file = URL(fileURLWithPath: archive.timelinePath(panda))
+        let bytes = damage == "cut" ? try Data(contentsOf: file).dropLast(9) : Data(damage.utf8)
+        try bytes.write(to: file)
+        #expect(archive.node(of: panda, at: .now, in: home) == WidgetNode(.redacted))
+        #expect(throws: TimelineArchive.Fault.self) { try archive.timeline(of: panda) }
+        try await running(try client(archive: archive)) {
+            await gateway.wait { $0.acknowledgements.count == 2 }
+        }
+        #expect(provider.builds.withLock { $0.count } == 3)
+        #expect(
+            archive.node(of: panda, at: .now, in: home) == WidgetNode(.text("Power Panda 3")))
+        #expect(gateway.read { $0.registrations.count } == 1)
+    }
+
+    @Test func whatIsNoLongerPlacedIsNotOnDisk() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let client = try client(archive: archive)
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            await client.place([unipony])
+        }
+        #expect(try archive.timeline(of: panda) == nil)
+        #expect(try archive.placeholder(of: panda) == nil)
+        #expect(try archive.timeline(of: unipony) != nil)
+    }
+
+    /// A timeline that cannot be kept cannot be shown: it is not acknowledged as built.
+    @Test func whatCannotBeArchivedIsNotBuilt() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        // A directory in the place of the file.
+        try FileManager.default.createDirectory(
+            atPath: archive.timelinePath(panda), withIntermediateDirectories: true)
+        let client = try client(archive: archive)
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            let told = gateway.read { $0.acknowledgements[0].objectValue }
+            #expect(told?["rebuilt"]?.arrayValue?.count == 1)
+            #expect(told?["failed"]?.arrayValue?.count == 1)
+            #expect(await client.timelines[panda] == nil)
+        }
     }
 
     @Test func aWidgetPlacedLaterIsRegisteredAndBuiltAlone() async throws {
@@ -221,5 +286,12 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(provider.builds.withLock { $0.count } == 4)
             #expect(await client.widgetCenter.currentConfigurations() == [panda, unipony])
         }
+    }
+}
+
+extension WidgetNode {
+    /// Whether it is the text of a build for this character.
+    fileprivate func isText(of name: String) -> Bool {
+        if case .text(let text) = content { text.hasPrefix(name) } else { false }
     }
 }

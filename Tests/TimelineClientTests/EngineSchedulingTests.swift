@@ -159,8 +159,8 @@ import WidgetModel
 
     @Test func whatWasSpentIsSpentAfterARestart() throws {
         let path = NSTemporaryDirectory() + "budget-\(UUID().uuidString)"
-        let file = ArchiveFile(path: path)
-        defer { try? FileManager.default.removeItem(atPath: file.budgetsPath) }
+        let file = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
         #expect(file.loadBudgets(limit: 2).isEmpty)
         var engine = running([panda, status]) { $0.budgetLimit = 2 }
         _ = notify(&engine, 11, .zero)

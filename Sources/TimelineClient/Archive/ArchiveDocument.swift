@@ -1,39 +1,20 @@
 import WidgetModel
 
-/// What one client keeps across restarts: how far it is, and the timelines it built.
+/// How far one client is, and what the gateway knows of it: what `state.json` of a
+/// ``ClientArchive`` holds.
 package struct ArchiveDocument: Sendable, Equatable {
-    /// A timeline as it is kept.
-    package struct Kept: Sendable, Equatable {
-        /// The entries, encoded by their own type; `nil` when they cannot be, or are too large:
-        /// they are then built again after a restart.
-        package var entries: String?
-        /// When its policy asks for the next one, in seconds since 1970.
-        package var reloadAt: Double?
-
-        /// A timeline.
-        package init(entries: String?, reloadAt: Double?) {
-            self.entries = entries
-            self.reloadAt = reloadAt
-        }
-    }
-
     /// The version of the document's form; another one is not read.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// The app and client it belongs to; another's archive is not read.
     package var owner: String
     /// How far the client is.
     package var state: EngineState
-    /// The timelines it built.
-    package var timelines: [WidgetInfo: Kept]
 
-    /// An archive.
-    package init(
-        owner: String, state: EngineState = EngineState(), timelines: [WidgetInfo: Kept] = [:]
-    ) {
+    /// A document.
+    package init(owner: String, state: EngineState = EngineState()) {
         self.owner = owner
         self.state = state
-        self.timelines = timelines
     }
 
     /// The document; equal archives give equal bytes.
@@ -57,10 +38,6 @@ package struct ArchiveDocument: Sendable, Equatable {
             case .timeline(let info):
                 for member in info.archived.members { entry[member.name] = member.value }
                 let key = JSONValue.object(entry).text
-                if let kept = self.timelines[info] {
-                    if let entries = kept.entries { entry["entries"] = .string(entries) }
-                    if let reloadAt = kept.reloadAt { entry["reloadAt"] = .number(reloadAt) }
-                }
                 timelines.append((key, .object(entry)))
             }
         }
@@ -88,8 +65,6 @@ package struct ArchiveDocument: Sendable, Equatable {
                 let info = WidgetInfo(archived: entry)
             else { return nil }
             state.positions[.timeline(info)] = position
-            timelines[info] = Kept(
-                entries: entry["entries"]?.stringValue, reloadAt: entry["reloadAt"]?.numberValue)
         }
         for entry in object["recommendations"]?.arrayValue ?? [] {
             guard let entry = entry.objectValue, let position = Self.position(entry),

@@ -130,11 +130,8 @@ extension TimelineArchive {
         self = archive
     }
 
-    /// FNV-1a of 64 bits, in hex: against what disks do, not against people, whose file it is.
     private static func checksum(_ bytes: [UInt8]) -> String {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return String(hash, radix: 16)
+        String(FNV1a(bytes).value, radix: 16)
     }
 
     /// Drawings that are alike are kept once.

@@ -1,9 +1,7 @@
 import Foundation
 
-/// What a widget shows from one moment on.
-///
-/// An entry type that is also `Codable` is kept in the client's archive and survives a restart;
-/// others are built again then.
+/// What a widget shows from one moment on. It is drawn when its timeline was built; what is shown,
+/// also after a restart, is the drawing.
 public protocol TimelineEntry: Sendable {
     /// When the widget begins to show this entry.
     var date: Date { get }

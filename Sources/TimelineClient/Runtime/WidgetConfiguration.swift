@@ -46,7 +46,7 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
             timeline: { [provider] _, context in
                 AnyTimeline(try await provider.awaitedTimeline(in: context))
             },
-            draw: draw, coding: EntryCoding(Provider.Entry.self))
+            draw: draw)
     }
 }
 
@@ -93,7 +93,7 @@ public struct AppIntentConfiguration<
                     try await provider.timeline(
                         for: try await Intent.resolved(from: values), in: context))
             },
-            draw: draw, coding: EntryCoding(Provider.Entry.self))
+            draw: draw)
         declaration.recommendations = { [provider] in
             provider.recommendations().map {
                 RecommendationSet.Item(
@@ -130,7 +130,6 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     let draw: Draw
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
     var recommendations: (@Sendable () -> [RecommendationSet.Item])?
-    let coding: EntryCoding?
     /// The name of its intent.
     var intent: String?
 
@@ -141,7 +140,7 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
             @escaping @Sendable (Values, TimelineProviderContext) async throws
             -> any TimelineEntry,
         timeline: @escaping @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline,
-        draw: @escaping Draw, coding: EntryCoding?
+        draw: @escaping Draw
     ) {
         self.kind = kind
         displayName = LocalizedStringResource(kind)
@@ -149,7 +148,6 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
         self.snapshot = snapshot
         self.timeline = timeline
         self.draw = draw
-        self.coding = coding
     }
 
     /// Itself.

@@ -14,12 +14,17 @@ public struct WidgetRuntime: Sendable {
     private let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
     public let kinds: [String]
+    /// Where widgets appear, and how.
+    public let rules: WidgetContextRules
 
     /// The declared widgets.
     ///
     /// - Throws: ``WidgetDeclarationError`` when a kind is declared twice, or a parameter may be left
     ///   without a value.
-    public init(_ widgets: [any WidgetConfiguration]) throws(WidgetDeclarationError) {
+    public init(
+        _ widgets: [any WidgetConfiguration], rules: WidgetContextRules = WidgetContextRules()
+    ) throws(WidgetDeclarationError) {
+        self.rules = rules
         let gallery = widgets.map(\.declaration)
         if let error = WidgetDeclarationError(gallery) { throw error }
         self.gallery = gallery
@@ -65,6 +70,48 @@ public struct WidgetRuntime: Sendable {
         return node
     }
 
+    /// A timeline as an archive keeps it: drawn for every context of the widget on `device`; for none
+    /// where there is no device.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared, or an entry is another kind's.
+    public func archive(
+        _ timeline: AnyTimeline, of info: WidgetInfo, on device: WidgetDevice?
+    ) throws -> TimelineArchive {
+        let traits = try declaration(of: info).traits
+        let environments =
+            device.map { rules.drawnEnvironments(of: info, with: traits, on: $0) } ?? []
+        return try TimelineArchive(timeline, of: info, for: environments) { entry, environment in
+            try draw(entry, of: info, in: environment)
+        }
+    }
+
+    /// The placeholder as an archive keeps it.
+    ///
+    /// - Throws: ``Failure`` when the kind is not declared.
+    public func archivedPlaceholder(
+        of info: WidgetInfo, on device: WidgetDevice?
+    ) throws -> TimelineArchive {
+        let traits = try declaration(of: info).traits
+        let entry = try placeholder(of: info)
+        var drawings: [TimelineArchive.Context: WidgetNode] = [:]
+        if let device {
+            for environment in rules.placeholderEnvironments(of: info, with: traits, on: device) {
+                var context = TimelineArchive.Context(environment)
+                drawings[context] = try draw(entry, of: info, in: environment)
+                // There is nothing in it to hide.
+                context.isRedacted = true
+                drawings[context] = drawings[TimelineArchive.Context(environment)]
+            }
+        }
+        return TimelineArchive(
+            widget: info,
+            entries: [.init(date: .distantPast, relevance: nil, drawings: drawings)],
+            reloadDate: nil)
+    }
+
+    /// What the declared widget says of itself; `nil` when the kind is not declared.
+    public func traits(ofKind kind: String) -> WidgetTraits? { declarations[kind]?.traits }
+
     /// The recommended configurations of a kind; `nil` when it has no set.
     func recommendations(ofKind kind: String) -> [RecommendationSet.Item]? {
         declarations[kind]?.recommendations?()
@@ -75,17 +122,6 @@ public struct WidgetRuntime: Sendable {
         kinds.compactMap { kind in
             recommendations(ofKind: kind).map { RecommendationSet(kind: kind, items: $0) }
         }
-    }
-
-    /// The entries as text for the archive; `nil` when their type is not `Codable` or they are
-    /// too large.
-    func encode(_ timeline: AnyTimeline, of info: WidgetInfo) -> String? {
-        declarations[info.kind]?.coding?.encode(timeline.entries)
-    }
-
-    /// The entries an archive kept; `nil` when this version of the app cannot read them.
-    func decode(_ text: String, of info: WidgetInfo) -> [any TimelineEntry]? {
-        declarations[info.kind]?.coding?.decode(text)
     }
 
     private func declaration(of info: WidgetInfo) throws -> AnyWidgetConfiguration {

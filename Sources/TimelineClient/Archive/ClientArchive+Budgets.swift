@@ -1,18 +1,15 @@
 import Foundation
 import WidgetModel
 
-/// What placed widgets have spent of their budgets, in a file of its own beside the archive: it is
-/// written whenever something is spent, so that no crash gives a reload back.
-extension ArchiveFile {
+/// What placed widgets have spent of their budgets, in a file of its own: it is written whenever
+/// something is spent, so that no crash gives a reload back.
+extension ClientArchive {
     /// The version of the file's form; another one is not read.
     private static let budgetsVersion: Int64 = 1
 
-    /// Where the budgets are.
-    var budgetsPath: String { path + ".budget" }
-
     /// What was saved last; nothing when there is nothing that can be read.
     package func loadBudgets(limit: Int?) -> [WidgetInfo: ReloadBudget] {
-        guard let object = Self.read(budgetsPath)?.objectValue,
+        guard let object = document(budgetsPath)?.objectValue,
             object["version"]?.integerValue == Self.budgetsVersion
         else { return [:] }
         var budgets: [WidgetInfo: ReloadBudget] = [:]
@@ -26,6 +23,8 @@ extension ArchiveFile {
     }
 
     /// Replaces the budgets; they are on disk when this returns.
+    ///
+    /// - Throws: ``Failure``; the budgets are then those saved before.
     package func saveBudgets(_ budgets: [WidgetInfo: ReloadBudget]) throws(Failure) {
         let entries = budgets.map { info, budget -> (String, JSONValue) in
             var entry = info.archived
@@ -37,7 +36,7 @@ extension ArchiveFile {
             "version": .integer(Self.budgetsVersion),
             "budgets": .array(entries.sorted { $0.0 < $1.0 }.map(\.1)),
         ]
-        try Self.replace(budgetsPath, with: document.serialized)
+        try replace(budgetsPath, with: document.serialized)
     }
 }
 
