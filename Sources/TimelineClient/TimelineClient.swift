@@ -54,6 +54,10 @@ public actor TimelineClient {
         self.service = GatewayService(connection: connection, app: configuration.app)
         self.verifier = verifier
         self.archive = archive
+        var settings = settings
+        for kind in widgets.kinds {
+            settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection
+        }
         self.settings = settings
         self.widgets = configuration.widgets
     }
@@ -77,12 +81,23 @@ public actor TimelineClient {
 
     /// What the app does at the moment: while it is active, no reload of its widgets counts towards
     /// their budgets.
-    public var activity: AppActivity = [] {
-        didSet { handle(.activityChanged(activity)) }
-    }
+    public private(set) var activity: AppActivity = []
 
     /// Tells what the app does now; see ``activity``.
-    public func set(activity: AppActivity) { self.activity = activity }
+    public func set(activity: AppActivity) {
+        self.activity = activity
+        handle(.activityChanged(activity))
+    }
+
+    /// Whether the device is locked. Where the files are protected that a provider reads, its
+    /// timelines stay as they are until the person unlocks the device.
+    public private(set) var lock = DeviceLock.unlocked
+
+    /// Tells that the device was locked or unlocked; see ``lock``.
+    public func set(lock: DeviceLock) {
+        self.lock = lock
+        handle(.lockChanged(lock))
+    }
 
     /// Rebuilds every timeline for a change of the system, which counts towards no budget.
     public func systemChanged(_ change: ReloadReason.SystemChange) {
@@ -109,8 +124,7 @@ public actor TimelineClient {
         work = continuation
         resume()
         await withDiscardingTaskGroup { group in
-            handle(.started(keptTimelines))
-            if !activity.isEmpty { handle(.activityChanged(activity)) }
+            handle(.started(keptTimelines, lock: lock, activity: activity))
             // Not unbounded: the engine orders each thing once at a time.
             for await action in actions {
                 group.addTask { await self.perform(action) }

@@ -42,6 +42,7 @@ struct EngineWorld {
     var placed: [WidgetInfo]
     var content: [Archived: Int] = [:]
     var saved = EngineState()
+    var lock = DeviceLock.unlocked
     var savedContent: [Archived: Int] = [:]
     var savedPolicies: [WidgetInfo: Date] = [:]
     var savedBudgets: [WidgetInfo: JSONValue] = [:]
@@ -74,6 +75,7 @@ struct EngineWorld {
     private static func settings(_ limit: Int) -> ReloadEngine.Settings {
         var settings = ReloadEngine.Settings()
         settings.schedule.budgetLimit = limit
+        settings.protections = [character("").kind: .complete, status.kind: .none]
         return settings
     }
 
@@ -120,6 +122,9 @@ struct EngineWorld {
 
     private mutating func started(_ item: Archived) {
         builds += 1
+        if lock != .unlocked, item.kind == setKind {
+            violations.append("\(item) is built while its files cannot be read")
+        }
         if reasons.remove(item) == nil { violations.append("built \(item) unasked") }
         // The worst provider fetches at once.
         fetched[item] = moment
@@ -164,7 +169,7 @@ struct EngineWorld {
 
     mutating func step(faults: Bool) {
         now += .milliseconds(pick(400))
-        switch pick(faults ? 44 : 30) {
+        switch pick(faults ? 46 : 30) {
         case 0..<6: change()
         case 6..<16: deliverFrame()
         case 16..<27: obey()
@@ -178,11 +183,18 @@ struct EngineWorld {
         case 36: ask(.app)
         case 40, 41: ask(.interaction)
         case 42: skew += Double(pick(7 * 86_400)) - 3 * 86_400
+        case 44: lockChanges(DeviceLock.allCases[pick(4)])
+        case 45: lockChanges(.unlocked)
         case 43: now += .seconds(pick(86_400))
         case 37: failBuild()
         case 38: refuse()
         default: now += .seconds(pick(100))
         }
+    }
+
+    private mutating func lockChanges(_ lock: DeviceLock) {
+        self.lock = lock
+        hand(.lockChanged(lock))
     }
 
     private mutating func ask(_ reason: ReloadReason) {
@@ -336,7 +348,8 @@ struct EngineWorld {
         guard let index, case .build(let info) = pending.remove(at: index) else { return }
         fetched[.timeline(info)] = nil
         reasons.insert(.timeline(info))
-        accounts.fail(info)
+        if lock == .unlocked || info.kind != setKind { accounts.fail(info) }
+        accounts.repeatLater(info)
         hand(.buildFailed(info, reason: "fault"))
     }
 
@@ -377,7 +390,7 @@ struct EngineWorld {
             state: saved, desired: registration(placed, sets: [set]),
             settings: Self.settings(accounts.limit), seed: random.next())
         let shown = placed.filter { content[.timeline($0)] != nil }
-        hand(.started(shown.map { .init(widget: $0, reloadDate: savedPolicies[$0]) }))
+        hand(.started(shown.map { .init(widget: $0, reloadDate: savedPolicies[$0]) }, lock: lock))
     }
 
     mutating func forget() {
@@ -423,6 +436,7 @@ struct EngineWorld {
 
     /// Lets everything come to rest without faults.
     mutating func settle() {
+        lockChanges(.unlocked)
         for _ in 0..<600 {
             deliverFrame()
             obey()

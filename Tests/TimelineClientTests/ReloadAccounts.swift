@@ -15,6 +15,8 @@ struct ReloadAccounts {
         var wasUsed = false
         /// Its last build failed.
         var hasFailed = false
+        /// Its last build did not end well, and what it was for is still owed.
+        var mayRepeat = false
         /// When its policy asks.
         var policy: Date?
     }
@@ -54,8 +56,14 @@ struct ReloadAccounts {
 
     mutating func fail(_ info: WidgetInfo) { accounts[info]?.hasFailed = true }
 
+    mutating func repeatLater(_ info: WidgetInfo) {
+        accounts[info]?.isOwed = true
+        accounts[info]?.mayRepeat = true
+    }
+
     mutating func finish(_ info: WidgetInfo, policy: Date?) {
         accounts[info]?.hasFailed = false
+        accounts[info]?.mayRepeat = false
         accounts[info]?.policy = policy
     }
 
@@ -80,10 +88,10 @@ struct ReloadAccounts {
             violations.append("\(info) is built, but not placed")
             return
         }
-        if reload.reasons.contains(.interaction), !account.wasUsed, !account.hasFailed {
+        if reload.reasons.contains(.interaction), !account.wasUsed, !account.mayRepeat {
             violations.append("\(info) is built for a person who did not use it")
         }
-        if reload.reasons.contains(.placeholder), hasTimeline, !account.hasFailed {
+        if reload.reasons.contains(.placeholder), hasTimeline, !account.mayRepeat {
             violations.append("\(info) is built for want of a timeline that it has")
         }
         let isFree = reload.reasons.contains(where: \.isExempt)
@@ -114,7 +122,8 @@ struct ReloadAccounts {
                 violations.append("\(info) has \(left) reloads left, not \(remaining(info))")
             }
             guard let record = engine.records[.timeline(info)], record.cursor != nil,
-                record.build == nil, account.isOwed, places > 0
+                record.build == nil, account.isOwed, places > 0,
+                engine.canRead(.timeline(info))
             else { continue }
             if account.wasUsed { violations.append("\(info) was used, but waits") }
             guard !account.hasFailed else { continue }

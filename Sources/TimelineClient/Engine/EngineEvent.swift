@@ -4,7 +4,8 @@ import WidgetModel
 /// What happened, as the shell tells the engine.
 package enum EngineEvent: Sendable, Equatable {
     /// The run begins, with these timelines in the archive.
-    case started([KeptTimeline])
+    case started(
+        [KeptTimeline], lock: DeviceLock = .unlocked, activity: AppActivity = [])
     /// People configured other widgets, or something else of the registration changed.
     case configurationChanged(ClientRegistration)
     /// The gateway took the registration last ordered.
@@ -39,6 +40,8 @@ package enum EngineEvent: Sendable, Equatable {
     case recommendationsInvalidated
     /// The app does something else than before.
     case activityChanged(AppActivity)
+    /// The device was locked or unlocked.
+    case lockChanged(DeviceLock)
     /// The moment of `nextWake` has come.
     case woke
 

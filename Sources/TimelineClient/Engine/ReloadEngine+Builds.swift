@@ -5,7 +5,9 @@ extension ReloadEngine {
     mutating func orderBuilds() {
         scheduler.withheld = Set(
             records.compactMap { item, record in
-                guard case .timeline(let info) = item, !isBuildable(record) else { return nil }
+                guard case .timeline(let info) = item, !isBuildable(item, record) else {
+                    return nil
+                }
                 return info
             })
         var places = settings.buildsMax - records.values.count { $0.build != nil }
@@ -17,16 +19,24 @@ extension ReloadEngine {
         }
         for item in order where places > 0 {
             guard case .recommendations(let kind) = item, let record = records[item],
-                record.isStale, isBuildable(record), begin(item, nil)
+                record.isStale, isBuildable(item, record), begin(item, nil)
             else { continue }
             places -= 1
             actions.append(.recommend(kind: kind))
         }
     }
 
-    /// Whether nothing but time is in the way: it is registered, and its last build is over.
-    private func isBuildable(_ record: EngineRecord) -> Bool {
-        record.cursor != nil && record.build == nil && !record.isRemoved
+    /// Whether nothing but time is in the way: it is registered, its last build is over, and its
+    /// provider can read what it needs.
+    private func isBuildable(_ item: Archived, _ record: EngineRecord) -> Bool {
+        record.cursor != nil && record.build == nil && !record.isRemoved && canRead(item)
+    }
+
+    /// Whether the lock lets a provider read its files.
+    func canRead(_ item: Archived) -> Bool {
+        let protection =
+            settings.protections[item.kind] ?? .completeUntilFirstUserAuthentication
+        return protection.rebuildPermission(while: lock) == .now
     }
 
     private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
@@ -92,11 +102,17 @@ extension ReloadEngine {
         guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
             return
         }
-        var backoff =
-            record.backoff
-            ?? Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
-        let wait = backoff.next(using: &generator)
-        record.backoff = backoff
+        var wait = Duration.zero
+        // One that the lock overtook has not failed: it is repeated when its files can be read.
+        if canRead(item) {
+            var backoff =
+                record.backoff
+                ?? Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
+            wait = backoff.next(using: &generator)
+            record.backoff = backoff
+            reports.failed.append(.init(widget: info, reason: reason))
+            if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
+        }
         record.build = nil
         record.isStale = record.isStale || build.wasStale || build.isOutdated
         // What it shows is as old as before, and that was new enough.
@@ -107,8 +123,6 @@ extension ReloadEngine {
         if let reload = build.reload {
             scheduler.failed(reload, retryAfter: wait / .seconds(1), now: date)
         }
-        reports.failed.append(.init(widget: info, reason: reason))
-        if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
     }
 
     /// A build that ended after its widget was removed leaves nothing.

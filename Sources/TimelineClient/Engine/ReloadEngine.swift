@@ -24,6 +24,9 @@ package struct ReloadEngine: Sendable {
         package var pollInterval: Duration = .seconds(900)
         /// Providers asked at the same time.
         package var buildsMax = 4
+        /// How the files are protected that providers of a kind read; of kinds that are not here, as
+        /// by default.
+        package var protections: [String: DataProtection] = [:]
         /// Of reloads. A notification is honoured as soon as it comes, within the budget, and waits
         /// for no other widget.
         package var schedule: ReloadScheduler.Settings
@@ -64,6 +67,7 @@ package struct ReloadEngine: Sendable {
     /// Every key of `records`, so that equal inputs give equal orders.
     var order: [Archived] = []
     var scheduler: ReloadScheduler
+    var lock = DeviceLock.unlocked
     /// Until the run begins.
     var resumedBudgets: [WidgetInfo: ReloadBudget]
 
@@ -160,7 +164,10 @@ package struct ReloadEngine: Sendable {
         self.now = max(self.now, now)
         clockStands(at: date)
         switch event {
-        case .started(let kept): started(kept)
+        case .started(let kept, let lock, let activity):
+            self.lock = lock
+            scheduler.activity = activity
+            started(kept)
         case .woke: break
         case .configurationChanged(let registration): configurationChanged(registration)
         case .registered(let cursor): didRegister(at: cursor)
@@ -181,6 +188,7 @@ package struct ReloadEngine: Sendable {
         case .reloadRequested(let request, let reason): requested(request, reason)
         case .recommendationsInvalidated: recommendationsInvalidated()
         case .activityChanged(let activity): scheduler.activity = activity
+        case .lockChanged(let lock): self.lock = lock
         }
         orderRegistration()
         orderBuilds()

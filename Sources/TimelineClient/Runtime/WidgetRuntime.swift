@@ -19,13 +19,22 @@ public struct WidgetRuntime: Sendable {
 
     /// The declared widgets.
     ///
+    /// - Parameters:
+    ///   - rules: Where widgets appear, and how.
+    ///   - dataProtection: How the files are protected that the providers read; `nil` for what each
+    ///     widget's traits say.
     /// - Throws: ``WidgetDeclarationError`` when a kind is declared twice, or a parameter may be left
     ///   without a value.
     public init(
-        _ widgets: [any WidgetConfiguration], rules: WidgetContextRules = WidgetContextRules()
+        _ widgets: [any WidgetConfiguration], rules: WidgetContextRules = WidgetContextRules(),
+        dataProtection: DataProtection? = nil
     ) throws(WidgetDeclarationError) {
         self.rules = rules
-        let gallery = widgets.map(\.declaration)
+        let gallery = widgets.map { widget in
+            var declaration = widget.declaration
+            if let dataProtection { declaration.traits.dataProtection = dataProtection }
+            return declaration
+        }
         if let error = WidgetDeclarationError(gallery) { throw error }
         self.gallery = gallery
         declarations = Dictionary(uniqueKeysWithValues: gallery.map { ($0.kind, $0) })
