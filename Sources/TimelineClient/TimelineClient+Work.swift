@@ -111,20 +111,25 @@ extension TimelineClient {
             // Before the state says that it is: a crash between the two builds once more.
             try archive?.save(timeline: drawn)
             timelines[info] = drawn
+            interactions.rebuilt(info, begunAt: start, node: drawn.anyNode(at: .now))
             tell(.rebuilt(info, timeline))
             handle(
                 .rebuilt(
                     info, milliseconds: Self.milliseconds(now - start),
                     reloadDate: timeline.reloadDate))
         } catch {
-            let reason =
-                (error as? WidgetRuntime.Failure)?.description
-                ?? (error as? IntentError)?.description
-                ?? (error as? Deadline.Passed)?.description
-                ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
+            let reason = Self.reason(of: error)
             tell(.buildFailed(info, reason: reason))
             handle(.buildFailed(info, reason: reason))
         }
+    }
+
+    /// What is said of an error to the gateway's operator: no values that a person chose.
+    static func reason(of error: any Error) -> String {
+        (error as? WidgetRuntime.Failure)?.description
+            ?? (error as? IntentError)?.description
+            ?? (error as? Deadline.Passed)?.description
+            ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
     }
 
     private static func milliseconds(_ duration: Duration) -> Int {

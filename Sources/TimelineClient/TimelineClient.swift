@@ -21,6 +21,8 @@ public actor TimelineClient {
     var widgets: [WidgetInfo]
     var engine: ReloadEngine?
     var serverTime = ServerTime()
+    var interactions: WidgetInteractions
+    var interactionTimer: Task<Void, Never>?
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
@@ -60,6 +62,7 @@ public actor TimelineClient {
         }
         self.settings = settings
         self.widgets = configuration.widgets
+        interactions = WidgetInteractions(timeout: configuration.interactionTimeout)
     }
 
     /// The calls an app makes when it knows itself what is stale.
@@ -111,6 +114,7 @@ public actor TimelineClient {
         guard engine != nil else { return }
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
+        interactions.place(placed)
         archivePlaceholders()
         handle(.configurationChanged(registration(recommendations: [])))
         archive?.keep(only: placed)
@@ -131,6 +135,7 @@ public actor TimelineClient {
             }
             group.cancelAll()
         }
+        interactionTimer?.cancel()
         timer?.task.cancel()
         await timer?.task.value
         timer = nil
@@ -195,6 +200,9 @@ public actor TimelineClient {
         reschedule()
         return engine
     }
+
+    /// Whether the gateway was there when it was last heard of.
+    var isConnected: Bool { engine?.isConnected ?? false }
 
     /// Time since this client was made.
     var now: Duration { origin.duration(to: .now) }

@@ -33,6 +33,8 @@ public struct TimelineClientConfiguration: Sendable {
     /// Reloads of each placed widget in any 24 hours, exempt ones aside; `nil` for no budget, as for
     /// a renderer that no battery feeds. See ``ReloadBudget/defaultLimit``.
     public var reloadBudget: Int?
+    /// From a tap until a toggle of which nothing was heard shows its old state again.
+    public var interactionTimeout: Duration
     /// Called for everything that happens, in order, by the client itself: it must return soon.
     public var observer: (@Sendable (TimelineClientEvent) -> Void)?
 
@@ -46,6 +48,7 @@ public struct TimelineClientConfiguration: Sendable {
         buildDeadline: Duration = .seconds(30),
         policyReloadIntervalMin: Duration = .seconds(300),
         reloadBudget: Int? = ReloadBudget.defaultLimit,
+        interactionTimeout: Duration = .seconds(30),
         observer: (@Sendable (TimelineClientEvent) -> Void)? = nil
     ) {
         guard Identifier.isValid(app), Identifier.isValid(client) else { return nil }
@@ -60,6 +63,7 @@ public struct TimelineClientConfiguration: Sendable {
         self.buildDeadline = buildDeadline
         self.policyReloadIntervalMin = policyReloadIntervalMin
         self.reloadBudget = reloadBudget
+        self.interactionTimeout = interactionTimeout
         self.observer = observer
     }
 
@@ -99,6 +103,8 @@ public enum TimelineClientEvent: Sendable {
     case rebuilt(WidgetInfo, AnyTimeline)
     /// A provider failed; it is asked again later.
     case buildFailed(WidgetInfo, reason: String)
+    /// An intent that a person's tap performed had no success; for people.
+    case interactionFailed(WidgetInfo, reason: String)
     /// A request had no success; it is repeated where that can help.
     case failed(GatewayFailure)
     /// The archive was not written; a restart resumes from further back.

@@ -169,7 +169,7 @@ struct EngineWorld {
 
     mutating func step(faults: Bool) {
         now += .milliseconds(pick(400))
-        switch pick(faults ? 46 : 30) {
+        switch pick(faults ? 49 : 30) {
         case 0..<6: change()
         case 6..<16: deliverFrame()
         case 16..<27: obey()
@@ -185,11 +185,24 @@ struct EngineWorld {
         case 42: skew += Double(pick(7 * 86_400)) - 3 * 86_400
         case 44: lockChanges(DeviceLock.allCases[pick(4)])
         case 45: lockChanges(.unlocked)
+        case 46, 47, 48: use()
         case 43: now += .seconds(pick(86_400))
         case 37: failBuild()
         case 38: refuse()
         default: now += .seconds(pick(100))
         }
+    }
+
+    /// A person's tap changes what a widget shows; the change comes back, perhaps.
+    private mutating func use() {
+        let info = placed[pick(placed.count)]
+        change(.timeline(info))
+        // Until the answer is here, others change things too.
+        let answer = head
+        if pick(3) == 0 { change() }
+        reasons.insert(.timeline(info))
+        accounts.use(info)
+        hand(.interacted(info, at: pick(4) == 0 ? nil : answer))
     }
 
     private mutating func lockChanges(_ lock: DeviceLock) {
@@ -205,10 +218,13 @@ struct EngineWorld {
     }
 
     mutating func change() {
+        let every = pool.map { Archived.timeline($0) } + [.recommendations(kind: setKind)]
+        change(every[pick(every.count)])
+    }
+
+    private mutating func change(_ item: Archived) {
         moment += 1
         head.sequence += 1
-        let every = pool.map { Archived.timeline($0) } + [.recommendations(kind: setKind)]
-        let item = every[pick(every.count)]
         log.append(Change(cursor: head, moment: moment, item: item))
         guard openAttempt != nil, let registered else { return }
         if registered.contains(item) { frames.append(.notification(Self.naming([item], head))) }
@@ -240,9 +256,17 @@ struct EngineWorld {
         case .notification(let claims):
             for item in items where item.isConcerned(by: claims) {
                 reasons.insert(item)
-                if case .timeline(let info) = item { accounts.owe(info) }
             }
             hand(.notification(attempt: attempt, claims))
+            // What is shown already is owed nothing.
+            for item in items where item.isConcerned(by: claims) {
+                guard case .timeline(let info) = item,
+                    let record = engine.records[item],
+                    record.isStale || record.build?.isOutdated == true
+                else { continue }
+                accounts.owe(info)
+            }
+            accounts.check(engine)
         }
     }
 

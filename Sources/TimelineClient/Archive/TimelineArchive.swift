@@ -81,6 +81,13 @@ public struct TimelineArchive: Sendable, Equatable {
             }, reloadDate: timeline.reloadDate)
     }
 
+    /// What is shown at `date` in some context that hides nothing: what a timeline says is the same
+    /// in all of them.
+    func anyNode(at date: Date) -> WidgetNode? {
+        EntrySequence(dates: entries.map(\.date)).index(at: date)
+            .flatMap { entries[$0].drawings.first { !$0.key.isRedacted }?.value }
+    }
+
     /// What is shown at `date` in an environment; `nil` before the first entry, and for a context
     /// that nothing was drawn for: the placeholder stands in then.
     public func node(

@@ -97,8 +97,11 @@ public struct IntentCall: Sendable, Hashable {
     }
 
     init<Intent: AppIntent>(_ intent: Intent) {
-        self.init(intent: "\(Intent.self)", parameters: intent.parameters)
+        self.init(intent: Self.name(of: Intent.self), parameters: intent.parameters)
     }
+
+    /// The name that calls of an intent have.
+    static func name(of intent: any AppIntent.Type) -> String { "\(intent)" }
 }
 
 extension WidgetNode {

@@ -9,6 +9,8 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
     case location(WidgetLocation)
     /// The device is locked: they work after authentication.
     case locked
+    /// The widget shows no such button or toggle, or no more.
+    case notShown
 
     /// The reason, as a sentence without its full stop.
     public var description: String {
@@ -22,6 +24,8 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
             "\(location.phrase) is not for buttons and toggles"
         case .locked:
             "buttons and toggles are inactive until the person unlocks the device"
+        case .notShown:
+            "the widget shows no such button or toggle"
         }
     }
 }

@@ -36,6 +36,9 @@ package enum EngineEvent: Sendable, Equatable {
     case acknowledgementFailed(Refusal)
     /// Something but the gateway asks for timelines to be rebuilt.
     case reloadRequested(ReloadRequest, ReloadReason)
+    /// A person used a button or toggle of this widget, and its intent returned. What is fetched from
+    /// now on holds every change up to the cursor, if there is one.
+    case interacted(WidgetInfo, at: Cursor?)
     /// The app asks for every recommendation set to be looked at again.
     case recommendationsInvalidated
     /// The app does something else than before.

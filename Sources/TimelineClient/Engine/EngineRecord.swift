@@ -6,8 +6,9 @@ struct EngineRecord: Sendable, Equatable {
     struct Build: Sendable, Equatable {
         /// Everything up to here is in it; `nil` when that was for a registration since lost.
         var start: Cursor?
-        /// It was asked for by something that the gateway sent.
-        let wasStale: Bool
+        /// It was asked for by something that the gateway sent, or is the build of something sent
+        /// since.
+        var wasStale: Bool
         /// Something sent since it began concerns it.
         var isOutdated = false
         /// What the scheduler started; `nil` for a recommendation set.
@@ -18,6 +19,8 @@ struct EngineRecord: Sendable, Equatable {
     var cursor: Cursor?
     /// See ``EngineState/Position/awaitsBuild``.
     var awaitsBuild = true
+    /// A build that starts now has everything up to here, whatever was heard.
+    var reached: Cursor?
     /// Something that the gateway sent concerns it, or it was never built, and no build that began
     /// since has ended. Its cursor stays where it is as long.
     var isStale = true

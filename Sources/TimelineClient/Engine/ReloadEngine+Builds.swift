@@ -29,7 +29,14 @@ extension ReloadEngine {
     /// Whether nothing but time is in the way: it is registered, its last build is over, and its
     /// provider can read what it needs.
     private func isBuildable(_ item: Archived, _ record: EngineRecord) -> Bool {
-        record.cursor != nil && record.build == nil && !record.isRemoved && canRead(item)
+        (record.cursor != nil || wasUsed(item, record)) && record.build == nil
+            && !record.isRemoved && canRead(item)
+    }
+
+    /// A person who used a widget gets a reload, also while the gateway has forgotten the client.
+    private func wasUsed(_ item: Archived, _ record: EngineRecord) -> Bool {
+        guard record.hasTimeline, case .timeline(let info) = item else { return false }
+        return scheduler.isOwed(info, .interaction)
     }
 
     /// Whether the lock lets a provider read its files.
@@ -41,10 +48,10 @@ extension ReloadEngine {
 
     private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
         guard var record = records[item] else { return false }
-        record.build = .init(
-            start: record.cursor.map { max($0, heard ?? $0) }, wasStale: record.isStale,
-            reload: reload)
+        let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
+        record.build = .init(start: start, wasStale: record.isStale, reload: reload)
         record.isStale = false
+        record.reached = nil
         records[item] = record
         return true
     }

@@ -3,6 +3,7 @@ import WidgetModel
 extension ReloadEngine {
     mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
         guard isCurrent(attempt: attempt), let asked else { return }
+        self.resumed = resumed
         guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
             heard = max(heard ?? asked, asked)
             return
@@ -14,6 +15,7 @@ extension ReloadEngine {
             for (item, record) in records {
                 guard let cursor = record.cursor, cursor > resumed else { continue }
                 records[item]?.cursor = resumed
+                records[item]?.reached = nil
                 if let start = record.build?.start {
                     records[item]?.build?.start = min(start, resumed)
                 }
@@ -29,6 +31,7 @@ extension ReloadEngine {
     /// restored or wiped, and says nothing of what such a cursor covers. What had one is built.
     mutating func forgetOtherLogs(than cursor: Cursor) {
         if let heard, Self.isVoid(heard, beside: cursor) { self.heard = cursor }
+        logEpoch = nil
         for (item, record) in records {
             guard let old = record.cursor, Self.isVoid(old, beside: cursor) else { continue }
             records[item]?.cursor = cursor
@@ -39,6 +42,7 @@ extension ReloadEngine {
     /// Nothing that was built of it counts any more.
     mutating func rebuildAnew(_ item: Archived) {
         records[item]?.awaitsBuild = true
+        records[item]?.reached = nil
         records[item]?.build?.start = nil
         markStale(item)
         mustSave = true
@@ -58,13 +62,38 @@ extension ReloadEngine {
         linkBackoff.succeeded()
         verificationBackoff.succeeded()
         owedSequence = max(owedSequence ?? 0, notification.sequence)
-        for item in order where item.isConcerned(by: notification) { markStale(item) }
+        for item in order where item.isConcerned(by: notification) {
+            if !holds(item, notification) { markStale(item) }
+        }
+    }
+
+    /// Whether the timeline that is built, or being built, holds all that a notification tells of: as
+    /// after an interaction, whose own change comes back. Sequences can be compared within one log
+    /// alone. (A set is told until it is acknowledged by its name, so it is looked at each time.)
+    private mutating func holds(_ item: Archived, _ notification: ReloadNotification) -> Bool {
+        guard case .timeline = item, let record = records[item], !record.isStale,
+            !notification.all, let logEpoch
+        else { return false }
+        guard let build = record.build else {
+            return record.cursor.map {
+                $0.epoch == logEpoch && notification.sequence <= $0.sequence
+            }
+                ?? false
+        }
+        guard let start = build.start, start.epoch == logEpoch, !build.isOutdated,
+            notification.sequence <= start.sequence
+        else { return false }
+        // If it fails, what it was for is stale.
+        records[item]?.build?.wasStale = true
+        return true
     }
 
     mutating func idMoved(_ attempt: Int, to cursor: Cursor) {
         guard isCurrent(attempt: attempt) else { return }
         linkBackoff.succeeded()
         heard = cursor
+        // What the gateway resumed from may be of a log before this one.
+        if cursor != asked, cursor != resumed { logEpoch = cursor.epoch }
         for (item, record) in records where record.isFresh {
             if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
         }
@@ -100,6 +129,8 @@ extension ReloadEngine {
         attempt += 1
         link = .active
         asked = cursor
+        resumed = nil
+        logEpoch = nil
         actions.append(.connect(attempt: attempt, since: cursor))
     }
 }

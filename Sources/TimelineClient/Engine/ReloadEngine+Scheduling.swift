@@ -13,8 +13,8 @@ extension ReloadEngine {
     mutating func clockStands(at date: Date) {
         // A reload that was spent in what is now the future counts from now on: that is to survive
         // a restart too, or it would count for longer with every one.
-        if date < self.date,
-            scheduler.records.values.contains(where: { $0.budget.dates.last ?? date > date })
+        if date < self.date || !resumedBudgets.isEmpty,
+            budgets.values.contains(where: { $0.dates.last ?? date > date })
         {
             mustSaveBudgets = true
         }
@@ -62,6 +62,15 @@ extension ReloadEngine {
             }
             scheduler.request(info, reason, now: date)
         }
+    }
+
+    mutating func interacted(_ info: WidgetInfo, at cursor: Cursor?) {
+        // One of another log than what was heard says nothing that could be compared.
+        if let cursor, cursor.epoch == heard?.epoch {
+            records[.timeline(info)]?.reached = cursor
+            if link == .active { logEpoch = cursor.epoch }
+        }
+        scheduler.request(info, .interaction, now: date)
     }
 
     mutating func recommendationsInvalidated() {

@@ -73,9 +73,13 @@ package struct ReloadEngine: Sendable {
 
     /// Everything up to here that concerns this client has been handed in.
     var heard: Cursor?
+    /// Of the log that the current connection tells of; `nil` while that is not known.
+    var logEpoch: EpochID?
     var link = Link.idle
     /// What the current attempt was told to resume from.
     var asked: Cursor?
+    /// What it was answered to be resumed from.
+    var resumed: Cursor?
     var attempt = 0
     var registering = Registering.idle
     var linkBackoff: Backoff
@@ -139,7 +143,7 @@ package struct ReloadEngine: Sendable {
             registered: registered, position: heard, positions: positions, budgets: budgets)
     }
 
-    private var budgets: [WidgetInfo: ReloadBudget] {
+    var budgets: [WidgetInfo: ReloadBudget] {
         resumedBudgets.isEmpty ? scheduler.records.mapValues(\.budget) : resumedBudgets
     }
 
@@ -147,6 +151,9 @@ package struct ReloadEngine: Sendable {
     package var cursor: Cursor? {
         records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min() ?? heard
     }
+
+    /// Whether a stream or poll is open, and a registration in force.
+    package var isConnected: Bool { registered != nil && link == .active }
 
     /// Whether this attempt is the one under way; a stream of another is to be closed.
     package func isCurrent(attempt: Int) -> Bool {
@@ -186,6 +193,7 @@ package struct ReloadEngine: Sendable {
         case .acknowledged: acknowledged()
         case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
         case .reloadRequested(let request, let reason): requested(request, reason)
+        case .interacted(let info, let cursor): interacted(info, at: cursor)
         case .recommendationsInvalidated: recommendationsInvalidated()
         case .activityChanged(let activity): scheduler.activity = activity
         case .lockChanged(let lock): self.lock = lock

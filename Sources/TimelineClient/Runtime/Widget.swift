@@ -41,9 +41,13 @@ public enum WidgetBundleBuilder {
 extension WidgetRuntime {
     /// The widgets of a bundle.
     ///
+    /// - Parameter intents: What buttons and toggles of the widgets perform.
     /// - Throws: ``WidgetDeclarationError``.
-    public init(_ bundle: some WidgetBundle) throws(WidgetDeclarationError) {
-        try self.init(bundle.body.map { $0.body as any WidgetConfiguration })
+    public init(
+        _ bundle: some WidgetBundle, intents: [any AppIntent.Type] = []
+    ) throws(WidgetDeclarationError) {
+        try self.init(
+            bundle.body.map { $0.body as any WidgetConfiguration }, intents: intents)
     }
 }
 

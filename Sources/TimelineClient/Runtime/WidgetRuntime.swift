@@ -16,20 +16,24 @@ public struct WidgetRuntime: Sendable {
     public let kinds: [String]
     /// Where widgets appear, and how.
     public let rules: WidgetContextRules
+    private let intents: [String: any AppIntent.Type]
 
     /// The declared widgets.
     ///
     /// - Parameters:
+    ///   - intents: What buttons and toggles of the widgets perform.
     ///   - rules: Where widgets appear, and how.
     ///   - dataProtection: How the files are protected that the providers read; `nil` for what each
     ///     widget's traits say.
     /// - Throws: ``WidgetDeclarationError`` when a kind is declared twice, or a parameter may be left
     ///   without a value.
     public init(
-        _ widgets: [any WidgetConfiguration], rules: WidgetContextRules = WidgetContextRules(),
-        dataProtection: DataProtection? = nil
+        _ widgets: [any WidgetConfiguration], intents: [any AppIntent.Type] = [],
+        rules: WidgetContextRules = WidgetContextRules(), dataProtection: DataProtection? = nil
     ) throws(WidgetDeclarationError) {
         self.rules = rules
+        self.intents = Dictionary(
+            intents.map { (IntentCall.name(of: $0), $0) }, uniquingKeysWith: { $1 })
         let gallery = widgets.map { widget in
             var declaration = widget.declaration
             if let dataProtection { declaration.traits.dataProtection = dataProtection }
@@ -64,6 +68,22 @@ public struct WidgetRuntime: Sendable {
     func timeline(of info: WidgetInfo) async throws -> AnyTimeline {
         try await declaration(of: info).timeline(
             info.configuration, TimelineProviderContext(family: info.family))
+    }
+
+    /// Performs the intent of a button or toggle, with the values it was archived with.
+    ///
+    /// - Throws: ``Failure`` when the intent is not declared, or what it throws.
+    public func perform(_ call: IntentCall) async throws {
+        guard let intent = intents[call.intent] else {
+            throw Failure(description: "the app declares no intent of this name")
+        }
+        try await Self.perform(intent, call.parameters)
+    }
+
+    private static func perform<Intent: AppIntent>(
+        _ type: Intent.Type, _ values: [String: ParameterValue]
+    ) async throws {
+        _ = try await Intent.resolved(from: values).perform()
     }
 
     /// What a widget shows of one of its entries in a context. Where content is to be redacted as a

@@ -222,6 +222,12 @@ public struct ReloadScheduler: Sendable, Equatable {
         withheld.contains(widget) ? nil : records[widget].flatMap(dueDate)
     }
 
+    /// Whether a reload for this reason is owed that has not started.
+    func isOwed(_ widget: WidgetInfo, _ reason: ReloadReason) -> Bool {
+        guard let record = records[widget] else { return false }
+        return record.requests.contains(reason) || record.retry?.reasons.contains(reason) ?? false
+    }
+
     /// The budget of each widget placed like this; `nil` when none is. An archive keeps its
     /// ``ReloadBudget/json``.
     public func budget(of widget: WidgetInfo) -> ReloadBudget? {

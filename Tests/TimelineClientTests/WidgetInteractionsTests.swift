@@ -1,0 +1,293 @@
+import Foundation
+import Synchronization
+import Testing
+import TimelineClientHTTP
+import WidgetModel
+
+@testable import TimelineClient
+
+/// What the tasks of one test are; intents are made of values alone, so they find it by its name.
+private final class TaskList: Sendable {
+    struct State {
+        var isDone = false
+        var failure: String?
+        var performed = 0
+        var builds = 0
+        var onPerform: (@Sendable () async -> Void)?
+    }
+
+    static let all = Mutex<[String: TaskList]>([:])
+    let state = Mutex(State())
+
+    static func named(_ name: String) -> TaskList {
+        all.withLock { lists in
+            if let list = lists[name] { return list }
+            let list = TaskList()
+            lists[name] = list
+            return list
+        }
+    }
+}
+
+private struct Refused: LocalizedError {
+    let errorDescription: String?
+}
+
+private struct CompleteTask: AppIntent {
+    static let title: LocalizedStringResource = "Complete"
+    @Parameter(title: "List", default: "") var list: String
+
+    init() {}
+
+    init(_ list: String) { self.list = list }
+
+    func perform() async throws -> some IntentResult {
+        let tasks = TaskList.named(list)
+        await tasks.state.withLock { $0.onPerform }?()
+        try tasks.state.withLock { state in
+            state.performed += 1
+            if let failure = state.failure { throw Refused(errorDescription: failure) }
+            state.isDone.toggle()
+        }
+        return .result()
+    }
+}
+
+private struct TaskEntry: TimelineEntry {
+    let date: Date
+    let list: String
+    let isDone: Bool
+}
+
+private struct TaskProvider: AsyncTimelineProvider {
+    let list: String
+    func placeholder(in context: Context) -> TaskEntry {
+        TaskEntry(date: .distantPast, list: list, isDone: false)
+    }
+    func snapshot(in context: Context) async -> TaskEntry { placeholder(in: context) }
+    func timeline(in context: Context) async -> Timeline<TaskEntry> {
+        let isDone = TaskList.named(list).state.withLock { state in
+            state.builds += 1
+            return state.isDone
+        }
+        return Timeline(
+            entries: [TaskEntry(date: .distantPast, list: list, isDone: isDone)], policy: .never)
+    }
+}
+
+/// The running client's side of the article "Adding interactivity to widgets and Live Activities".
+@Suite(.timeLimit(.minutes(2))) struct WidgetInteractionsTests {
+    private let name = UUID().uuidString
+    private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
+    private let gateway: ScriptedGateway
+    private var tasks: TaskList { .named(name) }
+    private var call: IntentCall { IntentCall(CompleteTask(name)) }
+
+    init() throws { gateway = try ScriptedGateway() }
+
+    private func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment {
+        try WidgetContextRules().environment(
+            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS),
+            state: WidgetDeviceState(lock: lock))
+    }
+
+    private func client(timeout: Duration = .seconds(60)) throws -> TimelineClient {
+        let configuration = try #require(
+            TimelineClientConfiguration(
+                app: "com.mygame", client: "device-1", platform: "iOS", widgets: [info],
+                reloadBudget: 1, interactionTimeout: timeout))
+        return TimelineClient(
+            configuration: configuration,
+            widgets: try WidgetRuntime(
+                [
+                    StaticConfiguration(kind: info.kind, provider: TaskProvider(list: name)) {
+                        entry in
+                        Toggle(isOn: entry.isDone, intent: CompleteTask(entry.list)) {
+                            Text("task")
+                        }
+                        Button("Complete all", intent: CompleteTask("*\(entry.list)"))
+                    }
+                ], intents: [CompleteTask.self]),
+            connection: gateway,
+            verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"), archive: nil,
+            settings: configuration.engineSettings)
+    }
+
+    private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
+        let run = Task { await client.run() }
+        defer { run.cancel() }
+        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        try await body()
+        run.cancel()
+        await run.value
+    }
+
+    private func isOn(_ client: TimelineClient) async throws -> Bool? {
+        let shown = try await client.shown(info, in: environment())
+        guard case .toggle(let isOn)? = shown?.node.control(of: call) else { return nil }
+        return isOn
+    }
+
+    @Test func aToggleShowsItsNewStateAtOnceAndThenTheTrueOne() async throws {
+        let client = try client()
+        try await running(client) {
+            let gate = AsyncStream.makeStream(of: Void.self)
+            tasks.state.withLock { state in
+                state.onPerform = { for await _ in gate.stream { break } }
+            }
+            #expect(try await isOn(client) == false)
+            let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
+            while try await isOn(client) != true { await Task.yield() }
+            #expect(tasks.state.withLock { $0.performed } == 0)
+            #expect(try await client.shown(info, in: environment())?.isUpdating == true)
+            gate.continuation.yield()
+            try await tap.value
+            // More often than the budget allows.
+            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            while await !client.interactions.isEmpty { await Task.yield() }
+            #expect(try await isOn(client) == true)
+            #expect(try await client.shown(info, in: environment())?.isUpdating == false)
+        }
+    }
+
+    @Test func aFailureGoesBackSaysWhyAndReloadsAllTheSame() async throws {
+        let client = try client()
+        try await running(client) {
+            tasks.state.withLock { $0.failure = "not synchronised" }
+            try await client.interact(with: call, of: info, in: environment())
+            #expect(try await isOn(client) == false)
+            let shown = try await client.shown(info, in: environment())?.node
+            #expect(shown?.texts.contains("not synchronised") == true)
+            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            // The next success takes it away.
+            tasks.state.withLock { $0.failure = nil }
+            try await client.interact(with: call, of: info, in: environment())
+            while await !client.interactions.isEmpty { await Task.yield() }
+            #expect(try await isOn(client) == true)
+            let last = try await client.shown(info, in: environment())?.node
+            #expect(last?.texts.contains("not synchronised") == false)
+        }
+    }
+
+    @Test func aServerThatDoesNotAnswerIsGivenUp() async throws {
+        let client = try client(timeout: .milliseconds(20))
+        try await running(client) {
+            let gate = AsyncStream.makeStream(of: Void.self)
+            tasks.state.withLock { state in
+                state.onPerform = { for await _ in gate.stream { break } }
+            }
+            let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
+            while try await client.shown(info, in: environment())?.node.texts
+                .contains("no answer in time") != true
+            { await Task.yield() }
+            #expect(try await isOn(client) == false)
+            gate.continuation.yield()
+            try await tap.value
+            while await !client.interactions.isEmpty { await Task.yield() }
+            #expect(try await isOn(client) == true, "it had success after all")
+        }
+    }
+
+    @Test func onALockedDeviceNothingIsPerformedUntilAuthentication() async throws {
+        let client = try client()
+        try await running(client) {
+            await #expect(throws: InteractionRefusal.locked) {
+                try await client.interact(
+                    with: call, of: info, in: environment(.lockedWithPasscode))
+            }
+            // What is shown may be from before.
+            await client.set(lock: .lockedWithPasscode)
+            await #expect(throws: InteractionRefusal.locked) {
+                try await client.interact(with: call, of: info, in: environment())
+            }
+            #expect(tasks.state.withLock { $0.performed } == 0)
+            await client.set(lock: .unlocked)
+            try await client.interact(with: call, of: info, in: environment())
+            #expect(tasks.state.withLock { $0.performed } == 1)
+        }
+    }
+
+    @Test func whatIsNotShownIsNotPerformed() async throws {
+        let client = try client()
+        try await running(client) {
+            await #expect(throws: InteractionRefusal.notShown) {
+                try await client.interact(
+                    with: IntentCall(CompleteTask("another's")), of: info, in: environment())
+            }
+        }
+    }
+
+    @Test func theChangeThatComesBackIsNotBuiltAgain() async throws {
+        let client = try client()
+        try await running(client) {
+            gateway.read {
+                $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
+            }
+            try await client.interact(with: call, of: info, in: environment())
+            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            await gateway.wait { $0.acknowledgements.count == 2 }
+            for sequence in [UInt64(11), 12] {
+                var told = claims([info], sequence: sequence)
+                told.expires = ScriptedGateway.seconds + 60
+                try gateway.tell(told, id: cursor(sequence))
+            }
+            while await client.cursor != cursor(12) { await Task.yield() }
+            #expect(tasks.state.withLock { $0.builds } == 3)
+        }
+    }
+
+    @Test func aTimelineThatBeganBeforeTheActionEndedSaysNothingOfIt() throws {
+        let on = WidgetNode(.toggle(true, call, label: WidgetNode(.text("task"))))
+        let off = WidgetNode(.toggle(false, call, label: WidgetNode(.text("task"))))
+        var interactions = WidgetInteractions()
+        let steps = try interactions.tap(
+            call, of: info, showing: off, in: environment(), now: .seconds(1))
+        #expect(steps == [.perform])
+        #expect(interactions.deadline == .seconds(31))
+        #expect(
+            interactions.performed(call, of: info, failure: nil, now: .seconds(3)) == [.reload])
+        interactions.rebuilt(info, begunAt: .seconds(2), node: off)
+        #expect(interactions.applied(to: off, of: info) == on)
+        interactions.rebuilt(info, begunAt: .seconds(3), node: off)
+        #expect(interactions.applied(to: off, of: info) == off)
+        #expect(interactions.isEmpty)
+    }
+
+    @Test func aButtonWaitsForTheTimelineThatFollows() throws {
+        let node = WidgetNode(.button(call, label: WidgetNode(.text("all"))))
+        var interactions = WidgetInteractions()
+        _ = try interactions.tap(call, of: info, showing: node, in: environment(), now: .zero)
+        _ = try interactions.tap(call, of: info, showing: node, in: environment(), now: .zero)
+        #expect(interactions.isUpdating(info))
+        #expect(interactions.deadline == nil)
+        for second in [1, 2] {
+            #expect(
+                interactions.performed(call, of: info, failure: "no", now: .seconds(second)) == [
+                    .reload
+                ])
+        }
+        interactions.rebuilt(info, begunAt: .seconds(1), node: node)
+        #expect(interactions.isUpdating(info))
+        interactions.rebuilt(info, begunAt: .seconds(2), node: nil)
+        #expect(!interactions.isUpdating(info))
+        _ = try interactions.tap(call, of: info, showing: node, in: environment(), now: .zero)
+        interactions.place([])
+        #expect(interactions.isEmpty)
+        #expect(
+            interactions.performed(call, of: info, failure: nil, now: .zero) == [.reload])
+    }
+}
+
+extension WidgetNode {
+    /// Every text in it.
+    fileprivate var texts: [String] {
+        switch content {
+        case .text(let text): [text]
+        case .stack(_, let parts): parts.flatMap(\.texts)
+        case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
+            .gauge(_, let label):
+            label.texts
+        case .date, .image, .redacted: []
+        }
+    }
+}
