@@ -64,7 +64,7 @@ extension TimelineClient {
         while let step = queue.popFirst() {
             switch step {
             case .perform:
-                let failure = await perform(call, of: widget)
+                let failure = await run(call, of: widget)
                 queue += interactions.performed(call, of: widget, failure: failure, now: now)
                 watchInteractions()
             case .reload: await reload(afterUseOf: widget)
@@ -73,7 +73,7 @@ extension TimelineClient {
     }
 
     /// - Returns: Why it had no success.
-    func perform(_ call: IntentCall, of widget: WidgetInfo) async -> String? {
+    func run(_ call: IntentCall, of widget: WidgetInfo) async -> String? {
         do {
             try await runtime.perform(call)
             return nil
@@ -85,13 +85,13 @@ extension TimelineClient {
         }
     }
 
-    /// What the intent did may come back as a change: a poll tells how far the log is, so that a
-    /// timeline that is fetched from now on is known to hold it.
-    func reload(afterUseOf widget: WidgetInfo) async {
+    private func reload(afterUseOf widget: WidgetInfo) async {
         handle(.interacted(widget, at: await position()))
     }
 
-    private func position() async -> Cursor? {
+    /// What an intent did may come back as a change: a poll tells how far the log is, so that a
+    /// timeline that is fetched from now on is known to hold it.
+    func position() async -> Cursor? {
         guard isConnected, let cursor else { return nil }
         let feed = NotificationFeed(service: service, client: configuration.client)
         // Without an answer soon the reload costs one more when the change comes back.

@@ -112,6 +112,7 @@ extension TimelineClient {
             try archive?.save(timeline: drawn)
             timelines[info] = drawn
             interactions.rebuilt(info, begunAt: start, node: drawn.anyNode(at: .now))
+            resumeWaiters(info, begunAt: start, drawn)
             tell(.rebuilt(info, timeline))
             handle(
                 .rebuilt(
@@ -119,6 +120,7 @@ extension TimelineClient {
                     reloadDate: timeline.reloadDate))
         } catch {
             let reason = Self.reason(of: error)
+            resumeWaiters(info, begunAt: start, nil)
             tell(.buildFailed(info, reason: reason))
             handle(.buildFailed(info, reason: reason))
         }

@@ -23,6 +23,7 @@ public actor TimelineClient {
     var serverTime = ServerTime()
     var interactions: WidgetInteractions
     var interactionTimer: Task<Void, Never>?
+    var rebuildWaiters: [WidgetInfo: [RebuildWaiter]] = [:]
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
@@ -115,6 +116,7 @@ public actor TimelineClient {
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
         interactions.place(placed)
+        dropWaiters(except: placed)
         archivePlaceholders()
         handle(.configurationChanged(registration(recommendations: [])))
         archive?.keep(only: placed)
@@ -143,6 +145,7 @@ public actor TimelineClient {
         saveBudgets()
         work = nil
         engine = nil
+        dropWaiters(except: [])
     }
 
     /// Reads the archive and makes the engine.
@@ -203,6 +206,8 @@ public actor TimelineClient {
 
     /// Whether the gateway was there when it was last heard of.
     var isConnected: Bool { engine?.isConnected ?? false }
+
+    var isRunning: Bool { engine != nil }
 
     /// Time since this client was made.
     var now: Duration { origin.duration(to: .now) }
