@@ -17,7 +17,15 @@ extension TimelineClient {
 
     private func register(_ registration: ClientRegistration) async {
         do throws(GatewayFailure) {
-            let answer = try await service.register(registration, client: configuration.client)
+            let complete = archive?.completed(registration) ?? registration
+            let answer: GatewayService.Answer<GatewayService.Registered>
+            if let last = engine?.registered {
+                answer = try await service.patch(
+                    registration.patch(since: last, completed: complete),
+                    client: configuration.client)
+            } else {
+                answer = try await service.register(complete, client: configuration.client)
+            }
             serverTime.note(answer.head["date"], now: now)
             tell(.registered(warnings: Self.warnings(in: answer.value.document)))
             handle(.registered(answer.value.cursor))
@@ -87,6 +95,7 @@ extension TimelineClient {
             do throws(VerificationFailure) {
                 let claims = try await verifier.verify(text, serverTime: seconds)
                 tell(.notified(claims))
+                for kind in claims.relevance { tell(.relevanceInvalidated(kind: kind)) }
                 handle(.notification(attempt: attempt, claims))
             } catch {
                 tell(.unverified(error))

@@ -22,6 +22,7 @@ public actor TimelineClient {
     var engine: ReloadEngine?
     var serverTime = ServerTime()
     var interactions: WidgetInteractions
+    var pushInfo: WidgetPushInfo?
     var interactionTimer: Task<Void, Never>?
     var rebuildWaiters: [WidgetInfo: [RebuildWaiter]] = [:]
     private var work: AsyncStream<EngineAction>.Continuation?
@@ -111,7 +112,9 @@ public actor TimelineClient {
     /// Takes what people have placed now, as a whole: registers it, builds what is new and forgets
     /// what is gone. Widgets configured alike stand in the list as often as they are placed.
     public func place(_ widgets: [WidgetInfo]) {
+        let isChanged = Set(widgets) != Set(self.widgets)
         self.widgets = widgets
+        if isChanged { tellPushHandlers() }
         guard engine != nil else { return }
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
@@ -166,8 +169,13 @@ public actor TimelineClient {
         archivePlaceholders()
         engine = ReloadEngine(
             state: document.state,
-            desired: registration(recommendations: runtime.recommendationSets()),
+            desired: registration(recommendations: recommendationSets),
             settings: settings, seed: UInt64.random(in: .min ... .max))
+    }
+
+    private var recommendationSets: [RecommendationSet] {
+        WidgetRuntime.recommends(on: configuration.device?.platform)
+            ? runtime.recommendationSets() : []
     }
 
     private func archivePlaceholders() {

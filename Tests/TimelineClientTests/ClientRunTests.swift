@@ -68,11 +68,11 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     func client(
         archive: ClientArchive? = nil, mode: TimelineClientConfiguration.Mode = .stream,
-        widgets: [WidgetInfo]? = nil
+        widgets: [WidgetInfo]? = nil, platform: String = "iOS"
     ) throws -> TimelineClient {
         let configuration = try #require(
             TimelineClientConfiguration(
-                app: "com.mygame", client: "device-1", platform: "iOS",
+                app: "com.mygame", client: "device-1", platform: platform,
                 widgets: widgets ?? [panda, unipony], mode: mode))
         var settings = configuration.engineSettings
         settings.retryBase = .milliseconds(1)
@@ -236,12 +236,15 @@ final class CharacterProvider: AppIntentTimelineProvider {
             await gateway.wait { $0.acknowledgements.count == 2 }
             let widgets = gateway.read { $0.registrations.last?.objectValue?["widgets"] }
             #expect(widgets?.arrayValue?.last?.objectValue?["count"] == 2)
+            // Other processes know the rest.
+            #expect(gateway.read { $0.methods } == ["PUT", "PATCH"])
+            #expect(gateway.read { $0.registrations[1].objectValue?.members.count } == 1)
             #expect(provider.builds.withLock { $0 } == ["Power Panda", "Unipony"])
         }
     }
 
     @Test func recommendationsThatChangedAreRegistered() async throws {
-        let client = try client()
+        let client = try client(platform: "watchOS")
         try await running(client) {
             await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
             provider.names.withLock { $0 = ["Unipony", "Spouty"] }
@@ -251,6 +254,32 @@ final class CharacterProvider: AppIntentTimelineProvider {
             let set = sets?.arrayValue?.first?.objectValue
             #expect(set?["items"]?.arrayValue?.count == 2)
             #expect(set?["builtAt"]?.stringValue != nil)
+        }
+    }
+
+    @Test func whatTheAppInvalidatesIsLookedAtAndNamedAlsoWhenItDidNotChange() async throws {
+        let client = try client(platform: "watchOS")
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            client.widgetCenter.invalidateConfigurationRecommendations()
+            await gateway.wait { $0.acknowledgements.count == 2 }
+            let told = gateway.read { $0.acknowledgements[1].objectValue }
+            #expect(told?["recommendations"] == [.string(panda.kind)])
+            #expect(gateway.read { $0.registrations.count } == 1)
+            provider.names.withLock { $0 = [] }
+            client.widgetCenter.invalidateConfigurationRecommendations()
+            await gateway.wait { $0.registrations.count == 2 }
+            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            #expect(sets?.arrayValue?.first?.objectValue?["items"] == [])
+        }
+    }
+
+    @Test func wherePeopleConfigureWidgetsNothingIsRecommended() async throws {
+        let client = try client()
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 }
+            #expect(
+                gateway.read { $0.registrations[0].objectValue?["recommendations"] } == [])
         }
     }
 
@@ -285,6 +314,13 @@ final class CharacterProvider: AppIntentTimelineProvider {
             await gateway.wait { $0.acknowledgements.count >= 2 }
             #expect(provider.builds.withLock { $0.count } == 4)
             #expect(await client.widgetCenter.currentConfigurations() == [panda, unipony])
+            await client.place([panda, panda])
+            let all = await withCheckedContinuation { continuation in
+                client.widgetCenter.getCurrentConfigurations {
+                    continuation.resume(returning: try? $0.get())
+                }
+            }
+            #expect(all == [panda, panda])
         }
     }
 }

@@ -141,6 +141,19 @@ import WidgetModel
         #expect(!engine.state.positions.values.contains { !$0.awaitsBuild })
     }
 
+    @Test func aPatchOfAForgottenRegistrationRegistersTheWhole() {
+        var engine = running([panda])
+        let both = registration([panda, unipony])
+        _ = engine.handle(.configurationChanged(both), now: .zero)
+        #expect(
+            engine.handle(.registrationFailed(.unknownClient), now: .zero) == [
+                .save, .register(both),
+            ])
+        #expect(engine.registered == nil)
+        let orders = engine.handle(.registered(cursor(20)), now: .zero)
+        #expect(orders.contains(.build(panda)) && orders.contains(.build(unipony)))
+    }
+
     @Test func aChangedConfigurationIsRegisteredAndOnlyTheNewWidgetBuilt() {
         var engine = running([panda])
         _ = engine.handle(.idMoved(attempt: 1, cursor(30)), now: .zero)

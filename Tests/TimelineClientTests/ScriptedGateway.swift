@@ -9,6 +9,8 @@ final class ScriptedGateway: GatewayConnection {
         var head = cursor(10)
         var knowsClient = false
         var registrations: [JSONValue] = []
+        /// Of the registrations.
+        var methods: [String] = []
         var acknowledgements: [JSONValue] = []
         var resumptions: [String?] = []
         var statuses: [Int] = []
@@ -74,7 +76,9 @@ final class ScriptedGateway: GatewayConnection {
                 state.statuses.removeFirst()
                 return (status, .null)
             }
-            if request.method == "PUT" {
+            if request.method == "PATCH", !state.knowsClient { return (404, .null) }
+            if request.method == "PATCH" || request.method == "PUT" {
+                state.methods.append(request.method)
                 state.registrations.append(body)
                 state.knowsClient = true
                 return (201, ["client": "device-1", "cursor": .string(state.head.text)])

@@ -55,7 +55,7 @@ package struct ArchiveDocument: Sendable, Equatable {
         self.init(owner: owner)
         if let document = object["registered"] {
             guard
-                let reading = try? ClientRegistration.read(document, limits: Self.archiveLimits)
+                let reading = try? ClientRegistration.read(document, limits: .archive)
             else { return nil }
             state.registered = reading.registration
         }
@@ -74,8 +74,17 @@ package struct ArchiveDocument: Sendable, Equatable {
         }
     }
 
+    private static func position(_ entry: JSONObject) -> EngineState.Position? {
+        guard let cursor = entry["cursor"]?.stringValue.flatMap({ Cursor(text: $0) }) else {
+            return nil
+        }
+        return .init(cursor: cursor, awaitsBuild: entry["awaitsBuild"]?.boolValue ?? false)
+    }
+}
+
+extension Limits {
     /// The app stated it itself, so nothing the gateway would refuse is a reason to forget it.
-    private static var archiveLimits: Limits {
+    static var archive: Limits {
         var limits = Limits()
         limits.registrationWidgetsMax = 10_000
         limits.recommendationItemsMax = 10_000
@@ -83,12 +92,5 @@ package struct ArchiveDocument: Sendable, Equatable {
         limits.listValuesMax = 10_000
         limits.stringBytesMax = 64 * 1024
         return limits
-    }
-
-    private static func position(_ entry: JSONObject) -> EngineState.Position? {
-        guard let cursor = entry["cursor"]?.stringValue.flatMap({ Cursor(text: $0) }) else {
-            return nil
-        }
-        return .init(cursor: cursor, awaitsBuild: entry["awaitsBuild"]?.boolValue ?? false)
     }
 }

@@ -95,7 +95,7 @@ package enum ReloadRequest: Sendable, Equatable {
 
 /// What the shell has to do. All but the saves and ``build(_:)`` happen at most one at a time.
 package enum EngineAction: Sendable, Equatable {
-    /// PUT this registration, then report `registered` or `registrationFailed`.
+    /// Register this, whole or what is new in it, then report `registered` or `registrationFailed`.
     case register(ClientRegistration)
     /// Open a stream, or poll, from this cursor; report everything under this attempt and, last,
     /// `ended`.

@@ -74,6 +74,11 @@ extension ReloadEngine {
 
     mutating func registrationFailed(_ refusal: EngineEvent.Refusal) {
         guard case .sending = registering else { return }
+        if refusal == .unknownClient, registered != nil {
+            registering = .idle
+            registrationLost()
+            return
+        }
         registering = .waiting(until: now + wait(after: refusal, \.registrationBackoff))
     }
 

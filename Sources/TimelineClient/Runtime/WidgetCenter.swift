@@ -21,7 +21,26 @@ public struct WidgetCenter: Sendable {
         client.request(.recommendationsInvalidated)
     }
 
-    /// The widgets that are placed; those configured alike as often as they are placed.
+    /// Tells whoever shows widgets by their relevance that what is known of a kind's is stale: the
+    /// client's observer.
+    public func invalidateRelevance(ofKind kind: String) {
+        Task { await client.tell(.relevanceInvalidated(kind: kind)) }
+    }
+
+    /// Hands on what ``currentConfigurations()`` returns; there is no failure.
+    public func getCurrentConfigurations(
+        _ completion: @escaping @Sendable (Result<[WidgetInfo], any Error>) -> Void
+    ) {
+        Task { completion(.success(await currentConfigurations())) }
+    }
+
+    /// How the app's widgets are pushed to on this device; `nil` while there is no token.
+    public var currentPushInfo: WidgetPushInfo? {
+        get async { await client.currentPushInfo }
+    }
+
+    /// The widgets that are placed; those configured alike as often as they are placed, for nothing
+    /// tells them apart.
     public func currentConfigurations() async -> [WidgetInfo] {
         await client.placedWidgets
     }

@@ -128,6 +128,8 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     let timeline: @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline
     /// `nil` for an entry of another widget's type.
     let draw: Draw
+    /// Told how it is pushed to; `nil` for a widget that is not.
+    var pushHandler: (any WidgetPushHandler.Type)?
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
     var recommendations: (@Sendable () -> [RecommendationSet.Item])?
     /// The name of its intent.
@@ -195,7 +197,7 @@ extension WidgetConfiguration {
         with { $0.traits.isContainerBackgroundRemovable = isRemovable }
     }
 
-    private func with(
+    func with(
         _ change: (inout AnyWidgetConfiguration) -> Void
     ) -> AnyWidgetConfiguration {
         var declaration = declaration

@@ -50,8 +50,24 @@ package struct GatewayService: Sendable {
     package func register(
         _ registration: ClientRegistration, client: String
     ) async throws(GatewayFailure) -> Answer<Registered> {
-        let answer = try await json(
-            "PUT", base(ofClient: client), body: registration.json(maskingTokens: false))
+        try Self.registered(
+            try await json(
+                "PUT", base(ofClient: client), body: registration.json(maskingTokens: false)))
+    }
+
+    /// Changes members of a client's registration (a merge patch, RFC 7396).
+    package func patch(
+        _ patch: JSONValue, client: String
+    ) async throws(GatewayFailure) -> Answer<Registered> {
+        try Self.registered(
+            try await json(
+                "PATCH", base(ofClient: client), body: patch,
+                contentType: "application/merge-patch+json"))
+    }
+
+    private static func registered(
+        _ answer: Answer<JSONValue>
+    ) throws(GatewayFailure) -> Answer<Registered> {
         guard let text = answer.value.objectValue?["cursor"]?.stringValue,
             let cursor = Cursor(text: text)
         else { throw .unreadable("the registration's answer has no cursor") }

@@ -1,0 +1,178 @@
+import Foundation
+import Synchronization
+import Testing
+import TimelineClientHTTP
+import WidgetModel
+
+@testable import TimelineClient
+
+private let pushes = Mutex<[(WidgetPushInfo, [WidgetInfo])]>([])
+
+private struct GamePushHandler: WidgetPushHandler {
+    func pushTokenDidChange(_ pushInfo: WidgetPushInfo, widgets: [WidgetInfo]) {
+        pushes.withLock { $0.append((pushInfo, widgets)) }
+    }
+}
+
+/// Three processes of one app, each of which knows a part of its registration.
+@Suite(.timeLimit(.minutes(2))) struct ClientRegistrarTests {
+    private let panda = character("Power Panda")
+    private let gateway: ScriptedGateway
+    private let archive = ClientArchive(
+        directory: NSTemporaryDirectory() + "registrar-\(UUID().uuidString)")
+    private let push = WidgetPushInfo(token: Data([0x00, 0x0F, 0xA0]))
+
+    init() throws { gateway = try ScriptedGateway() }
+
+    private func registrar() throws -> ClientRegistrar {
+        try #require(
+            ClientRegistrar(
+                app: "com.mygame", client: "device-1", connection: gateway, environment: .sandbox,
+                archive: archive))
+    }
+
+    private func client() throws -> TimelineClient {
+        TimelineClient(
+            configuration: try #require(
+                TimelineClientConfiguration(
+                    app: "com.mygame", client: "device-1", platform: "iOS",
+                    widgets: [panda, status])),
+            widgets: try WidgetRuntime([
+                AppIntentConfiguration(
+                    kind: panda.kind, intent: SelectCharacterIntent.self,
+                    provider: CharacterProvider()
+                ).pushHandler(GamePushHandler.self),
+                AppIntentConfiguration(
+                    kind: "com.mygame.other", intent: SelectCharacterIntent.self,
+                    provider: CharacterProvider()
+                ).pushHandler(GamePushHandler.self),
+                AppIntentConfiguration(
+                    kind: status.kind, intent: SelectCharacterIntent.self,
+                    provider: CharacterProvider()),
+            ]), connection: gateway,
+            verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
+            archive: archive)
+    }
+
+    private var delivery: JSONValue {
+        [
+            ["type": "stream"],
+            [
+                "type": "apns", "pushType": "widgets", "token": "000fa0",
+                "environment": "sandbox",
+            ],
+        ]
+    }
+
+    private var controls: [ControlInfo] {
+        [
+            ControlInfo(
+                id: "c1", kind: "com.mygame.boost", configuration: ["a": .single("b")],
+                pushInfo: ControlPushInfo(token: Data([1]))),
+            ControlInfo(id: "c2", kind: "com.mygame.boost"),
+        ]
+    }
+
+    @Test func eachTellsItsPartAlone() async throws {
+        defer { try? FileManager.default.removeItem(atPath: archive.directory) }
+        gateway.read { $0.knowsClient = true }
+        try await registrar().register(push)
+        try await registrar().register(controls)
+        let told = gateway.read { $0.registrations }
+        #expect(gateway.read { $0.methods } == ["PATCH", "PATCH"])
+        #expect(told[0] == ["delivery": delivery])
+        #expect(told[1].objectValue?.members.map(\.name) == ["controls"])
+        let first = told[1].objectValue?["controls"]?.arrayValue?.first?.objectValue
+        #expect(first?["id"] == "c1")
+        #expect(first?["delivery"]?.objectValue?["pushType"] == "controls")
+        #expect(first?["delivery"]?.objectValue?["token"] == "01")
+    }
+
+    @Test func whatIsKnownBeforeTheClientIsRegisteredIsRegisteredWithIt() async throws {
+        defer { try? FileManager.default.removeItem(atPath: archive.directory) }
+        try await registrar().register(push)
+        try await registrar().register(controls)
+        #expect(gateway.read { $0.registrations.isEmpty })
+        let run = Task { [client = try client()] in await client.run() }
+        await gateway.wait { $0.registrations.count == 1 }
+        run.cancel()
+        await run.value
+        let told = gateway.read { $0.registrations[0].objectValue }
+        #expect(gateway.read { $0.methods } == ["PUT"])
+        #expect(told?["delivery"] == delivery)
+        #expect(told?["controls"]?.arrayValue?.count == 2)
+        #expect(told?["widgets"]?.arrayValue?.count == 2)
+    }
+
+    @Test func withoutAnArchiveAnUnknownClientIsAFailure() async throws {
+        let registrar = try #require(
+            ClientRegistrar(
+                app: "com.mygame", client: "device-1", connection: gateway,
+                environment: .production))
+        await #expect(throws: GatewayFailure.self) { try await registrar.register(push) }
+    }
+
+    @Test func aHandlerIsToldOfTheTokenAndOfWhatIsPlaced() async throws {
+        let client = try client()
+        pushes.withLock { $0 = [] }
+        #expect(await client.widgetCenter.currentPushInfo == nil)
+        await client.place([panda, status])
+        await client.set(pushInfo: push)
+        await client.set(pushInfo: push)
+        await client.place([panda, panda, status])
+        await client.place([status])
+        let told = pushes.withLock { $0 }
+        #expect(told.map(\.0) == [push, push])
+        #expect(told.map(\.1) == [[panda], []])
+        #expect(await client.widgetCenter.currentPushInfo == push)
+    }
+
+    /// The gateway's registration after any patch is what the app knows now, and what the others
+    /// said is untouched.
+    @Test func aPatchMakesOfTheLastRegistrationTheNext() {
+        var random = JitterGenerator(seed: 5)
+        func any() -> ClientRegistration {
+            var next = registration(
+                [panda, status].filter { _ in Bool.random(using: &random) },
+                sets: Bool.random(using: &random) ? [] : [recommended(panda.kind, ["a"])])
+            for name in ["a", "b", "c"] where Bool.random(using: &random) {
+                next.attributes[name] = [["x"], ["x", "y"]].randomElement(using: &random)
+            }
+            next.osVersion = Bool.random(using: &random) ? nil : OSVersion("26.1")
+            return next
+        }
+        for _ in 0..<500 {
+            let (last, next) = (any(), any())
+            var held = last
+            held.controls = [PlacedControl(kind: "k", id: "c1")]
+            let patch = next.patch(since: last, completed: next)
+            let merged = held.json(maskingTokens: false).merging(patch: patch)
+            var expected = next
+            expected.controls = held.controls
+            let read = try? ClientRegistration.read(merged, limits: .archive).registration
+            #expect(read == expected)
+        }
+    }
+}
+
+/// "Offer configurable widgets and complications on Apple Watch".
+@Suite struct RecommendationOfferTests {
+    @Test(arguments: [
+        (["Unipony"], "11.6", "preconfigured"), (["Unipony"], "26.0", "preconfigured"),
+        ([], "11.6", "none"), ([], "26.0", "configurable"), ([], nil, "configurable"),
+    ])
+    func aWatchOffersWhatItCan(names: [String], version: String?, offer: String) throws {
+        let provider = CharacterProvider()
+        provider.names.withLock { $0 = names }
+        let runtime = try WidgetRuntime([
+            AppIntentConfiguration(
+                kind: "k", intent: SelectCharacterIntent.self, provider: provider)
+        ])
+        let watch = WidgetDevice(.watchOS, osVersion: version.flatMap { OSVersion($0) })
+        #expect("\(try runtime.offer(ofKind: "k", on: watch))".hasPrefix(offer))
+        #expect(try runtime.offer(ofKind: "k", on: WidgetDevice(.iOS)) == .configurable)
+        #expect(throws: WidgetRuntime.Failure.self) {
+            try runtime.offer(ofKind: "other", on: watch)
+        }
+    }
+}
