@@ -52,7 +52,7 @@ extension TimelineClient {
         var isOpen = false
         var ending = EngineEvent.Ending.closed
         do throws(GatewayFailure) {
-            switch configuration.mode {
+            switch isOnePass ? .poll(every: .zero) : configuration.mode {
             case .stream:
                 let stream = try await feed.open(since: since?.text)
                 isOpen = true

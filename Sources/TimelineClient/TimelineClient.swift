@@ -23,6 +23,11 @@ public actor TimelineClient {
     var serverTime = ServerTime()
     var interactions: WidgetInteractions
     var pushInfo: WidgetPushInfo?
+    /// Asks the gateway once instead of listening to it.
+    var isOnePass = false
+    var restWaiter: CheckedContinuation<Bool, Never>?
+    /// Timelines that the lock hid when the run began.
+    var unread: Set<WidgetInfo> = []
     var interactionTimer: Task<Void, Never>?
     var rebuildWaiters: [WidgetInfo: [RebuildWaiter]] = [:]
     private var work: AsyncStream<EngineAction>.Continuation?
@@ -101,6 +106,7 @@ public actor TimelineClient {
     /// Tells that the device was locked or unlocked; see ``lock``.
     public func set(lock: DeviceLock) {
         self.lock = lock
+        readWhatWasHidden()
         handle(.lockChanged(lock))
     }
 
@@ -149,6 +155,7 @@ public actor TimelineClient {
         work = nil
         engine = nil
         dropWaiters(except: [])
+        rest()
     }
 
     /// Reads the archive and makes the engine.
@@ -159,7 +166,11 @@ public actor TimelineClient {
         document.state.budgets = archive?.loadBudgets(limit: settings.schedule.budgetLimit) ?? [:]
         for item in document.state.positions.keys {
             guard case .timeline(let info) = item, widgets.contains(info) else { continue }
-            timelines[info] = (try? archive?.timeline(of: info)) ?? nil
+            if isHidden(info) {
+                if archive?.hasTimeline(of: info) == true { unread.insert(info) }
+            } else {
+                timelines[info] = (try? archive?.timeline(of: info)) ?? nil
+            }
         }
         // What nothing says the age of is not shown.
         for info in Set(widgets) where document.state.positions[.timeline(info)] == nil {
@@ -195,6 +206,26 @@ public actor TimelineClient {
 
     private var keptTimelines: [EngineEvent.KeptTimeline] {
         timelines.map { .init(widget: $0.key, reloadDate: $0.value.reloadDate) }
+            + unread.map { .init(widget: $0, reloadDate: nil) }
+    }
+
+    /// Whether the lock hides the widget's content, and its timeline with it.
+    private func isHidden(_ info: WidgetInfo) -> Bool {
+        runtime.traits(ofKind: info.kind)?.dataProtection.rebuildPermission(while: lock)
+            == .afterUnlock
+    }
+
+    private func readWhatWasHidden() {
+        for info in unread where !isHidden(info) {
+            unread.remove(info)
+            guard widgets.contains(info), timelines[info] == nil else { continue }
+            if let timeline = (try? archive?.timeline(of: info)) ?? nil {
+                timelines[info] = timeline
+                handle(.unhidden(.init(widget: info, reloadDate: timeline.reloadDate)))
+            } else {
+                handle(.reloadRequested(.timeline(info), .placeholder))
+            }
+        }
     }
 
     /// The only way into the engine: decides, then orders what was decided.
@@ -209,6 +240,7 @@ public actor TimelineClient {
             }
         }
         reschedule()
+        if engine?.isAtRest == true { rest() }
         return engine
     }
 

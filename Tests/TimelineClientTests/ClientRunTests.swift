@@ -283,6 +283,64 @@ final class CharacterProvider: AppIntentTimelineProvider {
         }
     }
 
+    @Test func aPassDoesWhatIsToBeDoneAndEnds() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        gateway.read {
+            $0.polled = ["cursor": .string(cursor(10).text), "notifications": []]
+        }
+        // An extension is a process of its own each time.
+        #expect(try await client(archive: archive).refresh())
+        #expect(provider.builds.withLock { $0.count } == 2)
+        #expect(gateway.read { $0.acknowledgements.count } == 1)
+        #expect(try await client(archive: archive).refresh())
+        #expect(provider.builds.withLock { $0.count } == 2, "what is fresh was built again")
+        let stale = try gateway.signed(told([panda], at: cursor(11)))
+        gateway.read {
+            $0.polled = [
+                "cursor": .string(cursor(11).text), "notifications": [.string(stale)],
+            ]
+        }
+        let third = try client(archive: archive, mode: .poll(every: .seconds(900)))
+        #expect(await third.refresh())
+        #expect(provider.builds.withLock { $0.count } == 3)
+        let told = gateway.read { $0.acknowledgements.last?.objectValue }
+        #expect(told?["cursor"] == .string(cursor(11).text))
+        // A configuration that is not registered is, before it is built.
+        gateway.read {
+            $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
+        }
+        await third.place([panda, unipony, character("Spouty")])
+        #expect(await third.refresh())
+        #expect(gateway.read { $0.registrations.count } == 2)
+        #expect(provider.builds.withLock { $0.last } == "Spouty")
+        #expect(gateway.read { $0.stream == nil })
+        gateway.read { $0.statuses = [503, 503, 503] }
+        #expect(await third.refresh() == false)
+    }
+
+    @Test func whatALockHidAtTheStartIsShownAfterwardsAndNotBuiltAgain() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await running(try client(archive: archive)) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        }
+        let again = try client(archive: archive)
+        await again.set(lock: .beforeFirstUnlock)
+        try await running(again) {
+            await gateway.wait { $0.resumptions.count == 2 }
+            #expect(await again.timelines.isEmpty)
+            await again.set(lock: .unlocked)
+            #expect(await again.timelines.count == 2)
+            #expect(try await again.shown(panda, in: home(panda)) != nil)
+            try gateway.tell(told([panda], at: cursor(11)), id: cursor(11))
+            await gateway.wait { $0.acknowledgements.count == 2 }
+        }
+        #expect(provider.builds.withLock { $0.count } == 3)
+    }
+
     @Test func pollingDoesWhatStreamingDoes() async throws {
         let stale = try gateway.signed(told([panda], at: cursor(11)))
         gateway.read {

@@ -105,4 +105,18 @@ import WidgetModel
         #expect(orders.contains(.build(panda)), "a forgotten client rebuilds all")
         #expect(engine.state.positions[.timeline(panda)]?.awaitsBuild == true)
     }
+
+    /// Relevance and controls are told beside timelines, and are not in them.
+    @Test func aTimelineThatIsAheadSkipsNothingElseThatIsTold() {
+        var engine = running()
+        _ = engine.handle(.interacted(panda, at: cursor(50)), now: .zero)
+        _ = finish(&engine)
+        #expect(engine.state.positions[.timeline(panda)]?.cursor == cursor(50))
+        #expect(engine.cursor == cursor(10))
+        #expect(engine.state.cursor == cursor(10))
+        _ = engine.handle(.ended(attempt: 1, .closed), now: .zero)
+        #expect(
+            engine.handle(.woke, now: .seconds(60)).contains(
+                .connect(attempt: 2, since: cursor(10))))
+    }
 }

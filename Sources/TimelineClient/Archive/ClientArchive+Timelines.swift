@@ -29,6 +29,9 @@ extension ClientArchive {
         try archive(timelinePath(widget), of: widget)
     }
 
+    /// Whether there is a file for the timeline of a widget, be it one that cannot be read now.
+    func hasTimeline(of widget: WidgetInfo) -> Bool { access(timelinePath(widget), F_OK) == 0 }
+
     /// The archived placeholder of a widget: a timeline of one entry, which has always begun; `nil`
     /// when there is none.
     ///

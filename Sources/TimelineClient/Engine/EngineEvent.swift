@@ -45,6 +45,8 @@ package enum EngineEvent: Sendable, Equatable {
     case activityChanged(AppActivity)
     /// The device was locked or unlocked.
     case lockChanged(DeviceLock)
+    /// A timeline that the lock hid when the run began was read.
+    case unhidden(KeptTimeline)
     /// The moment of `nextWake` has come.
     case woke
 

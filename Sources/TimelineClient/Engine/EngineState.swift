@@ -49,7 +49,7 @@ package struct EngineState: Sendable, Equatable {
 
     /// The registration the gateway last took, its sets without `builtAt`; `nil` when it has none.
     package var registered: ClientRegistration?
-    /// The cursor of a client that has nothing to keep current.
+    /// Everything up to here that concerns the client was handed in.
     package var position: Cursor?
     /// Positions of what is registered.
     package var positions: [Archived: Position]
@@ -67,8 +67,8 @@ package struct EngineState: Sendable, Equatable {
         self.budgets = budgets
     }
 
-    /// The lowest of all positions: what the client as a whole has applied.
+    /// The lowest of all positions, and of what was heard: what the client as a whole resumes from.
     package var cursor: Cursor? {
-        positions.values.map(\.cursor).min() ?? position
+        (positions.values.map(\.cursor) + [position].compactMap { $0 }).min()
     }
 }

@@ -2,7 +2,8 @@ import WidgetModel
 
 extension ReloadEngine {
     mutating func orderAcknowledgement() {
-        guard registered != nil, acknowledging == nil, let cursor, isSettled else { return }
+        guard registered != nil, acknowledging == nil, let cursor = applied, isSettled
+        else { return }
         if let acknowledgeNotBefore, acknowledgeNotBefore > now { return }
         acknowledgeNotBefore = nil
         let covers = owedSequence.map { $0 <= cursor.sequence } ?? false

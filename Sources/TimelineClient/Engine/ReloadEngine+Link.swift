@@ -110,6 +110,7 @@ extension ReloadEngine {
         guard isCurrent(attempt: attempt) else { return }
         switch ending {
         case .polled:
+            hasPolled = true
             link = .waiting(until: now + settings.pollInterval)
         case .closed:
             link = .waiting(until: now + linkBackoff.next(using: &generator))

@@ -41,6 +41,15 @@ extension ReloadEngine {
         resumedBudgets = [:]
     }
 
+    mutating func unhidden(_ timeline: EngineEvent.KeptTimeline) {
+        let info = timeline.widget
+        guard let budget = scheduler.budget(of: info),
+            records[.timeline(info)]?.build == nil
+        else { return }
+        scheduler.resume(
+            info, budget: budget, reloadDate: timeline.reloadDate, now: date, using: &generator)
+    }
+
     /// Notes that what is built, or being built, of `item` may be older than it has to be.
     mutating func markStale(_ item: Archived) {
         guard var record = records[item] else { return }

@@ -81,6 +81,8 @@ package struct ReloadEngine: Sendable {
     /// What it was answered to be resumed from.
     var resumed: Cursor?
     var attempt = 0
+    /// A poll was read to its end.
+    package var hasPolled = false
     var registering = Registering.idle
     var linkBackoff: Backoff
     var verificationBackoff: Backoff
@@ -147,9 +149,23 @@ package struct ReloadEngine: Sendable {
         resumedBudgets.isEmpty ? scheduler.records.mapValues(\.budget) : resumedBudgets
     }
 
-    /// The lowest position of all: what the client resumes from and acknowledges.
-    package var cursor: Cursor? {
+    /// The lowest position of all: what the client acknowledges.
+    var applied: Cursor? {
         records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min() ?? heard
+    }
+
+    /// What the client resumes from. After an interaction timelines may be ahead of what was heard;
+    /// what is told beside them, such as relevance, is not.
+    package var cursor: Cursor? { applied.map { min($0, heard ?? $0) } }
+
+    /// Whether everything that can be done now is: nothing is under way, and the next thing waits for
+    /// its time, or for something to happen.
+    package var isAtRest: Bool {
+        guard isSettled, acknowledging == nil else { return false }
+        switch (registering, link) {
+        case (.sending, _), (_, .active), (.idle, .idle): return false
+        case (.waiting, .idle), (.idle, .waiting), (.waiting, .waiting): return true
+        }
     }
 
     /// Whether a stream or poll is open, and a registration in force.
@@ -197,6 +213,7 @@ package struct ReloadEngine: Sendable {
         case .recommendationsInvalidated: recommendationsInvalidated()
         case .activityChanged(let activity): scheduler.activity = activity
         case .lockChanged(let lock): self.lock = lock
+        case .unhidden(let timeline): unhidden(timeline)
         }
         orderRegistration()
         orderBuilds()
