@@ -55,6 +55,8 @@ struct EngineWorld {
     /// What must not be and was.
     var violations: [String] = []
     var builds = 0
+    /// Notifications of what was shown already.
+    var spared = 0
     var restarts = 0
 
     init(seed: UInt64) {
@@ -196,6 +198,11 @@ struct EngineWorld {
     /// A person's tap changes what a widget shows; the change comes back, perhaps.
     private mutating func use() {
         let info = placed[pick(placed.count)]
+        // Mostly after a while in which nothing happened.
+        if pick(4) > 0 {
+            while !frames.isEmpty { deliverFrame() }
+            deliverFrame()
+        }
         change(.timeline(info))
         // Until the answer is here, others change things too.
         let answer = head
@@ -260,6 +267,11 @@ struct EngineWorld {
             hand(.notification(attempt: attempt, claims))
             // What is shown already is owed nothing.
             for item in items where item.isConcerned(by: claims) {
+                if let record = engine.records[item], !record.isStale,
+                    record.build?.isOutdated != true, !claims.all
+                {
+                    spared += 1
+                }
                 guard case .timeline(let info) = item,
                     let record = engine.records[item],
                     record.isStale || record.build?.isOutdated == true

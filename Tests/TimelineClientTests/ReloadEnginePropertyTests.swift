@@ -10,6 +10,7 @@ import WidgetModel
         var restarts = 0
         var counted = 0
         var withheld = 0
+        var spared = 0
         for seed in (block * 5)..<(block * 5 + 5) {
             var world = EngineWorld(seed: seed)
             for _ in 0..<250 { world.step(faults: true) }
@@ -23,12 +24,14 @@ import WidgetModel
             restarts += world.restarts
             counted += accounts.counted
             withheld += accounts.withheld
+            spared += world.spared
         }
         // A world in which nothing happens would prove nothing.
         #expect(builds > 100)
         #expect(restarts > 5)
         #expect(counted > 50)
         #expect(withheld > 0)
+        #expect(spared > 0)
     }
 
     @Test func equalEventsGiveEqualOrders() {

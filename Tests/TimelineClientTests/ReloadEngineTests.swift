@@ -269,6 +269,23 @@ import WidgetModel
             engine.state.positions[.timeline(panda)] == .init(cursor: resumed, awaitsBuild: false))
     }
 
+    @Test func aBuildFromBeforeALogWasLostClaimsNothingOfTheNext() throws {
+        var engine = running([panda])
+        _ = engine.handle(.notification(attempt: 1, claims([panda], sequence: 11)), now: .zero)
+        _ = engine.handle(.idMoved(attempt: 1, cursor(101, epoch: 2, nonce: 1)), now: .zero)
+        _ = engine.handle(.buildFailed(panda, reason: "no network"), now: .zero)
+        let wake = try #require(engine.nextWake)
+        #expect(engine.handle(.woke, now: wake).contains(.build(panda)))
+        // Restored from before its second epoch, the gateway is in another second one.
+        _ = engine.handle(.configurationChanged(registration([panda, status])), now: wake)
+        _ = engine.handle(.registered(cursor(105, epoch: 2, nonce: 2)), now: wake)
+        _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: wake)
+        #expect(
+            engine.state.positions[.timeline(panda)]
+                == .init(cursor: cursor(10), awaitsBuild: false))
+        #expect(engine.cursor == cursor(10))
+    }
+
     @Test func aRestartResumesWithoutRegisteringOrBuildingAgain() {
         let before = running([panda, status])
         var engine = ReloadEngine(

@@ -30,12 +30,22 @@ extension ReloadEngine {
     /// Gives up every cursor that the log of `cursor` will never pass again: it lost its tail, was
     /// restored or wiped, and says nothing of what such a cursor covers. What had one is built.
     mutating func forgetOtherLogs(than cursor: Cursor) {
-        if let heard, Self.isVoid(heard, beside: cursor) { self.heard = cursor }
         logEpoch = nil
         for (item, record) in records {
-            guard let old = record.cursor, Self.isVoid(old, beside: cursor) else { continue }
-            records[item]?.cursor = cursor
-            rebuildAnew(item)
+            if let reached = record.reached, Self.isVoid(reached, beside: cursor) {
+                records[item]?.reached = nil
+            }
+            guard let old = record.cursor else { continue }
+            if Self.isVoid(old, beside: cursor) {
+                records[item]?.cursor = cursor
+                rebuildAnew(item)
+            } else if let start = record.build?.start, Self.isVoid(start, beside: cursor) {
+                records[item]?.build?.start = old
+            }
+        }
+        // This log has said nothing yet of what is older than it.
+        if let heard, Self.isVoid(heard, beside: cursor) {
+            self.heard = applied.map { min($0, cursor) } ?? cursor
         }
     }
 
