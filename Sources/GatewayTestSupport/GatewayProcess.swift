@@ -15,6 +15,7 @@ package final class GatewayProcess: @unchecked Sendable {
     package let data: String
     private let ownsData: Bool
     private let configuration: String?
+    private let admin: String
     private let environment: [String: String]
 
     /// Starts the daemon and waits until it accepts connections.
@@ -22,15 +23,17 @@ package final class GatewayProcess: @unchecked Sendable {
     /// - Parameters:
     ///   - data: A data directory; a new temporary one when `nil`.
     ///   - configuration: A configuration file; `nil` for the development mode.
+    ///   - admin: Host and port of the admin port; by default one that nobody knows.
     ///   - environment: Variables set beside this process's own.
     /// - Throws: ``GatewayProcessError`` with the end of its standard error when it does not start.
     package init(
-        data: String? = nil, configuration: String? = nil, environment: [String: String] = [:],
-        startsNow: Bool = true
+        data: String? = nil, configuration: String? = nil, admin: String = "127.0.0.1:0",
+        environment: [String: String] = [:], startsNow: Bool = true
     ) throws {
         ownsData = data == nil
         self.data = try data ?? Self.temporaryDirectory()
         self.configuration = configuration
+        self.admin = admin
         self.environment = environment
         if startsNow { try start() }
     }
@@ -83,7 +86,7 @@ package final class GatewayProcess: @unchecked Sendable {
     /// Starts it and does not wait: for tests that end it while it starts.
     package func launch() throws {
         var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
-        arguments += ["--admin", "127.0.0.1:0"]
+        arguments += ["--admin", admin]
         if let configuration { arguments += ["--config", configuration] }
         let launched = try GatewayProcessChild(arguments, environment: environment)
         lock.withLock { child = launched }

@@ -82,7 +82,7 @@ enum LogReplay {
                     ClientRecord(
                         client: row.key.client, registration: stored.registration,
                         attributes: stored.attributes, confirmed: stored.confirmed),
-                    app: row.key.app)
+                    app: row.key.app, at: store.head)
             }
         }
     }

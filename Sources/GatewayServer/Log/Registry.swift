@@ -20,8 +20,16 @@ package struct ClientKey: Sendable, Hashable {
 /// Written by the log's writer when a registration is on disk and before any event loop hears of
 /// it; read by whoever opens a stream or polls. Never touched by a delivery.
 final class Registry: Sendable {
+    private struct Entry {
+        var record: ClientRecord
+        /// Up to where the client has acknowledged, and up to where polls have told it; what was
+        /// accepted before it registered is of no interest.
+        var acknowledged: UInt64
+        var told: UInt64
+    }
+
     private struct State {
-        var records: [ClientKey: ClientRecord] = [:]
+        var records: [ClientKey: Entry] = [:]
         var streams: [ClientKey: Int] = [:]
         var seen: Set<ClientKey> = []
     }
@@ -38,24 +46,56 @@ final class Registry: Sendable {
     var count: Int { state.withLock { $0.records.count } }
 
     func record(_ key: ClientKey) -> ClientRecord? {
-        state.withLock { $0.records[key] }
+        state.withLock { $0.records[key]?.record }
     }
 
     /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.
     func confirmed(below sequence: UInt64, limit: Int) -> [(key: ClientKey, record: ClientRecord)] {
         state.withLock { state in
             var found: [(key: ClientKey, record: ClientRecord)] = []
-            for (key, record) in state.records
-            where record.confirmed.values.contains(where: { $0 < sequence }) {
-                found.append((key, record))
+            for (key, entry) in state.records
+            where entry.record.confirmed.values.contains(where: { $0 < sequence }) {
+                found.append((key, entry.record))
                 if found.count == limit { break }
             }
             return found
         }
     }
 
-    func put(_ record: ClientRecord, app: String) {
-        state.withLock { $0.records[ClientKey(app: app, client: record.client)] = record }
+    /// Takes a registration that is on disk.
+    ///
+    /// - Parameter head: The last sequence on disk.
+    func put(_ record: ClientRecord, app: String, at head: UInt64) {
+        let key = ClientKey(app: app, client: record.client)
+        state.withLock {
+            if $0.records[key] == nil {
+                $0.records[key] = Entry(record: record, acknowledged: head, told: head)
+            } else {
+                $0.records[key]?.record = record
+            }
+        }
+    }
+
+    /// Notes that a client acknowledged up to `sequence`; returns up to where it had before, and
+    /// by which channel it hears.
+    func noteAcknowledged(
+        _ key: ClientKey, _ sequence: UInt64
+    ) -> (before: UInt64, channel: DeliveryChannel)? {
+        state.withLock { state in
+            guard let entry = state.records[key] else { return nil }
+            state.records[key]?.acknowledged = max(entry.acknowledged, sequence)
+            return (entry.acknowledged, state.streams[key] == nil ? .poll : .stream)
+        }
+    }
+
+    /// Notes that a poll told a client of a change at `sequence`; returns whether it is the first
+    /// to do so.
+    func noteTold(_ key: ClientKey, _ sequence: UInt64) -> Bool {
+        state.withLock { state in
+            guard let entry = state.records[key], entry.told < sequence else { return false }
+            state.records[key]?.told = sequence
+            return true
+        }
     }
 
     func remove(_ key: ClientKey) {

@@ -79,7 +79,7 @@ extension Sequencer {
             app: key.app, client: key.client, payload: stored.payload,
             attributes: stored.attributes, updatedAt: desk.wallMilliseconds())
         transaction.afterCommit {
-            self.registry.put(record, app: key.app)
+            self.registry.put(record, app: key.app, at: self.store.head)
             self.handOver([.registered(record, app: key.app, taken: { taken.took(at: $0) })])
         }
         return RegistrationOutcome(
@@ -186,19 +186,54 @@ extension Sequencer {
         }
     }
 
-    /// Takes a client's word that it rebuilt up to `point`.
+    /// Takes a client's word that it rebuilt up to `sequence`.
     func acknowledge(
-        _ key: ClientKey, at sequence: UInt64, recommendations: [String], rebuilt: Int
+        _ key: ClientKey, at sequence: UInt64, recommendations: [String], rebuilt: [Rebuilt]
     ) async throws {
-        guard registry.record(key) != nil else { throw Problem.unknownClient }
+        guard let record = registry.record(key),
+            let (before, channel) = registry.noteAcknowledged(key, sequence)
+        else { throw Problem.unknownClient }
         registry.noteSeen(key)
         metrics.acknowledgements.increment()
-        if rebuilt > 0, let acceptedAt = acceptTimes.time(of: sequence) {
-            let seconds = Double(max(0, desk.wallMilliseconds() - acceptedAt)) / 1000
-            metrics.freshnessConfirmed.observe(seconds, count: UInt64(rebuilt))
+        for case let milliseconds? in rebuilt.map(\.milliseconds) {
+            // A client's word: one that is wrong must not spoil the sum for good.
+            metrics.rebuildSeconds.observe(min(milliseconds / 1000, Self.rebuildSecondsMax))
+        }
+        if sequence > before {
+            try await observeConfirmed(rebuilt, of: record, key.app, before..<sequence, channel)
         }
         guard !recommendations.isEmpty else { return }
         try await confirm(key, recommendations, upTo: sequence)
+    }
+
+    /// Longer rebuilds count as so long.
+    private static let rebuildSecondsMax = 3_600.0
+
+    /// Measures how long the changes took that made the rebuilt timelines stale, of those after the
+    /// first and up to the last of `sequences`.
+    private func observeConfirmed(
+        _ rebuilt: [Rebuilt], of record: ClientRecord, _ app: String,
+        _ sequences: Range<UInt64>, _ channel: DeliveryChannel
+    ) async throws {
+        // Only what is registered, each once: what a client claims beside that costs nothing.
+        var registered: [TimelineName: ConfiguredWidget] = [:]
+        for widget in record.registration.widgets {
+            registered[TimelineName(widget.kind, widget.parameters)] = widget
+        }
+        var counts: [TimelineName: UInt64] = [:]
+        for claim in rebuilt where registered[claim.name] != nil {
+            counts[claim.name, default: 0] += 1
+        }
+        guard !counts.isEmpty else { return }
+        let confirmed = Int64(desk.wallMilliseconds())
+        let claims = counts.compactMap { name, count in registered[name].map { ($0, count) } }
+        let latest = try await loops[0].latestChanges(
+            of: claims.map(\.0), of: record, app: app, sequences)
+        for ((_, count), sequence) in zip(claims, latest) {
+            guard let sequence, let accepted = acceptTimes.time(of: sequence) else { continue }
+            metrics.freshnessConfirmed[channel].observe(
+                Double(max(0, confirmed - accepted)) / 1000, count: count)
+        }
     }
 
     /// Moves what is known of recommendation sets on where nothing is owed, before the log forgets
@@ -233,7 +268,7 @@ extension Sequencer {
                 client: key.client, registration: stored.registration,
                 attributes: stored.attributes, confirmed: stored.confirmed)
             transaction.afterCommit {
-                self.registry.put(record, app: key.app)
+                self.registry.put(record, app: key.app, at: self.store.head)
                 self.handOver([
                     .confirmed(record, app: key.app, taken: { taken.took(at: $0) })
                 ])

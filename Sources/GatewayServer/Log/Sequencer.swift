@@ -169,12 +169,15 @@ final class Sequencer: Sendable {
         var messages: [ShardLoop.Message] = []
         messages.reserveCapacity(fresh.count)
         var keys = 0
+        var (first, last) = (UInt64(0), UInt64(0))
         lazy var acceptedTime = timestamp(acceptedAt)
         for (index, decision) in fresh {
             let event = events[index]
             let sequence = try transaction.append(
                 app: app, type: .change, source: event.source, eventID: event.id,
                 acceptedAt: acceptedAt, payload: payloads[index])
+            if outcome.accepted == 0 { first = sequence }
+            last = sequence
             outcome.accepted += 1
             outcome.sequence = max(outcome.sequence, sequence)
             if decision.isUnmatched { outcome.unmatched += 1 }
@@ -188,9 +191,11 @@ final class Sequencer: Sendable {
         }
         if events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }
         if !messages.isEmpty {
-            let (entries, decisions, latest) = (messages, UInt64(keys), outcome.sequence)
+            let (entries, decisions) = (messages, UInt64(keys))
+            let sequences = (first: first, last: last)
             transaction.afterCommit {
-                self.acceptTimes.note(latest, acceptedAt)
+                self.acceptTimes.note(
+                    sequences.first, through: sequences.last, at: acceptedAt)
                 self.metrics.decisions.increment(by: decisions)
                 self.handOver(entries)
             }
@@ -211,7 +216,7 @@ final class Sequencer: Sendable {
                 app: app, type: .reload, source: nil, eventID: nil, acceptedAt: acceptedAt,
                 payload: LogPayload.reload(kind: kind))
             transaction.afterCommit {
-                self.acceptTimes.note(sequence, acceptedAt)
+                self.acceptTimes.note(sequence, through: sequence, at: acceptedAt)
                 self.handOver([
                     .entry(
                         LogEntry(

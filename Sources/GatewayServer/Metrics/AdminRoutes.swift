@@ -66,12 +66,15 @@ struct AdminRoutes: Sendable {
             metrics.decisions.value)
         page.histogram(
             prefix + "freshness_sent_seconds",
-            "From a change's acceptance to the write of its notification.",
+            "From a change's acceptance to its notification, once for each loop or poll.",
             metrics.freshnessSent)
         page.histogram(
             prefix + "freshness_confirmed_seconds",
-            "From a change's acceptance to the acknowledgement that covers it, per rebuild.",
+            "From a change's acceptance to its acknowledgement, once for each rebuilt timeline.",
             metrics.freshnessConfirmed)
+        page.histogram(
+            prefix + "rebuild_seconds", "How long clients say that a rebuild took.",
+            metrics.rebuildSeconds)
     }
 
     private func streams(_ page: inout MetricsText, _ prefix: String) {

@@ -25,10 +25,14 @@ final class GatewayMetrics: Sendable {
     let acknowledgements = Counter()
     /// Widgets and recommendation sets that clients failed to rebuild.
     let rebuildFailures = Counter()
-    /// From a change's acceptance to the last write of its notifications on a loop, in seconds.
-    let freshnessSent = Histogram(bounds: GatewayMetrics.freshnessBounds)
-    /// From a change's acceptance to an acknowledgement that covers it, in seconds.
-    let freshnessConfirmed = Histogram(bounds: GatewayMetrics.freshnessBounds)
+    /// From a change's acceptance to the last write of its notifications on a loop, or to the first
+    /// answer to a client's poll that speaks of it, in seconds.
+    let freshnessSent = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
+    /// From a change's acceptance to the first acknowledgement that covers it, for each timeline
+    /// that was stale by it and is reported as rebuilt, in seconds.
+    let freshnessConfirmed = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
+    /// How long clients say that a rebuild took, in seconds.
+    let rebuildSeconds = Histogram(bounds: GatewayMetrics.freshnessBounds)
     /// Duration of a group commit, in seconds.
     let commitSeconds = Histogram(bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2])
     /// Jobs that shared a commit.
@@ -37,4 +41,30 @@ final class GatewayMetrics: Sendable {
     private static let freshnessBounds = [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600,
     ]
+}
+
+/// How a client hears of what is stale.
+enum DeliveryChannel: String, CaseIterable, Sendable {
+    /// By a stream held open.
+    case stream
+    /// By asking.
+    case poll
+}
+
+/// One of something for each channel.
+struct ByChannel<Metric: Sendable>: Sendable {
+    private let stream: Metric
+    private let poll: Metric
+
+    init(_ make: () -> Metric) {
+        stream = make()
+        poll = make()
+    }
+
+    subscript(channel: DeliveryChannel) -> Metric {
+        switch channel {
+        case .stream: stream
+        case .poll: poll
+        }
+    }
 }

@@ -25,16 +25,30 @@ struct MetricsText {
     /// A histogram; buckets are made cumulative here.
     mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram) {
         head(name, help, "histogram")
+        samples(name, "", histogram)
+    }
+
+    /// A histogram by channel.
+    mutating func histogram(_ name: String, _ help: String, _ histograms: ByChannel<Histogram>) {
+        head(name, help, "histogram")
+        for channel in DeliveryChannel.allCases {
+            samples(name, "channel=\"\(channel.rawValue)\"", histograms[channel])
+        }
+    }
+
+    private mutating func samples(_ name: String, _ label: String, _ histogram: Histogram) {
         let (counts, sum) = histogram.snapshot
+        let first = label.isEmpty ? "" : label + ","
+        let all = label.isEmpty ? "" : "{\(label)}"
         var total: UInt64 = 0
         for (bound, count) in zip(histogram.bounds, counts) {
             total += count
-            text += "\(name)_bucket{le=\"\(Self.number(bound))\"} \(total)\n"
+            text += "\(name)_bucket{\(first)le=\"\(Self.number(bound))\"} \(total)\n"
         }
         total += counts.last ?? 0
-        text += "\(name)_bucket{le=\"+Inf\"} \(total)\n"
-        text += "\(name)_sum \(Self.number(sum))\n"
-        text += "\(name)_count \(total)\n"
+        text += "\(name)_bucket{\(first)le=\"+Inf\"} \(total)\n"
+        text += "\(name)_sum\(all) \(Self.number(sum))\n"
+        text += "\(name)_count\(all) \(total)\n"
     }
 
     private mutating func head(_ name: String, _ help: String, _ type: String) {

@@ -145,7 +145,7 @@ extension GatewayRoutes {
 /// A client's word on what it rebuilt.
 struct Acknowledgement: Sendable {
     let cursor: String
-    let rebuilt: Int
+    let rebuilt: [Rebuilt]
     let failed: Int
     let recommendations: [String]
 
@@ -169,18 +169,22 @@ struct Acknowledgement: Sendable {
         if cursor == nil { faults.add("cursor", "is required, as a string") }
         let rebuilt = entries("rebuilt")
         let failed = entries("failed")
+        var claims: [Rebuilt] = []
         for (index, entry) in rebuilt.enumerated() {
             Self.check(entry, at: "rebuilt[\(index)]", limits, &faults) { object, place, faults in
-                guard let time = object["ms"], time != .null else { return }
-                let milliseconds: Double? =
+                var milliseconds: Double?
+                if let time = object["ms"], time != .null {
                     switch time {
-                    case .integer(let number): Double(number)
-                    case .number(let number): number
-                    default: nil
+                    case .integer(let number): milliseconds = Double(number)
+                    case .number(let number): milliseconds = number
+                    default: milliseconds = nil
                     }
-                if !((milliseconds ?? -1) >= 0) {
-                    faults.add("\(place).ms", "must be a number of milliseconds, not negative")
+                    if !((milliseconds ?? -1) >= 0) {
+                        faults.add("\(place).ms", "must be a number of milliseconds, not negative")
+                    }
                 }
+                claims.append(
+                    Rebuilt(name: Self.name(object, limits), milliseconds: milliseconds))
             }
         }
         for (index, entry) in failed.enumerated() {
@@ -195,9 +199,20 @@ struct Acknowledgement: Sendable {
         }
         guard faults.isEmpty, let cursor else { throw Problem.wrong(faults) }
         self.cursor = cursor
-        self.rebuilt = rebuilt.count
+        self.rebuilt = claims
         self.failed = failed.count
         self.recommendations = recommendations.compactMap(\.stringValue)
+    }
+
+    /// The timeline that an entry names; values that none can have are left out.
+    private static func name(_ entry: JSONObject, _ limits: Limits) -> TimelineName {
+        var parameters: [String: ParameterValue] = [:]
+        for member in entry["parameters"]?.objectValue?.members ?? [] {
+            var faults = Faults()
+            parameters[member.name] = ParameterValue(
+                member.value, at: member.name, limits: limits, &faults)
+        }
+        return TimelineName(entry["kind"]?.stringValue ?? "", parameters)
     }
 
     private static func check(

@@ -32,6 +32,7 @@ extension GatewayRoutes {
         let (stale, position) = answer
         var notifications: [JSONValue] = []
         if !stale.isEmpty {
+            observeTold(stale, admitted)
             let notification = try press.notification(
                 app: admitted.key.app, content: stale, causeTime: nil, now: desk.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))
@@ -46,6 +47,16 @@ extension GatewayRoutes {
             json: [
                 "cursor": .string(desk.text(position)), "notifications": .array(notifications),
             ], headers: headers)
+    }
+
+    /// Measures how long a change took to be told by a poll: the latest one, when it was told first.
+    private func observeTold(_ stale: StaleSet, _ admitted: StreamAdmission.Admitted) {
+        guard case .after = admitted.point, !stale.all,
+            admission.registry.noteTold(admitted.key, stale.sequence),
+            let accepted = sequencer.acceptTimes.time(of: stale.sequence)
+        else { return }
+        metrics.freshnessSent[.poll].observe(
+            Double(max(0, desk.wallMilliseconds() - accepted)) / 1000)
     }
 
     /// The seconds of `Prefer: wait=20` (RFC 7240 section 4.3).

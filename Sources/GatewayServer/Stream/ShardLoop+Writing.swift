@@ -221,7 +221,7 @@ extension ShardLoop {
     private func observeFreshness() {
         let wall = cursors.wallMilliseconds()
         for frame in shard.output.frames where frame.acceptedAt > 0 {
-            metrics.freshnessSent.observe(Double(max(0, wall - frame.acceptedAt)) / 1000)
+            metrics.freshnessSent[.stream].observe(Double(max(0, wall - frame.acceptedAt)) / 1000)
         }
     }
 

@@ -189,6 +189,26 @@ final class ShardLoop: @unchecked Sendable {
         return (Set(kinds), shard.position)
     }
 
+    /// For each of a client's widgets the latest change that made it stale, of those after the first
+    /// and up to the last of `sequences`. Waits until the shard has applied them.
+    func latestChanges(
+        of widgets: [ConfiguredWidget], of record: ClientRecord, app: String,
+        _ sequences: Range<UInt64>
+    ) async throws -> [UInt64?] {
+        let promise = loop.makePromise(of: [UInt64?].self)
+        loop.execute {
+            self.whenReached(sequences.upperBound) {
+                promise.succeed(
+                    widgets.map {
+                        self.shard.latestChange(
+                            of: $0, of: record, app: app, after: sequences.lowerBound,
+                            upTo: sequences.upperBound)
+                    })
+            }
+        }
+        return try await promise.futureResult.get()
+    }
+
     // MARK: Streams
 
     /// Opens a stream that was admitted by the registry. It gets the catch-up, or else the cursor

@@ -1,0 +1,109 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// What operators read of the time from a change to the rebuilt timeline.
+    @Suite struct FreshnessTests {
+        private static let prefix = "timeline_gateway_"
+
+        /// The value of one sample of the admin page.
+        private static func sample(_ admin: TestHTTP, _ name: String) throws -> Double {
+            let line = try admin.request("GET", "/metrics").text.split(separator: "\n").first {
+                $0.hasPrefix(prefix + name + " ")
+            }
+            guard let value = line?.split(separator: " ").last.flatMap({ Double($0) }) else {
+                throw WireFault(what: "\(name) is not on the page")
+            }
+            return value
+        }
+
+        private static func acknowledge(
+            _ gateway: GatewayProcess, _ client: GameFixture.Client, _ cursor: String,
+            _ rebuilt: [String]
+        ) throws {
+            let entries = rebuilt.map { character -> JSONValue in
+                ["kind": "detail", "parameters": ["character": .string(character)], "ms": 250]
+            }
+            let answer = try gateway.http().request(
+                "POST", "/v1/apps/\(GameFixture.app)/clients/\(client.name)/acks",
+                token: client.token, headers: [("Content-Type", "application/json")],
+                body: String(
+                    decoding: JSONValue.object([
+                        "cursor": .string(cursor), "rebuilt": .array(entries),
+                    ]).serialized, as: UTF8.self))
+            guard answer.status == 204 else { throw WireFault(what: answer.text) }
+        }
+
+        /// A port that was free a moment ago.
+        private static func freePort() throws -> UInt16 {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(descriptor) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            // Sound: the address is rebound for the calls alone, with its own size.
+            let isBound = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+                }
+            }
+            guard isBound else { throw WireFault(what: "no port is free") }
+            return UInt16(bigEndian: address.sin_port)
+        }
+
+        /// Each rebuilt timeline counts once, by the change that made it stale and the channel by
+        /// which the client hears; nothing else that a client says counts.
+        @Test func aRebuildIsMeasuredFromItsChangeAndOnce() throws {
+            let port = try Self.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let game = try GameFixture(gateway)
+            let http = gateway.http()
+            let poller = try game.client("poller", ["a", "b"])
+            let follower = try game.client("follower", ["a"])
+            func counts() throws -> [Double] {
+                try [
+                    "freshness_sent_seconds_count{channel=\"stream\"}",
+                    "freshness_sent_seconds_count{channel=\"poll\"}",
+                    "freshness_confirmed_seconds_count{channel=\"stream\"}",
+                    "freshness_confirmed_seconds_count{channel=\"poll\"}",
+                    "rebuild_seconds_count",
+                ].map { try Self.sample(admin, $0) }
+            }
+            // The last of three changes in one post, of which two concern nobody.
+            _ = try game.change(http, ["x", "a", "y"], run: "one")
+            let cursor = try game.poll(poller, since: poller.cursor).cursor
+            _ = try game.poll(poller, since: poller.cursor)
+            #expect(try counts() == [0, 1, 0, 0, 0], "told once, however often it asks")
+            try Self.acknowledge(gateway, poller, cursor, ["a", "b", "not registered"])
+            // `b` was not stale.
+            #expect(try counts() == [0, 1, 0, 1, 3])
+            try Self.acknowledge(gateway, poller, cursor, ["a"])
+            #expect(try counts() == [0, 1, 0, 1, 4], "it was confirmed before")
+            let confirmed = try Self.sample(
+                admin, "freshness_confirmed_seconds_sum{channel=\"poll\"}")
+            #expect(confirmed >= 0 && confirmed < 600)
+
+            let stream = game.stream(follower)
+            try #require(stream.head()?.status == 200)
+            let head = try game.change(http, ["a"], run: "two")
+            var last = ""
+            while try last.isEmpty || Cursor.sequence(last) < head {
+                guard case .block(let block) = stream.next(timeout: 40) else {
+                    throw WireFault(what: "the stream ended")
+                }
+                if let id = block.id { last = id }
+            }
+            try Self.acknowledge(gateway, follower, last, ["a"])
+            let after = try counts()
+            #expect(after[0] == 1 && after[2] == 1, "\(after)")
+            #expect(after[4] == 5)
+            #expect(try Self.sample(admin, "rebuild_seconds_sum") == 1.25)
+            stream.close()
+            #expect(gateway.terminate() == .status(0))
+        }
+    }
+}
