@@ -33,6 +33,8 @@ package struct CollapseWindow {
         var duration: Int64
         /// Sequence of the first and the latest change that wait; 0 for none.
         var first: UInt64 = 0
+        /// When that first one was accepted, in milliseconds since 1970.
+        var acceptedAt: Int64 = 0
         var latest: UInt64 = 0
 
         static let closed = Window(rule: -1, end: 0, duration: 0)
@@ -74,13 +76,16 @@ package struct CollapseWindow {
         _ key: Key, at sequence: UInt64, duration: Int64, now: Int64
     ) -> Verdict {
         key.values.withEncoded {
-            change($0, rule: key.rule, at: sequence, duration: duration, now: now)
+            change(
+                $0, rule: key.rule, at: sequence, acceptedAt: 0, duration: duration, now: now)
         }
     }
 
-    /// A change at `sequence` hit a key of `rule`, which collapses for `duration` milliseconds.
+    /// A change at `sequence`, accepted at some millisecond since 1970, hit a key of `rule`, which
+    /// collapses for `duration` milliseconds.
     mutating func change(
-        _ key: EncodedKey, rule: Int, at sequence: UInt64, duration: Int64, now: Int64
+        _ key: EncodedKey, rule: Int, at sequence: UInt64, acceptedAt: Int64, duration: Int64,
+        now: Int64
     ) -> Verdict {
         guard duration > 0 else { return .fire }
         if let number = windows.find(key, where: { $0.rule == rule }) {
@@ -90,6 +95,7 @@ package struct CollapseWindow {
             }
             if now < windows[number].end {
                 windows[number].first = sequence
+                windows[number].acceptedAt = acceptedAt
                 windows[number].latest = sequence
                 waitingSince.append((sequence, number))
                 return .wait
@@ -103,10 +109,14 @@ package struct CollapseWindow {
         return .fire
     }
 
-    /// Ends every window that is over. Keys on which changes waited are to be notified now, with
-    /// the latest of them, and open a new window.
-    package mutating func end(now: Int64) -> [(key: Key, sequence: UInt64)] {
-        var due: [(Key, UInt64)] = []
+    /// A key on which changes waited, the latest of them, and when the first was accepted, in
+    /// milliseconds since 1970.
+    package typealias Due = (key: Key, sequence: UInt64, acceptedAt: Int64)
+
+    /// Ends every window that is over. Keys on which changes waited are to be notified now, and
+    /// open a new window.
+    package mutating func end(now: Int64) -> [Due] {
+        var due: [Due] = []
         while let ending = endings.min, ending.end <= now {
             endings.removeMin()
             let number = ending.number
@@ -115,7 +125,7 @@ package struct CollapseWindow {
                 windows.remove(number, leaving: .closed)
                 continue
             }
-            due.append((key(number), windows[number].latest))
+            due.append((key(number), windows[number].latest, windows[number].acceptedAt))
             open(number, now: now)
         }
         skipEnded()
@@ -123,9 +133,9 @@ package struct CollapseWindow {
     }
 
     /// Ends every window at once, as before a catalog is replaced.
-    package mutating func endAll() -> [(key: Key, sequence: UInt64)] {
+    package mutating func endAll() -> [Due] {
         let due = windows.numbers.filter { windows[$0].first != 0 }
-            .map { (key($0), windows[$0].latest) }
+            .map { (key($0), windows[$0].latest, windows[$0].acceptedAt) }
             .sorted { $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0) }
         self = CollapseWindow(keysMax: keysMax)
         return due

@@ -3,19 +3,20 @@ import WidgetModel
 extension Shard {
     /// Notifies the holders of keys whose windows ended. Keys with the same name share one
     /// notification, and a stream that holds several of them gets it once.
-    mutating func send(_ keys: [ChangedKey], _ app: Int, watermark: UInt64) {
+    mutating func send(_ keys: [CollapseWindow.Due], _ app: Int, watermark: UInt64) {
         guard !keys.isEmpty else { return }
         let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
         let names = keys.map { rules[$0.key.rule].name(of: $0.key.values) }
         for (name, places) in Self.named(names) {
             let sequence = places.reduce(0) { max($0, keys[$1].sequence) }
+            let accepted = places.reduce(Int64.max) { min($0, keys[$1].acceptedAt) }
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
-                watermark: watermark, causeTime: nil, acceptedAt: 0)
+                watermark: watermark, causeTime: nil, acceptedAt: accepted)
             write(frame, app, batch: batch) { index, visit in
                 for place in places {
-                    let (key, changed) = keys[place]
+                    let (key, changed, _) = keys[place]
                     index.visitHolders(rule: key.rule, values: key.values) { visit($0, changed) }
                 }
             }
@@ -51,9 +52,6 @@ extension Shard {
             notify(name, places.map { firing[$0] }[...])
         }
     }
-
-    /// A key and the latest change that hit it.
-    typealias ChangedKey = (key: CollapseWindow.Key, sequence: UInt64)
 
     /// Each name once, in the order in which it comes first, with the places it has.
     private static func named(_ names: [StaleName]) -> [(name: StaleName, places: [Int])] {

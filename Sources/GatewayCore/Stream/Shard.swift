@@ -114,7 +114,7 @@ package struct Shard: Sendable {
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
-        Self.raise(keys, &apps[app], at: entry.sequence, now: now, &firing)
+        Self.raise(keys, &apps[app], by: entry, now: now, &firing)
         if !firing.isEmpty {
             send(
                 keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
@@ -127,21 +127,22 @@ package struct Shard: Sendable {
     /// Notes the keys of a change and asks their windows; those to be notified now are added to
     /// `firing`.
     private static func raise(
-        _ keys: RaisedKeys, _ app: inout AppState, at sequence: UInt64, now: Int64,
+        _ keys: RaisedKeys, _ app: inout AppState, by entry: LogEntry, now: Int64,
         _ firing: inout [FiringKey]
     ) {
         // A key's version and its place in the index lie apart from each other: both are on their
         // way before the first is needed.
         app.index.prefetch(keys, app.versions)
         keys.visit { place, rule, isBroad, key in
-            app.versions.raise(key.hash, to: sequence)
+            app.versions.raise(key.hash, to: entry.sequence)
             // A key that no stream depends on opens no window.
             guard let reach = app.index.reach(rule: rule, key, isBroad: isBroad) else { return }
             let duration = app.durations[rule]
             guard
                 duration == 0
                     || app.collapse.change(
-                        key, rule: rule, at: sequence, duration: duration, now: now) == .fire
+                        key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
+                        duration: duration, now: now) == .fire
             else { return }
             firing.append((place, rule, reach))
         }

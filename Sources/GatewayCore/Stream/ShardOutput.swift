@@ -12,7 +12,8 @@ package struct ShardOutput: Sendable {
         package let watermark: UInt64
         /// When the change happened; only when a single change is spoken of.
         package let causeTime: String?
-        /// When the change was accepted, in milliseconds since 1970; 0 for catch-ups.
+        /// When the change was accepted, or the first of those that waited for a window's end, in
+        /// milliseconds since 1970; 0 for catch-ups.
         package let acceptedAt: Int64
     }
 
