@@ -33,13 +33,10 @@ struct GatewayContext: Sendable {
 
     /// The SAN URIs of the connection's client certificate.
     func certificateURIs() async -> [String] {
+        // A stream of HTTP/2 has the connection as its parent.
         let connection = channel.parent ?? channel
-        // A stream of HTTP/2 has the connection as its parent; a connection has the listener.
-        for candidate in [channel, connection] {
-            let uris = try? await candidate.pipeline.handler(type: TLSServerHandler.self)
-                .map(\.peerCertificateURIs).get()
-            if let uris { return uris }
-        }
-        return []
+        let uris = try? await connection.pipeline.handler(type: TLSServerHandler.self)
+            .map(\.peerCertificateURIs).get()
+        return uris ?? []
     }
 }
