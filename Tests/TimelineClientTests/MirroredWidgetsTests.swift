@@ -11,8 +11,8 @@ import WidgetModel
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
     private let gateway: ScriptedGateway
-    private var tasks: TaskList { .named(name) }
-    private var call: IntentCall { IntentCall(CompleteTask(name)) }
+    private var tasks: TapList { .named(name) }
+    private var call: IntentCall { IntentCall(TapIntent(name)) }
 
     init() throws { gateway = try ScriptedGateway() }
 
@@ -32,13 +32,13 @@ import WidgetModel
             configuration: configuration,
             widgets: try WidgetRuntime(
                 [
-                    StaticConfiguration(kind: info.kind, provider: TaskProvider(list: name)) {
+                    StaticConfiguration(kind: info.kind, provider: TapProvider(list: name)) {
                         entry in
-                        Toggle(isOn: entry.isDone, intent: CompleteTask(entry.list)) {
+                        Toggle(isOn: entry.isDone, intent: TapIntent(entry.list)) {
                             Text("task")
                         }
                     }
-                ], intents: [CompleteTask.self]),
+                ], intents: [TapIntent.self]),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"))
         let run = Task { await phone.run() }

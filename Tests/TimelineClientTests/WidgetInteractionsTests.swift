@@ -11,8 +11,8 @@ import WidgetModel
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
     private let gateway: ScriptedGateway
-    private var tasks: TaskList { .named(name) }
-    private var call: IntentCall { IntentCall(CompleteTask(name)) }
+    private var tasks: TapList { .named(name) }
+    private var call: IntentCall { IntentCall(TapIntent(name)) }
 
     init() throws { gateway = try ScriptedGateway() }
 
@@ -31,14 +31,14 @@ import WidgetModel
             configuration: configuration,
             widgets: try WidgetRuntime(
                 [
-                    StaticConfiguration(kind: info.kind, provider: TaskProvider(list: name)) {
+                    StaticConfiguration(kind: info.kind, provider: TapProvider(list: name)) {
                         entry in
-                        Toggle(isOn: entry.isDone, intent: CompleteTask(entry.list)) {
+                        Toggle(isOn: entry.isDone, intent: TapIntent(entry.list)) {
                             Text("task")
                         }
-                        Button("Complete all", intent: CompleteTask("*\(entry.list)"))
+                        Button("Complete all", intent: TapIntent("*\(entry.list)"))
                     }
-                ], intents: [CompleteTask.self]),
+                ], intents: [TapIntent.self]),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"), archive: nil,
             settings: configuration.engineSettings)
@@ -143,7 +143,7 @@ import WidgetModel
         try await running(client) {
             await #expect(throws: InteractionRefusal.notShown) {
                 try await client.interact(
-                    with: IntentCall(CompleteTask("another's")), of: info, in: environment())
+                    with: IntentCall(TapIntent("another's")), of: info, in: environment())
             }
         }
     }

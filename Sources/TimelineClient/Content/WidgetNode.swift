@@ -97,11 +97,8 @@ public struct IntentCall: Sendable, Hashable {
     }
 
     init<Intent: AppIntent>(_ intent: Intent) {
-        self.init(intent: Self.name(of: Intent.self), parameters: intent.parameters)
+        self.init(intent: "\(Intent.self)", parameters: intent.parameters)
     }
-
-    /// The name that calls of an intent have.
-    static func name(of intent: any AppIntent.Type) -> String { "\(intent)" }
 }
 
 extension WidgetNode {

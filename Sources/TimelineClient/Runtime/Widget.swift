@@ -59,6 +59,8 @@ public struct WidgetDeclarationError: Error, Sendable, Equatable, CustomStringCo
     /// All of them.
     public var description: String { faults.joined(separator: "; ") }
 
+    init(fault: String) { faults = [fault] }
+
     init?(_ declarations: [AnyWidgetConfiguration]) {
         var faults: [String] = []
         var kinds: Set<String> = []

@@ -16,7 +16,7 @@ public struct WidgetRuntime: Sendable {
     public let kinds: [String]
     /// Where widgets appear, and how.
     public let rules: WidgetContextRules
-    private let intents: [String: any AppIntent.Type]
+    private let intents: InteractiveIntents
 
     /// The declared widgets.
     ///
@@ -25,15 +25,18 @@ public struct WidgetRuntime: Sendable {
     ///   - rules: Where widgets appear, and how.
     ///   - dataProtection: How the files are protected that the providers read; `nil` for what each
     ///     widget's traits say.
-    /// - Throws: ``WidgetDeclarationError`` when a kind is declared twice, or a parameter may be left
-    ///   without a value.
+    /// - Throws: ``WidgetDeclarationError`` when a kind or an intent is declared twice, or a
+    ///   parameter may be left without a value.
     public init(
         _ widgets: [any WidgetConfiguration], intents: [any AppIntent.Type] = [],
         rules: WidgetContextRules = WidgetContextRules(), dataProtection: DataProtection? = nil
     ) throws(WidgetDeclarationError) {
         self.rules = rules
-        self.intents = Dictionary(
-            intents.map { (IntentCall.name(of: $0), $0) }, uniquingKeysWith: { $1 })
+        do throws(InteractiveIntents.Fault) {
+            self.intents = try InteractiveIntents(intents)
+        } catch {
+            throw WidgetDeclarationError(fault: error.description)
+        }
         let gallery = widgets.map { widget in
             var declaration = widget.declaration
             if let dataProtection { declaration.traits.dataProtection = dataProtection }
@@ -72,18 +75,9 @@ public struct WidgetRuntime: Sendable {
 
     /// Performs the intent of a button or toggle, with the values it was archived with.
     ///
-    /// - Throws: ``Failure`` when the intent is not declared, or what it throws.
+    /// - Throws: What ``InteractiveIntents/perform(_:)`` throws.
     public func perform(_ call: IntentCall) async throws {
-        guard let intent = intents[call.intent] else {
-            throw Failure(description: "the app declares no intent of this name")
-        }
-        try await Self.perform(intent, call.parameters)
-    }
-
-    private static func perform<Intent: AppIntent>(
-        _ type: Intent.Type, _ values: [String: ParameterValue]
-    ) async throws {
-        _ = try await Intent.resolved(from: values).perform()
+        try await intents.perform(call)
     }
 
     /// What a widget shows of one of its entries in a context. Where content is to be redacted as a

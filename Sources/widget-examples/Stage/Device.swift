@@ -66,7 +66,7 @@ final class Device: Sendable {
         let client = TimelineClient(
             configuration: configuration, widgets: runtime, connection: connection,
             verifier: PublishedKeyVerifier(connection: connection, app: GatewayAccess.app),
-            archive: ArchiveFile(path: archive))
+            archive: ClientArchive(directory: archive))
         let run = Installation.$running.withValue(installation) { Task { await client.run() } }
         state.withLock { ($0.client, $0.run) = (client, run) }
     }
@@ -97,7 +97,8 @@ final class Device: Sendable {
                     state.toggles[control.call]?.rebuilt(isOn: isOn)
                 }
             }
-        case .buildFailed(_, let reason): note([reason])
+        case .buildFailed(_, let reason), .interactionFailed(_, let reason): note([reason])
+        case .relevanceInvalidated: break
         case .failed(let failure): note(["\(failure)"])
         case .archiveFailed(let failure): note(["\(failure)"])
         }

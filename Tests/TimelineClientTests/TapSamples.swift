@@ -3,7 +3,7 @@ import Synchronization
 import TimelineClient
 
 /// What the tasks of one test are; intents are made of values alone, so they find it by its name.
-final class TaskList: Sendable {
+final class TapList: Sendable {
     struct State {
         var isDone = false
         var failure: String?
@@ -12,13 +12,13 @@ final class TaskList: Sendable {
         var onPerform: (@Sendable () async -> Void)?
     }
 
-    static let all = Mutex<[String: TaskList]>([:])
+    static let all = Mutex<[String: TapList]>([:])
     let state = Mutex(State())
 
-    static func named(_ name: String) -> TaskList {
+    static func named(_ name: String) -> TapList {
         all.withLock { lists in
             if let list = lists[name] { return list }
-            let list = TaskList()
+            let list = TapList()
             lists[name] = list
             return list
         }
@@ -29,7 +29,7 @@ struct Refused: LocalizedError {
     let errorDescription: String?
 }
 
-struct CompleteTask: AppIntent {
+struct TapIntent: AppIntent {
     static let title: LocalizedStringResource = "Complete"
     @Parameter(title: "List", default: "") var list: String
 
@@ -38,7 +38,7 @@ struct CompleteTask: AppIntent {
     init(_ list: String) { self.list = list }
 
     func perform() async throws -> some IntentResult {
-        let tasks = TaskList.named(list)
+        let tasks = TapList.named(list)
         await tasks.state.withLock { $0.onPerform }?()
         try tasks.state.withLock { state in
             state.performed += 1
@@ -49,25 +49,25 @@ struct CompleteTask: AppIntent {
     }
 }
 
-struct TaskEntry: TimelineEntry {
+struct TapEntry: TimelineEntry {
     let date: Date
     let list: String
     let isDone: Bool
 }
 
-struct TaskProvider: AsyncTimelineProvider {
+struct TapProvider: AsyncTimelineProvider {
     let list: String
-    func placeholder(in context: Context) -> TaskEntry {
-        TaskEntry(date: .distantPast, list: list, isDone: false)
+    func placeholder(in context: Context) -> TapEntry {
+        TapEntry(date: .distantPast, list: list, isDone: false)
     }
-    func snapshot(in context: Context) async -> TaskEntry { placeholder(in: context) }
-    func timeline(in context: Context) async -> Timeline<TaskEntry> {
-        let isDone = TaskList.named(list).state.withLock { state in
+    func snapshot(in context: Context) async -> TapEntry { placeholder(in: context) }
+    func timeline(in context: Context) async -> Timeline<TapEntry> {
+        let isDone = TapList.named(list).state.withLock { state in
             state.builds += 1
             return state.isDone
         }
         return Timeline(
-            entries: [TaskEntry(date: .distantPast, list: list, isDone: isDone)], policy: .never)
+            entries: [TapEntry(date: .distantPast, list: list, isDone: isDone)], policy: .never)
     }
 }
 
