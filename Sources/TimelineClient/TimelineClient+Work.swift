@@ -139,7 +139,6 @@ extension TimelineClient {
     static func reason(of error: any Error) -> String {
         (error as? WidgetRuntime.Failure)?.description
             ?? (error as? IntentError)?.description
-            ?? (error as? InteractiveIntents.Fault)?.description
             ?? (error as? Deadline.Passed)?.description
             ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
     }

@@ -152,7 +152,7 @@ private struct Talk: PushToTalkTransmissionIntent {
         }
 
         @Test func anEntityIsFoundAgainWhenItIsPerformed() async throws {
-            let intents = try InteractiveIntents([CompleteTask.self])
+            let intents = try WidgetRuntime([], intents: [CompleteTask.self])
             let board = Board()
             try await Board.$current.withValue(board) {
                 try await intents.perform(IntentCall(CompleteTask(Task(id: 7))))
@@ -166,7 +166,7 @@ private struct Talk: PushToTalkTransmissionIntent {
 
         /// Nobody is there to be asked for it.
         @Test func aParameterWithoutValueIsAnErrorAndNoQuestion() async throws {
-            let intents = try InteractiveIntents([CompleteTask.self])
+            let intents = try WidgetRuntime([], intents: [CompleteTask.self])
             await #expect(throws: IntentError.self) {
                 try await intents.perform(IntentCall(CompleteTask()))
             }
@@ -175,7 +175,7 @@ private struct Talk: PushToTalkTransmissionIntent {
 
     @Suite("Implement the perform function") struct Perform {
         @Test func whatItHasStoredIsInTheNextTimeline() async throws {
-            let intents = try InteractiveIntents([CompleteTask.self])
+            let intents = try WidgetRuntime([], intents: [CompleteTask.self])
             let runtime = try boardRuntime()
             try await Board.$current.withValue(Board()) {
                 let before = try await runtime.timeline(of: board).entries.first as? BoardEntry
@@ -187,7 +187,7 @@ private struct Talk: PushToTalkTransmissionIntent {
         }
 
         @Test func itsErrorReachesWhoHasToShowIt() async throws {
-            let intents = try InteractiveIntents([CompleteTask.self])
+            let intents = try WidgetRuntime([], intents: [CompleteTask.self])
             await #expect(throws: CompleteTask.NotSynchronized.self) {
                 try await intents.perform(IntentCall(CompleteTask(Task(id: 7), fails: true)))
             }
@@ -206,7 +206,7 @@ private struct Talk: PushToTalkTransmissionIntent {
     @Suite("Understand the role of app intents") struct Role {
         /// What an archive keeps of a button is a name and values: enough to perform it later.
         @Test func whatAnArchiveKeepsOfAButtonIsPerformed() async throws {
-            let intents = try InteractiveIntents([SuperCharge.self, Rename.self])
+            let intents = try WidgetRuntime([], intents: [SuperCharge.self, Rename.self])
             let call = IntentCall(Rename("Spouty", to: "Moby"))
             #expect(call.intent == "Rename")
             try await Rename.$done.withValue(Rename.Done()) {
@@ -216,20 +216,24 @@ private struct Talk: PushToTalkTransmissionIntent {
         }
 
         @Test func whatTheAppHasNotIsNotPerformed() async throws {
-            let intents = try InteractiveIntents([SuperCharge.self])
-            await #expect(throws: InteractiveIntents.Fault.unknown("Rename")) {
+            let intents = try WidgetRuntime([], intents: [SuperCharge.self])
+            await #expect(
+                throws: WidgetRuntime.Failure(description: "the app declares no intent Rename")
+            ) {
                 try await intents.perform(IntentCall(Rename("Spouty", to: "Moby")))
             }
             let incomplete = IntentCall(intent: "Rename", parameters: ["name": .single("Spouty")])
             await #expect(throws: IntentError.self) {
-                try await InteractiveIntents([Rename.self]).perform(incomplete)
+                try await WidgetRuntime([], intents: [Rename.self]).perform(incomplete)
             }
         }
 
         @Test func twoIntentsOfOneNameAreAnError() {
-            #expect(throws: InteractiveIntents.Fault.declaredTwice("Rename")) {
-                try InteractiveIntents([Rename.self, SuperCharge.self, Rename.self])
+            let intents: [any AppIntent.Type] = [Rename.self, SuperCharge.self, Rename.self]
+            let error = #expect(throws: WidgetDeclarationError.self) {
+                try WidgetRuntime([], intents: intents)
             }
+            #expect(error?.faults == ["the intent Rename is declared twice"])
         }
     }
 

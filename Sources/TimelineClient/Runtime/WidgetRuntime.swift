@@ -16,7 +16,8 @@ public struct WidgetRuntime: Sendable {
     public let kinds: [String]
     /// Where widgets appear, and how.
     public let rules: WidgetContextRules
-    private let intents: InteractiveIntents
+    /// What buttons and toggles perform, by the names under which archives keep it.
+    private let intents: [String: any AppIntent.Type]
 
     /// The declared widgets.
     ///
@@ -32,11 +33,14 @@ public struct WidgetRuntime: Sendable {
         rules: WidgetContextRules = WidgetContextRules(), dataProtection: DataProtection? = nil
     ) throws(WidgetDeclarationError) {
         self.rules = rules
-        do throws(InteractiveIntents.Fault) {
-            self.intents = try InteractiveIntents(intents)
-        } catch {
-            throw WidgetDeclarationError(fault: error.description)
+        var byName: [String: any AppIntent.Type] = [:]
+        for intent in intents {
+            // An archived call could mean either.
+            guard byName.updateValue(intent, forKey: "\(intent)") == nil else {
+                throw WidgetDeclarationError(fault: "the intent \(intent) is declared twice")
+            }
         }
+        self.intents = byName
         let gallery = widgets.map { widget in
             var declaration = widget.declaration
             if let dataProtection { declaration.traits.dataProtection = dataProtection }
@@ -73,11 +77,19 @@ public struct WidgetRuntime: Sendable {
             info.configuration, TimelineProviderContext(family: info.family))
     }
 
-    /// Performs the intent of a button or toggle, with the values it was archived with.
+    /// Performs the intent of a button or toggle, with the values it was archived with, its entities
+    /// found by their queries (article "Adding interactivity to widgets and Live Activities",
+    /// "Understand the role of app intents"). When this returns, the widget's timeline is to be built
+    /// anew.
     ///
-    /// - Throws: What ``InteractiveIntents/perform(_:)`` throws.
+    /// - Throws: ``Failure`` when the app declares no such intent, perhaps not any more;
+    ///   ``IntentError`` when a value is missing or of another form; and what a query or `perform()`
+    ///   throws.
     public func perform(_ call: IntentCall) async throws {
-        try await intents.perform(call)
+        guard let intent = intents[call.intent] else {
+            throw Failure(description: "the app declares no intent \(call.intent)")
+        }
+        try await intent.perform(call.parameters)
     }
 
     /// What a widget shows of one of its entries in a context. Where content is to be redacted as a
@@ -152,5 +164,11 @@ public struct WidgetRuntime: Sendable {
             throw Failure(description: "the app declares no widget of this kind")
         }
         return declaration
+    }
+}
+
+extension AppIntent {
+    fileprivate static func perform(_ values: [String: ParameterValue]) async throws {
+        _ = try await resolved(from: values).perform()
     }
 }

@@ -4,7 +4,7 @@
 /// shared objects. Here one process plays several devices, so each runs its code with its own.
 struct Installation: Sendable {
     /// The game's server, as this installation reaches it.
-    let api: GameAPI
+    var api: GameAPI
     /// What this installation keeps on its device.
     let store: GameStore
 
@@ -21,6 +21,8 @@ struct Installation: Sendable {
 struct GameAPI: Sendable {
     private let server: GameServer
     private let account: String
+    /// Called while a change is on its way to the server.
+    var beforeChange: @Sendable () async -> Void = {}
 
     /// Requests for one account.
     init(server: GameServer, account: String) {
@@ -41,9 +43,13 @@ struct GameAPI: Sendable {
     ///
     /// - Throws: ``GameServer/Unavailable`` when the server does not take it.
     func setQuest(_ id: String, isDone: Bool) async throws {
+        await beforeChange()
         try await server.setQuest(id, isDone: isDone, of: account)
     }
 
     /// Gives every character its full health.
-    func healEverybody() async throws { try await server.healEverybody() }
+    func healEverybody() async throws {
+        await beforeChange()
+        try await server.healEverybody()
+    }
 }

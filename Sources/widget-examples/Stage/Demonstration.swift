@@ -211,7 +211,7 @@ struct Demonstration {
         ) { atOnce = try await phone.tap("Mend the bridge", on: "quests") }
         stage.check(atOnce == both, "iPhone  showed at once: \(atOnce)")
         server.setTakesChanges(true)
-        phone.setLock(.lockedWithPasscode)
+        await phone.set(lock: .lockedWithPasscode)
         var refusal: InteractionRefusal?
         try await stage.step("On a locked iPhone buttons and toggles do nothing", .init()) {
             do {
@@ -221,7 +221,7 @@ struct Demonstration {
             }
         }
         stage.check(refusal == .locked, "iPhone  says: \(refusal?.description ?? "nothing")")
-        phone.setLock(.unlocked)
+        await phone.set(lock: .unlocked)
         try await stage.step(
             "Unlocked, the quest is marked again",
             .init(told: quests, shows: ["iPhone": ["quests": both], "iPad": ["quests": both]])

@@ -22,8 +22,6 @@ final class Device: Sendable {
     private struct State {
         var placements: [Placement]
         var lock = DeviceLock.unlocked
-        var timelines: [WidgetInfo: AnyTimeline] = [:]
-        var toggles: [IntentCall: ToggleInteraction] = [:]
         var told: Set<String> = []
         var isConnected = false
         var failures: [String] = []
@@ -31,12 +29,13 @@ final class Device: Sendable {
         var run: Task<Void, Never>?
     }
 
+    private static let osVersion = OSVersion("26.1")
+
     let name: String
     let id: String
     let installation: Installation
     private let platform: WidgetDevice.Platform
     private let runtime: WidgetRuntime
-    private let intents: InteractiveIntents
     private let state: Mutex<State>
 
     init(
@@ -47,8 +46,7 @@ final class Device: Sendable {
         id = "\(name.lowercased())-\(run)"
         self.platform = platform
         self.installation = installation
-        runtime = try WidgetRuntime(GameWidgets())
-        intents = try InteractiveIntents(GameWidgets.intents)
+        runtime = try WidgetRuntime(GameWidgets(), intents: GameWidgets.intents)
         state = Mutex(State(placements: placements))
     }
 
@@ -60,7 +58,7 @@ final class Device: Sendable {
         guard
             let configuration = TimelineClientConfiguration(
                 app: GatewayAccess.app, client: id, platform: platform.rawValue,
-                osVersion: OSVersion("26.1"), widgets: placements.map(\.widget),
+                osVersion: Self.osVersion, widgets: placements.map(\.widget),
                 observer: { [weak self] in self?.observe($0) })
         else { throw Refused(description: "\(id) is no client id") }
         let client = TimelineClient(
@@ -88,17 +86,8 @@ final class Device: Sendable {
             state.withLock { $0.told.formUnion(Self.names(in: notification)) }
             if !notification.recommendations.isEmpty { refreshRecommendations() }
         case .unverified(let failure): note(["not verified: \(failure)"])
-        case .rebuilt(let widget, let timeline):
-            state.withLock { $0.timelines[widget] = timeline }
-            let controls = (try? drawn(widget, at: .homeScreen))?.node.controls ?? []
-            state.withLock { state in
-                for control in controls {
-                    guard let isOn = control.isOn else { continue }
-                    state.toggles[control.call]?.rebuilt(isOn: isOn)
-                }
-            }
         case .buildFailed(_, let reason), .interactionFailed(_, let reason): note([reason])
-        case .relevanceInvalidated: break
+        case .rebuilt, .relevanceInvalidated: break
         case .failed(let failure): note(["\(failure)"])
         case .archiveFailed(let failure): note(["\(failure)"])
         }
@@ -128,34 +117,37 @@ final class Device: Sendable {
     func forget() { state.withLock { $0.told = [] } }
 
     /// What each widget shows now, by its name.
-    var shown: [String: String] {
-        let (placements, toggles) = state.withLock { ($0.placements, $0.toggles) }
-        return Dictionary(
-            uniqueKeysWithValues: placements.map { placement in
-                let drawn = try? drawn(placement.widget, at: placement.location)
-                return (placement.name, drawn?.node.line { toggles[$0]?.isOn } ?? "nothing")
-            })
+    func shown() async -> [String: String] {
+        var lines: [String: String] = [:]
+        for placement in state.withLock({ $0.placements }) {
+            lines[placement.name] = await line(of: placement)
+        }
+        return lines
     }
 
-    /// A widget as the device draws it, from its timeline or else as a placeholder.
-    private func drawn(
-        _ widget: WidgetInfo, at location: WidgetLocation
-    ) throws -> (node: WidgetNode, environment: WidgetEnvironment) {
-        let (timeline, lock) = state.withLock { ($0.timelines[widget], $0.lock) }
-        let entry = timeline?.entry(at: .now)
-        let traits = runtime.gallery.first { $0.kind == widget.kind }?.traits ?? WidgetTraits()
-        let environment = try WidgetContextRules().environment(
-            of: widget, with: traits, at: location,
-            on: WidgetDevice(platform, osVersion: OSVersion("26.1")),
-            state: WidgetDeviceState(lock: lock), hasContent: entry != nil)
-        let node = try runtime.draw(
-            entry ?? runtime.placeholder(of: widget), of: widget, in: environment)
-        return (node, environment)
+    private func line(of placement: Placement) async -> String {
+        guard let environment = try? environment(of: placement) else { return "nothing" }
+        let client = state.withLock { $0.client }
+        return await client?.shown(placement.widget, in: environment)?.node.line() ?? "nothing"
+    }
+
+    private func environment(of placement: Placement) throws -> WidgetEnvironment {
+        let traits = runtime.traits(ofKind: placement.widget.kind) ?? WidgetTraits()
+        return try runtime.rules.environment(
+            of: placement.widget, with: traits, at: placement.location,
+            on: WidgetDevice(platform, osVersion: Self.osVersion),
+            state: WidgetDeviceState(lock: state.withLock { $0.lock }))
     }
 
     // MARK: What a person does
 
-    func setLock(_ lock: DeviceLock) { state.withLock { $0.lock = lock } }
+    func set(lock: DeviceLock) async {
+        let client = state.withLock { state in
+            state.lock = lock
+            return state.client
+        }
+        await client?.set(lock: lock)
+    }
 
     /// The names of what a person may choose from for the first parameter of a kind's widgets.
     func choices(ofKind kind: String) async throws -> [String] {
@@ -189,59 +181,31 @@ final class Device: Sendable {
         await client?.place(widgets)
     }
 
-    /// Taps a button or toggle; returns what the widget shows at once, before anything was done.
+    /// Taps a button or toggle; returns what the widget shows while the game's server is asked.
     ///
     /// - Throws: `InteractionRefusal` where it does nothing, ``Refused`` when there is none.
     func tap(_ label: String, on name: String) async throws -> String {
-        guard let placement = state.withLock({ $0.placements.first { $0.name == name } }) else {
+        let (placement, client) = state.withLock { state in
+            (state.placements.first { $0.name == name }, state.client)
+        }
+        guard let placement, let client else {
             throw Refused(description: "no widget is called \(name)")
         }
-        let (node, environment) = try drawn(placement.widget, at: placement.location)
-        guard let control = node.controls.first(where: { $0.label == label }) else {
+        let environment = try environment(of: placement)
+        let shown = await client.shown(placement.widget, in: environment)?.node
+        guard let call = shown?.call(labelled: label) else {
             throw Refused(description: "\(name) has no button or toggle \(label)")
         }
-        var actions: [ToggleInteraction.Action] = []
-        if let isOn = control.isOn {
-            try state.withLock { state in
-                var toggle = state.toggles[control.call] ?? ToggleInteraction(isOn: isOn)
-                actions = try toggle.tap(in: environment, now: .now)
-                state.toggles[control.call] = toggle
-            }
-        } else if let refusal = environment.interactionRefusal {
-            throw refusal
-        } else {
-            actions = [.perform(isOn: true)]
+        let seen = Mutex("nothing was asked")
+        var watched = installation
+        watched.api.beforeChange = { [self] in
+            let line = await line(of: placement)
+            seen.withLock { $0 = line }
         }
-        let atOnce = shown[name] ?? ""
-        while !actions.isEmpty {
-            switch actions.removeFirst() {
-            case .perform: actions += await perform(control)
-            case .reload:
-                state.withLock { $0.client }?.widgetCenter.reloadTimelines(
-                    ofKind: placement.widget.kind)
-            }
+        try await Installation.$running.withValue(watched) {
+            try await client.interact(with: call, of: placement.widget, in: environment)
         }
-        return atOnce
-    }
-
-    private func perform(_ control: WidgetNode.Control) async -> [ToggleInteraction.Action] {
-        var failure: String?
-        do {
-            try await Installation.$running.withValue(installation) {
-                try await intents.perform(control.call)
-            }
-        } catch {
-            failure = "\(error)"
-            note(["\(control.call.intent): \(error)"])
-        }
-        return state.withLock { state in
-            guard control.isOn != nil else { return [.reload] }
-            return if let failure {
-                state.toggles[control.call]?.failed(failure) ?? []
-            } else {
-                state.toggles[control.call]?.performed() ?? []
-            }
-        }
+        return seen.withLock { $0 }
     }
 
     private static func names(in notification: ReloadNotification) -> [String] {

@@ -54,22 +54,27 @@ struct Stage {
         print("\n→ \(title)")
         try await act()
         let (devices, shown) = (devices, shown)
-        let isComplete = {
-            devices.allSatisfy {
-                $0.told == expected.told[$0.name, default: []] && $0.shown == shown[$0.name]
+        _ = await Self.wait {
+            for device in devices {
+                guard device.told == expected.told[device.name, default: []],
+                    await device.shown() == shown[device.name]
+                else { return false }
             }
+            return true
         }
-        _ = await Self.wait(until: isComplete)
         try? await Task.sleep(for: Self.quiet)
         for device in devices {
-            report(device, expected)
+            let isShown = await device.shown()
+            report(device, isShown, expected)
             // A fault is told once, not again in each step that follows.
-            self.shown[device.name] = device.shown
+            self.shown[device.name] = isShown
         }
     }
 
-    private mutating func report(_ device: Device, _ expected: Expectation) {
-        let (told, isShown) = (device.told, device.shown)
+    private mutating func report(
+        _ device: Device, _ isShown: [String: String], _ expected: Expectation
+    ) {
+        let told = device.told
         let isAsTold = told == expected.told[device.name, default: []]
         let said = told.isEmpty ? "nothing" : told.sorted().joined(separator: "; ")
         check(isAsTold, "\(padded(device.name)) is told: \(said)")
