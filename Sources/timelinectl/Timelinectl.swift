@@ -10,7 +10,7 @@ struct Timelinectl: AsyncParsableCommand {
         discussion: """
             Announces data changes, registers clients and shows what the gateway tells them.
 
-            Where and who, for every command:
+            Where and who, for every command that asks a gateway:
               --url    TIMELINE_GATEWAY_URL    the gateway, as https://host:8443
               --ca     TIMELINE_GATEWAY_CA     certificates to trust, in PEM
               --token  TIMELINE_GATEWAY_TOKEN  a bearer token; not shown by `ps`
@@ -26,7 +26,7 @@ struct Timelinectl: AsyncParsableCommand {
         version: "1.0.0",
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, TokenCommand.self,
+            PollCommand.self, ShowCommand.self, TokenCommand.self,
         ])
 
     static func main() async {

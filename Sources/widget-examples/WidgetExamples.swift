@@ -15,6 +15,8 @@ struct WidgetExamples: AsyncParsableCommand {
             Examples:
               . .build-run/env
               TIMELINE_GATEWAY_TOKEN=$BACKEND widget-examples --url "$URL" --ca "$CA"
+              widget-examples --url "$URL" --ca "$CA" --archives devices
+              timelinectl show devices/iphone
             """)
 
     @Option(help: ArgumentHelp("The gateway's origin.", valueName: "url"))
@@ -29,15 +31,23 @@ struct WidgetExamples: AsyncParsableCommand {
     @Option(help: ArgumentHelp("What the widgets depend on.", valueName: "file"))
     var catalog = "Deploy/sample/catalog.yaml"
 
+    @Option(
+        help: ArgumentHelp(
+            "Where the devices keep their archives; a directory that is removed by default.",
+            valueName: "directory"))
+    var archives: String?
+
     func run() async throws {
         let token = token ?? ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_TOKEN"] ?? ""
         guard let document = FileManager.default.contents(atPath: catalog) else {
             throw ValidationError("\(catalog) cannot be read")
         }
-        let directory = FileManager.default.temporaryDirectory
+        let directory =
+            archives.map { URL(filePath: $0) }
+            ?? FileManager.default.temporaryDirectory
             .appending(path: "widget-examples-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
+        defer { if archives == nil { try? FileManager.default.removeItem(at: directory) } }
         let access = try GatewayAccess(
             url: url, ca: ca, token: token.trimmingCharacters(in: .whitespacesAndNewlines))
         let game = try Demonstration(access: access) { line in

@@ -49,8 +49,14 @@ package struct ArchiveDocument: Sendable, Equatable {
     /// Reads a document; `nil` when it is of another owner or version, or not of this form. What
     /// is lost with it is only time: the client registers and rebuilds all.
     package init?(_ value: JSONValue, owner: String) {
+        self.init(value)
+        guard self.owner == owner else { return nil }
+    }
+
+    /// Reads a document of whatever owner; `nil` when it is of another version, or not of this form.
+    package init?(_ value: JSONValue) {
         guard let object = value.objectValue, object["version"]?.integerValue == Self.version,
-            object["owner"]?.stringValue == owner
+            let owner = object["owner"]?.stringValue
         else { return nil }
         self.init(owner: owner)
         if let document = object["registered"] {

@@ -32,6 +32,20 @@ extension ClientArchive {
     /// Whether there is a file for the timeline of a widget, be it one that cannot be read now.
     func hasTimeline(of widget: WidgetInfo) -> Bool { access(timelinePath(widget), F_OK) == 0 }
 
+    /// Whether there is a file for the placeholder of a widget.
+    func hasPlaceholder(of widget: WidgetInfo) -> Bool {
+        access(placeholderPath(widget), F_OK) == 0
+    }
+
+    /// The widgets whose placeholder can be read, in the order of their files' names.
+    var placeholderWidgets: [WidgetInfo] {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: placeholders)) ?? []
+        return files.sorted().compactMap { file in
+            AtomicFile.read(placeholders + "/" + file, bytesMax: Self.timelineBytesMax)
+                .flatMap { try? TimelineArchive(serialized: $0).widget }
+        }
+    }
+
     /// The archived placeholder of a widget: a timeline of one entry, which has always begun; `nil`
     /// when there is none.
     ///

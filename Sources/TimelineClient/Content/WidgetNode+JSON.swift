@@ -4,7 +4,7 @@ import WidgetModel
 /// The form in which an archive keeps what a widget shows.
 extension WidgetNode {
     /// The node; equal nodes give equal bytes.
-    var json: JSONValue {
+    package var json: JSONValue {
         var object = content.json
         let names = Self.markNames.filter { marks.contains($0.mark) }.map(\.name)
         if !names.isEmpty { object["marks"] = .array(names.map { .string($0) }) }

@@ -129,7 +129,8 @@ struct Demonstration {
             for device in devices {
                 let connection = try await access.connection(
                     client: device.id, account: Self.account)
-                try device.start(connection, archive: directory.appending(path: device.id).path)
+                try device.start(
+                    connection, archive: directory.appending(path: device.name.lowercased()).path)
             }
             _ = await Stage.wait { devices.allSatisfy(\.isConnected) }
         }

@@ -1,0 +1,85 @@
+/// Lines as a terminal shows them, from the top to the bottom.
+struct TextBlock: Equatable {
+    var lines: [String]
+
+    /// A text of anybody's: what would move the cursor, or turn the direction of writing, is not in
+    /// it any more.
+    init(_ text: String) {
+        lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+            .map { Self.harmless(String($0)) }
+    }
+
+    init(lines: [String]) { self.lines = lines }
+
+    /// A text on one line.
+    static func line(_ text: String) -> String {
+        TextBlock(text).lines.joined(separator: " ")
+    }
+
+    private static func harmless(_ text: String) -> String {
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            // A zero-width joiner holds many an emoji together.
+            case .format where scalar == "\u{200D}": scalars.append(scalar)
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
+                scalars.append("\u{FFFD}")
+            default: scalars.append(scalar)
+            }
+        }
+        return String(scalars)
+    }
+
+    /// Columns of the widest line.
+    var width: Int { lines.map(Self.width).max() ?? 0 }
+
+    private static func width(_ line: String) -> Int { line.reduce(0) { $0 + $1.columns } }
+
+    /// This block and then the others, one below the other.
+    static func above(_ blocks: [TextBlock]) -> TextBlock {
+        TextBlock(lines: blocks.flatMap(\.lines))
+    }
+
+    /// The blocks side by side, so many columns apart.
+    static func beside(_ blocks: [TextBlock], gap: Int) -> TextBlock {
+        let blocks = blocks.filter { !$0.lines.isEmpty }
+        let height = blocks.map(\.lines.count).max() ?? 0
+        let lines = (0..<height).map { row in
+            var line = ""
+            for (index, block) in blocks.enumerated() {
+                let part = row < block.lines.count ? block.lines[row] : ""
+                line += part
+                guard index < blocks.count - 1 else { continue }
+                line += String(repeating: " ", count: block.width - width(part) + gap)
+            }
+            return line
+        }
+        return TextBlock(lines: lines)
+    }
+
+    /// The block in a frame.
+    var framed: TextBlock {
+        let width = width
+        let edge = String(repeating: "─", count: width + 2)
+        let rows = lines.map { line in
+            "│ \(line)\(String(repeating: " ", count: width - Self.width(line))) │"
+        }
+        return TextBlock(lines: ["╭\(edge)╮"] + rows + ["╰\(edge)╯"])
+    }
+}
+
+extension Character {
+    /// How many columns a terminal gives it: emoji and East Asian characters have two.
+    fileprivate var columns: Int {
+        guard let first = unicodeScalars.first else { return 0 }
+        let isWide =
+            first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}")
+            || Self.wide.contains { $0.contains(first.value) }
+        return isWide ? 2 : 1
+    }
+
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE4F,
+        0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD,
+    ]
+}

@@ -1,0 +1,71 @@
+import Foundation
+import TimelineClient
+
+extension WidgetNode {
+    private static let gaugeColumns = 10
+
+    /// The node as text.
+    ///
+    /// - Parameter now: What dates that go on by themselves are counted from.
+    func drawing(at now: Date) -> TextBlock {
+        let block = content.drawing(at: now)
+        guard marks.contains(.containerBackground) else { return block }
+        return .beside([TextBlock("░"), block], gap: 1)
+    }
+
+    /// Whether a person could tap something in it.
+    var hasControls: Bool {
+        switch content {
+        case .button, .toggle: true
+        case .stack(_, let parts): parts.contains(where: \.hasControls)
+        case .link(_, let label), .gauge(_, let label): label.hasControls
+        case .text, .date, .image, .redacted: false
+        }
+    }
+
+    /// How full a gauge is.
+    fileprivate static func bar(_ fraction: Double) -> String {
+        let full = Int((fraction * Double(gaugeColumns)).rounded())
+        return String(repeating: "█", count: full)
+            + String(repeating: "░", count: gaugeColumns - full)
+            + " \(Int((fraction * 100).rounded())) %"
+    }
+}
+
+extension WidgetNode.Content {
+    fileprivate func drawing(at now: Date) -> TextBlock {
+        switch self {
+        case .text(let text): TextBlock(text)
+        case .date(let date, let style): TextBlock(style.text(of: date, at: now))
+        case .image(let name): TextBlock("[\(name)]")
+        case .gauge(let fraction, let label):
+            .beside(
+                [label.drawing(at: now), TextBlock(WidgetNode.bar(min(max(fraction, 0), 1)))],
+                gap: 1)
+        case .stack(.horizontal, let parts): .beside(parts.map { $0.drawing(at: now) }, gap: 2)
+        case .stack(_, let parts): .above(parts.map { $0.drawing(at: now) })
+        case .button(_, let label):
+            .beside([TextBlock("("), label.drawing(at: now), TextBlock(")")], gap: 1)
+        case .toggle(let isOn, _, let label):
+            .beside([TextBlock(isOn ? "☑" : "☐"), label.drawing(at: now)], gap: 1)
+        case .link(_, let label):
+            .beside([TextBlock("<"), label.drawing(at: now), TextBlock(">")], gap: 1)
+        case .redacted: TextBlock("▒▒▒▒▒")
+        }
+    }
+}
+
+extension WidgetNode.DateStyle {
+    fileprivate func text(of date: Date, at now: Date) -> String {
+        switch self {
+        case .date: return date.formatted(.iso8601.year().month().day())
+        case .time: return date.formatted(.iso8601.time(includingFractionalSeconds: false))
+        case .relative, .timer:
+            let seconds = abs(date.timeIntervalSince(now)).rounded()
+            guard seconds < Double(Int32.max) else { return date.ISO8601Format() }
+            let clock = Duration.seconds(seconds).formatted(.time(pattern: .hourMinuteSecond))
+            guard self == .relative else { return clock }
+            return date < now ? "\(clock) ago" : "in \(clock)"
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// What is shown of one placed widget.
+struct WidgetReport {
+    /// The context that is asked for.
+    struct Context {
+        var location: WidgetLocation?
+        var mode: WidgetRenderingMode?
+        var isLocked = false
+        var isDark = false
+        var isAlwaysOn = false
+
+        fileprivate var state: WidgetDeviceState {
+            WidgetDeviceState(
+                lock: isLocked ? .lockedWithPasscode : .unlocked, isAlwaysOn: isAlwaysOn,
+                colorScheme: isDark ? .dark : .light, renderingMode: mode,
+                sensitiveContent: isLocked
+                    ? SensitiveContentSettings(
+                        showsOnLockScreen: false, showsInAlwaysOn: false, hiddenComplications: .all)
+                    : SensitiveContentSettings())
+        }
+    }
+
+    /// What is shown, and how old it is.
+    enum State: String {
+        case fresh
+        case stale
+        case placeholder
+        /// Nothing is shown, for a reason.
+        case hidden
+    }
+
+    let placed: ClientArchive.PlacedWidget
+    private(set) var environment: WidgetEnvironment?
+    private(set) var state = State.hidden
+    private(set) var node: WidgetNode?
+    /// When the entry that is shown began, or was to begin.
+    private(set) var entry: Date?
+    private(set) var nextEntry: Date?
+    /// When the provider is asked again.
+    private(set) var reload: Date?
+    /// What is not as it should be.
+    private(set) var faults: [String] = []
+    private let date: Date
+
+    /// Reads what the archive has of a widget for a context at `date`.
+    init(
+        of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
+        in context: Context, at date: Date
+    ) {
+        self.placed = placed
+        self.date = date
+        var timeline: TimelineArchive?
+        do throws(TimelineArchive.Fault) {
+            timeline = try archive.timeline(of: placed.widget)
+        } catch {
+            faults.append(Self.reason(error))
+        }
+        reload = timeline?.reloadDate
+        let sequence = EntrySequence(dates: timeline?.entries.map(\.date) ?? [])
+        nextEntry = sequence.nextChange(after: date)
+        let environment: WidgetEnvironment
+        do throws(UnsupportedContext) {
+            environment = try Self.environment(of: placed.widget, on: device, in: context)
+        } catch {
+            faults.append(error.description)
+            return
+        }
+        self.environment = environment
+        node = archive.node(of: placed.widget, at: date, in: environment)
+        guard let node else {
+            faults.append("nothing was drawn for this context")
+            return
+        }
+        if !environment.redactionReasons.contains(.placeholder), let timeline,
+            timeline.node(at: date, in: environment) != nil
+        {
+            entry = sequence.index(at: date).map { timeline.entries[$0].date }
+            state = placed.isStale ? .stale : .fresh
+        } else {
+            state = .placeholder
+        }
+        if let refusal = environment.interactionRefusal, node.hasControls {
+            faults.append(refusal.description)
+        }
+    }
+
+    /// The first context of the widget that is one of those asked for.
+    private static func environment(
+        of widget: WidgetInfo, on device: WidgetDevice, in context: Context
+    ) throws(UnsupportedContext) -> WidgetEnvironment {
+        var rules = WidgetContextRules()
+        rules.admitsUnknownNames = false
+        // What the widget declares was heeded when it was drawn.
+        let traits = WidgetTraits()
+        let first = rules.environments(
+            of: widget, with: traits, on: device, state: context.state
+        ).first { environment in
+            (context.location == nil || environment.location == context.location)
+                && (context.mode == nil || environment.widgetRenderingMode == context.mode)
+        }
+        if let first { return first }
+        // The rules say why there is none.
+        let places = WidgetContextTable.places[widget.family] ?? []
+        let location =
+            context.location ?? places.first { $0.platform == device.platform }?.location
+            ?? .homeScreen
+        return try rules.environment(
+            of: widget, with: traits, at: location, on: device, state: context.state)
+    }
+
+    private static func reason(_ fault: TimelineArchive.Fault) -> String {
+        switch fault {
+        case .corrupt: "its timeline is damaged"
+        case .newer(let version): "a newer client wrote its timeline, in form \(version)"
+        }
+    }
+
+    /// For people.
+    var text: String {
+        let widget = placed.widget
+        var name = [widget.kind, widget.family.rawValue]
+        name += widget.configuration.sorted { $0.key < $1.key }.map {
+            "\($0.key)=\(Self.text($0.value))"
+        }
+        if placed.count > 1 { name.append("×\(placed.count)") }
+        var said = [state.rawValue]
+        if let environment {
+            said.append("\(environment.location) \(environment.widgetRenderingMode.rawValue)")
+        }
+        if let entry { said.append("since \(Self.text(entry))") }
+        if let nextEntry { said.append("next \(Self.text(nextEntry))") }
+        if let reload { said.append("reload \(Self.text(reload))") }
+        var blocks = [
+            TextBlock(TextBlock.line(name.joined(separator: "  "))),
+            TextBlock(TextBlock.line(said.joined(separator: ", "))),
+        ]
+        if let node { blocks.append(node.drawing(at: date).framed) }
+        if let url = node?.widgetURL { blocks.append(TextBlock(TextBlock.line("opens \(url)"))) }
+        blocks += faults.map { TextBlock(TextBlock.line("  \($0)")) }
+        return TextBlock.above(blocks).lines.joined(separator: "\n")
+    }
+
+    /// For programs.
+    var json: JSONValue {
+        func date(_ date: Date?) -> JSONValue { date.map { .string(Self.text($0)) } ?? .null }
+        return [
+            "kind": .string(placed.widget.kind), "family": .string(placed.widget.family.rawValue),
+            "parameters": parametersObject(placed.widget.configuration),
+            "count": .integer(Int64(placed.count)), "state": .string(state.rawValue),
+            "location": environment.map { .string($0.location.rawValue) } ?? .null,
+            "mode": environment.map { .string($0.widgetRenderingMode.rawValue) } ?? .null,
+            "entry": date(entry), "nextEntry": date(nextEntry), "reload": date(reload),
+            "content": node?.json ?? .null, "faults": .array(faults.map { .string($0) }),
+        ]
+    }
+
+    private static func text(_ value: ParameterValue) -> String {
+        switch value {
+        case .unset: "(unset)"
+        case .single(let text): text
+        case .list(let texts): texts.joined(separator: ",")
+        }
+    }
+
+    private static func text(_ date: Date) -> String {
+        // A provider may name any date; beyond what a calendar shows, the seconds say as much.
+        let seconds = date.timeIntervalSince1970
+        guard (-62_135_596_800..<253_402_300_800).contains(seconds) else { return "\(seconds) s" }
+        return date.ISO8601Format()
+    }
+}

@@ -1,0 +1,182 @@
+import ArgumentParser
+import Foundation
+import Testing
+import TimelineClientHTTP
+import WidgetModel
+
+@testable import TimelineClient
+@testable import timelinectl
+
+private struct BridgeEntry: TimelineEntry {
+    let date: Date
+    let name: String
+}
+
+private struct BridgeProvider: AsyncTimelineProvider {
+    static let start = Date(timeIntervalSince1970: 1_769_860_800)
+
+    func placeholder(in context: Context) -> BridgeEntry {
+        BridgeEntry(date: .distantPast, name: "Bridge")
+    }
+    func snapshot(in context: Context) async -> BridgeEntry { placeholder(in: context) }
+    func timeline(in context: Context) async -> Timeline<BridgeEntry> {
+        Timeline(
+            entries: [
+                BridgeEntry(date: Self.start, name: "Old\u{1B}[2J 🌉"),
+                BridgeEntry(date: Self.start + 3600, name: "New"),
+            ], policy: .after(Self.start + 7200))
+    }
+}
+
+private struct BridgeView: View {
+    @Environment(\.widgetRenderingMode) private var mode
+    let entry: BridgeEntry
+
+    var body: some View {
+        VStack {
+            HStack {
+                Image("arch")
+                VStack {
+                    Text(entry.name)
+                    Text("secret").privacySensitive()
+                }
+                Text("\(mode)")
+            }
+            Gauge(value: 0.25) { Text("load") }
+            Toggle(isOn: true, intent: TapIntent("x")) { Text("lit") }
+            Button("Open", intent: TapIntent("y"))
+        }
+        .containerBackground(for: .widget) { Image("river") }
+        .widgetURL(URL(string: "bridge://1"))
+    }
+}
+
+/// What `timelinectl show` prints of archives that a client wrote.
+@Suite(.timeLimit(.minutes(2))) struct ShowCommandTests {
+    private let directory = FileManager.default.temporaryDirectory
+        .appending(path: "show-\(UUID().uuidString)").path
+    private let info = WidgetInfo(kind: "bridge", family: .systemSmall)
+    private let date = "2026-01-31T12:30:00Z"
+
+    /// Lets a client build the widget, and stops it.
+    private func build(_ widgets: [WidgetInfo]? = nil) async throws {
+        let gateway = try ScriptedGateway()
+        let configuration = try #require(
+            TimelineClientConfiguration(
+                app: "com.mygame", client: "device-1", platform: "iOS",
+                widgets: widgets ?? [info, info]))
+        let client = TimelineClient(
+            configuration: configuration,
+            widgets: try WidgetRuntime(
+                [
+                    StaticConfiguration(kind: info.kind, provider: BridgeProvider()) { entry in
+                        BridgeView(entry: entry)
+                    }
+                ], intents: [TapIntent.self]),
+            connection: gateway,
+            verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
+            archive: ClientArchive(directory: directory))
+        let run = Task { await client.run() }
+        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        run.cancel()
+        await run.value
+    }
+
+    private func show(_ arguments: String...) throws -> [WidgetReport] {
+        try ShowCommand.parse([directory, "--at", date] + arguments).reports()
+    }
+
+    @Test func aWidgetIsDrawnAsItsDeviceShowsIt() async throws {
+        try await build()
+        #expect(
+            try show().map(\.text) == [
+                """
+                bridge  systemSmall  ×2
+                fresh, homeScreen fullColor, since 2026-01-31T12:00:00Z, next \
+                2026-01-31T13:00:00Z, reload 2026-01-31T14:00:00Z
+                ╭───────────────────────────────╮
+                │ ░ [river]                     │
+                │ [arch]  Old\u{FFFD}[2J 🌉  fullColor │
+                │         secret                │
+                │ load ███░░░░░░░ 25 %          │
+                │ ☑ lit                         │
+                │ ( Open )                      │
+                ╰───────────────────────────────╯
+                opens bridge://1
+                """
+            ])
+    }
+
+    @Test func contextsAreChosen() async throws {
+        try await build()
+        let accented = try #require(try show("--mode", "accented").first)
+        #expect(accented.text.contains("homeScreen accented"))
+        #expect(!accented.text.contains("river"), "accents take the background away")
+        let locked = try #require(try show("--location", "standBy", "--locked").first)
+        #expect(locked.text.contains("▒▒▒▒▒") && !locked.text.contains("secret"))
+        #expect(locked.text.contains("inactive until the person unlocks"))
+        let face = try #require(try show("--location", "watchFace").first)
+        #expect(face.state == .hidden && face.node == nil)
+        #expect(face.faults.count == 1 && face.faults[0].contains("not for watch faces"))
+        #expect(try show("--kind", "other").isEmpty)
+    }
+
+    @Test func aLaterMomentShowsALaterEntry() async throws {
+        try await build()
+        let report = try #require(
+            try ShowCommand.parse([directory, "--at", "2026-01-31T13:00:00Z"]).reports().first)
+        #expect(report.text.contains("New") && !report.text.contains("Old"))
+        #expect(report.nextEntry == nil)
+    }
+
+    @Test func whatIsNotBuiltIsAPlaceholder() async throws {
+        try await build()
+        let archive = ClientArchive(directory: directory)
+        try FileManager.default.removeItem(atPath: archive.timelinePath(info))
+        let report = try #require(try show().first)
+        #expect(report.state == .placeholder && report.node != nil)
+        #expect(report.entry == nil && report.faults.isEmpty)
+        #expect(report.text.contains("▒▒▒▒▒"))
+    }
+
+    @Test func aDamagedTimelineIsToldOf() async throws {
+        try await build()
+        let archive = ClientArchive(directory: directory)
+        try Data("{}".utf8).write(to: URL(filePath: archive.timelinePath(info)))
+        let report = try #require(try show().first)
+        #expect(report.state == .placeholder)
+        #expect(report.faults == ["its timeline is damaged"])
+    }
+
+    /// The cursor of a stale timeline stays where it was while the others go on.
+    @Test func whatTheArchiveKnowsToBeStaleIsStale() async throws {
+        try await build()
+        let archive = ClientArchive(directory: directory)
+        var document = try #require(archive.load(owner: "com.mygame device-1"))
+        document.state.position = cursor(1_000)
+        try archive.save(document)
+        #expect(try show().map(\.state) == [.stale])
+    }
+
+    @Test func programsReadOneDocumentForEachWidget() async throws {
+        try await build()
+        let object = try #require(try show().first?.json.objectValue)
+        #expect(object["kind"] == "bridge" && object["count"] == 2 && object["state"] == "fresh")
+        #expect(object["location"] == "homeScreen" && object["mode"] == "fullColor")
+        #expect(object["entry"] == "2026-01-31T12:00:00Z")
+        #expect(object["content"]?.objectValue?["widgetURL"] == "bridge://1")
+    }
+
+    @Test func whatIsNoArchiveIsAMistakeOfTheCommandLine() throws {
+        #expect(throws: ValidationError.self) { try show() }
+        #expect(throws: (any Error).self) { try ShowCommand.parse([directory, "--at", "noon"]) }
+        #expect(throws: (any Error).self) { try ShowCommand.parse([directory, "--mode", "red"]) }
+        #expect(throws: (any Error).self) { try ShowCommand.parse([]) }
+    }
+
+    @Test(arguments: [("a", 1), ("🦔", 2), ("❤️", 2), ("👩‍👧", 2), ("e\u{301}", 1), ("橋", 2), ("한", 2)])
+    func aTerminalGivesEmojiTwoColumns(text: String, columns: Int) {
+        #expect(TextBlock(text).width == columns)
+        #expect(TextBlock(text).lines == [text])
+    }
+}
