@@ -121,7 +121,7 @@ public actor TimelineClient {
         let isChanged = Set(widgets) != Set(self.widgets)
         self.widgets = widgets
         if isChanged { tellPushHandlers() }
-        guard engine != nil else { return }
+        guard isStarted else { return }
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
         interactions.place(placed)
@@ -134,12 +134,18 @@ public actor TimelineClient {
     /// Runs until the calling task is cancelled; survives everything the gateway and the network
     /// do. A second call while one runs returns at once.
     public func run() async {
-        guard engine == nil else { return }
+        guard work == nil else { return }
         let (actions, continuation) = AsyncStream.makeStream(of: EngineAction.self)
         work = continuation
-        resume()
+        let state = resume()
+        // What is kept is shown meanwhile.
+        let (sets, areAllNew) = await recommendationSets(registered: state.registered)
+        engine = ReloadEngine(
+            state: state, desired: registration(recommendations: sets), settings: settings,
+            seed: UInt64.random(in: .min ... .max))
         await withDiscardingTaskGroup { group in
             handle(.started(keptTimelines, lock: lock, activity: activity))
+            if !areAllNew { handle(.recommendationsInvalidated) }
             // Not unbounded: the engine orders each thing once at a time.
             for await action in actions {
                 group.addTask { await self.perform(action) }
@@ -158,8 +164,10 @@ public actor TimelineClient {
         rest()
     }
 
-    /// Reads the archive and makes the engine.
-    private func resume() {
+    /// Reads the archive.
+    ///
+    /// - Returns: How far the client was.
+    private func resume() -> EngineState {
         var document =
             archive?.load(owner: configuration.owner)
             ?? ArchiveDocument(owner: configuration.owner)
@@ -178,15 +186,7 @@ public actor TimelineClient {
         }
         archive?.keep(only: Set(widgets))
         archivePlaceholders()
-        engine = ReloadEngine(
-            state: document.state,
-            desired: registration(recommendations: recommendationSets),
-            settings: settings, seed: UInt64.random(in: .min ... .max))
-    }
-
-    private var recommendationSets: [RecommendationSet] {
-        WidgetRuntime.recommends(on: configuration.device?.platform)
-            ? runtime.recommendationSets() : []
+        return document.state
     }
 
     private func archivePlaceholders() {
@@ -248,6 +248,9 @@ public actor TimelineClient {
     var isConnected: Bool { engine?.isConnected ?? false }
 
     var isRunning: Bool { engine != nil }
+
+    /// Whether a run began, be it that it waits for what the app recommends.
+    var isStarted: Bool { work != nil }
 
     /// Time since this client was made.
     var now: Duration { origin.duration(to: .now) }

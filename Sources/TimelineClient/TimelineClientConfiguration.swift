@@ -105,6 +105,8 @@ public enum TimelineClientEvent: Sendable {
     case rebuilt(WidgetInfo, AnyTimeline)
     /// A provider failed; it is asked again later.
     case buildFailed(WidgetInfo, reason: String)
+    /// A provider did not say what it recommends; it is asked again later.
+    case recommendationsFailed(kind: String, reason: String)
     /// An intent that a person's tap performed had no success; for people.
     case interactionFailed(WidgetInfo, reason: String)
     /// A request had no success; it is repeated where that can help.

@@ -161,7 +161,7 @@ private struct GamePushHandler: WidgetPushHandler {
         (["Unipony"], "11.6", "preconfigured"), (["Unipony"], "26.0", "preconfigured"),
         ([], "11.6", "none"), ([], "26.0", "configurable"), ([], nil, "configurable"),
     ])
-    func aWatchOffersWhatItCan(names: [String], version: String?, offer: String) throws {
+    func aWatchOffersWhatItCan(names: [String], version: String?, offer: String) async throws {
         let provider = CharacterProvider()
         provider.names.withLock { $0 = names }
         let runtime = try WidgetRuntime([
@@ -169,10 +169,11 @@ private struct GamePushHandler: WidgetPushHandler {
                 kind: "k", intent: SelectCharacterIntent.self, provider: provider)
         ])
         let watch = WidgetDevice(.watchOS, osVersion: version.flatMap { OSVersion($0) })
-        #expect("\(try runtime.offer(ofKind: "k", on: watch))".hasPrefix(offer))
-        #expect(try runtime.offer(ofKind: "k", on: WidgetDevice(.iOS)) == .configurable)
-        #expect(throws: WidgetRuntime.Failure.self) {
-            try runtime.offer(ofKind: "other", on: watch)
+        let offered = try await runtime.offer(ofKind: "k", on: watch)
+        #expect("\(offered)".hasPrefix(offer))
+        #expect(try await runtime.offer(ofKind: "k", on: WidgetDevice(.iOS)) == .configurable)
+        await #expect(throws: WidgetRuntime.Failure.self) {
+            try await runtime.offer(ofKind: "other", on: watch)
         }
     }
 }

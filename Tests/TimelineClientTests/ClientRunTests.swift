@@ -26,6 +26,8 @@ struct SelectCharacterIntent: WidgetConfigurationIntent {
 final class CharacterProvider: AppIntentTimelineProvider {
     let builds = Mutex<[String]>([])
     let names = Mutex(["Unipony"])
+    /// How often it is asked in vain, and one more.
+    let refusals = Mutex(0)
 
     func placeholder(in context: Context) -> CharacterEntry {
         CharacterEntry(date: .distantPast, name: "", build: 0)
@@ -49,8 +51,15 @@ final class CharacterProvider: AppIntentTimelineProvider {
         return Timeline(entries: [entry], policy: .never)
     }
 
-    func recommendations() -> [AppIntentRecommendation<SelectCharacterIntent>] {
-        names.withLock { $0 }.map {
+    func recommendations() async throws -> [AppIntentRecommendation<SelectCharacterIntent>] {
+        let isRefused = refusals.withLock { left in
+            left -= left > 0 ? 1 : 0
+            return left > 0
+        }
+        // As from a server.
+        await Task.yield()
+        if isRefused { throw WidgetRuntime.Failure(description: "no network") }
+        return names.withLock { $0 }.map {
             AppIntentRecommendation(intent: SelectCharacterIntent($0), description: $0)
         }
     }
@@ -68,7 +77,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     func client(
         archive: ClientArchive? = nil, mode: TimelineClientConfiguration.Mode = .stream,
-        widgets: [WidgetInfo]? = nil, platform: String = "iOS"
+        widgets: [WidgetInfo]? = nil, platform: String = "iOS",
+        buildRetryBase: Duration = .seconds(5)
     ) throws -> TimelineClient {
         let configuration = try #require(
             TimelineClientConfiguration(
@@ -77,6 +87,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         var settings = configuration.engineSettings
         settings.retryBase = .milliseconds(1)
         settings.retryCap = .milliseconds(5)
+        settings.buildRetryBase = buildRetryBase
         return TimelineClient(
             configuration: configuration,
             widgets: try WidgetRuntime([
@@ -255,6 +266,41 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(set?["items"]?.arrayValue?.count == 2)
             #expect(set?["builtAt"]?.stringValue != nil)
         }
+    }
+
+    /// The gateway keeps the set it has, and gets the new one when the server can be asked again.
+    @Test func recommendationsThatCannotBeFetchedAreAskedForAgain() async throws {
+        let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
+        try await running(client) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            provider.names.withLock { $0 = ["Unipony", "Spouty"] }
+            provider.refusals.withLock { $0 = 4 }
+            try gateway.tell(told([], sets: [panda.kind], at: cursor(12)), id: cursor(12))
+            await gateway.wait { $0.registrations.count == 2 }
+            #expect(provider.refusals.withLock { $0 } == 0)
+            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            #expect(
+                sets?.arrayValue?.first?.objectValue?["items"]?.arrayValue?.count == 2)
+        }
+    }
+
+    /// A restart without a network forgets no set, and shows what is kept meanwhile.
+    @Test func aSetThatCannotBeFetchedAtTheStartIsAsItWas() async throws {
+        let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
+        let archive = ClientArchive(directory: path)
+        try await running(try client(archive: archive, platform: "watchOS")) {
+            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        }
+        provider.refusals.withLock { $0 = 3 }
+        provider.names.withLock { $0 = ["Unipony", "Spouty"] }
+        let again = try client(
+            archive: archive, platform: "watchOS", buildRetryBase: .milliseconds(1))
+        try await running(again) {
+            await gateway.wait { $0.registrations.count == 2 }
+        }
+        let sets = gateway.read { $0.registrations }
+            .compactMap { $0.objectValue?["recommendations"]?.arrayValue?.first?.objectValue }
+        #expect(sets.map { $0["items"]?.arrayValue?.count } == [1, 2])
     }
 
     @Test func whatTheAppInvalidatesIsLookedAtAndNamedAlsoWhenItDidNotChange() async throws {

@@ -149,7 +149,7 @@ private struct StatusWidget: Widget {
             ])
             #expect(runtime.gallery.map(\.kind) == ["status", "team"])
             #expect(runtime.gallery.map { $0.parameters.map(\.name) } == [[], ["team"]])
-            #expect(runtime.recommendationSets().map(\.kind) == ["team"])
+            #expect(runtime.recommendedKinds == ["team"])
         }
     }
 
@@ -170,7 +170,7 @@ private struct StatusWidget: Widget {
         }
 
         @Test func nobodyConfiguresAStaticWidgetSoItHasNoSetOfRecommendations() throws {
-            #expect(try runtime().recommendationSets().isEmpty)
+            #expect(try runtime().recommendedKinds.isEmpty)
         }
     }
 

@@ -380,8 +380,20 @@ struct EngineWorld {
     }
 
     mutating func failBuild() {
-        let index = pending.firstIndex { if case .build = $0 { true } else { false } }
-        guard let index, case .build(let info) = pending.remove(at: index) else { return }
+        let index = pending.firstIndex {
+            switch $0 {
+            case .build, .recommend: true
+            default: false
+            }
+        }
+        guard let index else { return }
+        let action = pending.remove(at: index)
+        if case .recommend(let kind) = action {
+            fetched[.recommendations(kind: kind)] = nil
+            reasons.insert(.recommendations(kind: kind))
+            hand(.recommendFailed(kind: kind))
+        }
+        guard case .build(let info) = action else { return }
         fetched[.timeline(info)] = nil
         reasons.insert(.timeline(info))
         if lock == .unlocked || info.kind != setKind { accounts.fail(info) }

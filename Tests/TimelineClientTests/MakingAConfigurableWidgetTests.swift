@@ -382,15 +382,15 @@ private struct CharacterDetailWidget: Widget {
                     provider: DetailProvider(
                         show: { _ in "" }, recommended: [SelectCharacter(character: panda)]))
             ])
-            let sets = runtime.recommendationSets()
-            #expect(sets.map(\.kind) == ["watch"])
-            #expect(sets[0].items[0].parameters["character"] == .single("Power Panda"))
-            #expect(sets[0].items[0].description == "one")
+            let items = try #require(try await runtime.recommendations(ofKind: "watch"))
+            #expect(items.map { $0.parameters["character"] } == [.single("Power Panda")])
+            #expect(items.map(\.description) == ["one"])
         }
 
-        @Test func anEmptyArrayIsASetToo() throws {
+        @Test func anEmptyArrayIsASetToo() async throws {
             let runtime = try WidgetRuntime([CharacterDetailWidget().body])
-            #expect(runtime.recommendationSets().map(\.items.count) == [0])
+            let kind = try #require(runtime.recommendedKinds.first)
+            #expect(try await runtime.recommendations(ofKind: kind) == [])
         }
     }
 }

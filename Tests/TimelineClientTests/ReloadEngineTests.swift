@@ -212,6 +212,24 @@ import WidgetModel
             ])
     }
 
+    @Test func aSetThatFailsStaysAsItIsIsAskedForAgainAndHoldsTheCursorBack() throws {
+        let set = recommended(panda.kind, ["Power Panda"])
+        var engine = running([panda], sets: [set])
+        _ = engine.handle(
+            .notification(attempt: 1, claims(sets: [panda.kind], sequence: 11)), now: .zero)
+        _ = engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero)
+        #expect(engine.handle(.recommendFailed(kind: panda.kind), now: .zero) == [])
+        #expect(engine.cursor == cursor(10) && engine.desired.recommendations == [set])
+        let wake = try #require(engine.nextWake)
+        #expect(engine.handle(.woke, now: wake - .milliseconds(1)) == [])
+        #expect(engine.handle(.woke, now: wake) == [.recommend(kind: panda.kind)])
+        // Each failure waits longer, but the app may know better.
+        #expect(engine.handle(.recommendFailed(kind: panda.kind), now: wake) == [])
+        #expect(try #require(engine.nextWake) > wake)
+        #expect(
+            engine.handle(.recommendationsInvalidated, now: wake) == [.recommend(kind: panda.kind)])
+    }
+
     @Test func aProviderThatFailsIsAskedAgainAndHoldsTheCursorBack() throws {
         var engine = running([panda, status])
         _ = engine.handle(.notification(attempt: 1, claims([panda], sequence: 11)), now: .zero)

@@ -30,6 +30,8 @@ package enum EngineEvent: Sendable, Equatable {
     case buildFailed(WidgetInfo, reason: String)
     /// `recommendations()` of a kind returned this.
     case recommended(kind: String, [RecommendationSet.Item])
+    /// It did not.
+    case recommendFailed(kind: String)
     /// The gateway took the acknowledgement last ordered.
     case acknowledged
     /// It did not.
@@ -104,7 +106,7 @@ package enum EngineAction: Sendable, Equatable {
     case connect(attempt: Int, since: Cursor?)
     /// Ask the provider for this timeline, then report `rebuilt` or `buildFailed`.
     case build(WidgetInfo)
-    /// Call `recommendations()` of this kind, then report `recommended`.
+    /// Call `recommendations()` of this kind, then report `recommended` or `recommendFailed`.
     case recommend(kind: String)
     /// POST this, then report `acknowledged` or `acknowledgementFailed`.
     case acknowledge(Acknowledgement)

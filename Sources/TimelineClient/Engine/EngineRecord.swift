@@ -32,6 +32,8 @@ struct EngineRecord: Sendable, Equatable {
     var isRemoved = false
     /// Of builds that failed in a row.
     var backoff: Backoff?
+    /// A recommendation set that failed is not asked for before; timelines wait in the scheduler.
+    var retryAt: Duration?
 
     /// Nothing is to be said of it but what is built in.
     var isFresh: Bool { !isStale && build == nil }

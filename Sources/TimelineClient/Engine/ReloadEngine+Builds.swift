@@ -19,7 +19,8 @@ extension ReloadEngine {
         }
         for item in order where places > 0 {
             guard case .recommendations(let kind) = item, let record = records[item],
-                record.isStale, isBuildable(item, record), begin(item, nil)
+                record.isStale, record.retryAt ?? now <= now, isBuildable(item, record),
+                begin(item, nil)
             else { continue }
             places -= 1
             actions.append(.recommend(kind: kind))
@@ -51,6 +52,7 @@ extension ReloadEngine {
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
         record.build = .init(start: start, wasStale: record.isStale, reload: reload)
         record.isStale = false
+        record.retryAt = nil
         record.reached = nil
         records[item] = record
         return true
@@ -112,11 +114,7 @@ extension ReloadEngine {
         var wait = Duration.zero
         // One that the lock overtook has not failed: it is repeated when its files can be read.
         if canRead(item) {
-            var backoff =
-                record.backoff
-                ?? Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
-            wait = backoff.next(using: &generator)
-            record.backoff = backoff
+            wait = waitAfterFailure(of: &record)
             reports.failed.append(.init(widget: info, reason: reason))
             if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
         }
@@ -130,6 +128,25 @@ extension ReloadEngine {
         if let reload = build.reload {
             scheduler.failed(reload, retryAfter: wait / .seconds(1), now: date)
         }
+    }
+
+    /// The set stays as it is, and owed: it was asked for because it may be old.
+    mutating func recommendFailed(_ kind: String) {
+        let item = Archived.recommendations(kind: kind)
+        guard var record = records[item], record.build != nil, !forgetIfRemoved(item) else {
+            return
+        }
+        record.build = nil
+        record.isStale = true
+        if canRead(item) { record.retryAt = now + waitAfterFailure(of: &record) }
+        records[item] = record
+    }
+
+    private mutating func waitAfterFailure(of record: inout EngineRecord) -> Duration {
+        var backoff =
+            record.backoff ?? Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
+        defer { record.backoff = backoff }
+        return backoff.next(using: &generator)
     }
 
     /// A build that ended after its widget was removed leaves nothing.

@@ -84,7 +84,9 @@ extension ReloadEngine {
 
     mutating func recommendationsInvalidated() {
         for item in order {
-            if case .recommendations = item { markStale(item) }
+            guard case .recommendations = item else { continue }
+            records[item]?.retryAt = nil
+            markStale(item)
         }
     }
 

@@ -206,6 +206,7 @@ package struct ReloadEngine: Sendable {
             rebuilt(info, milliseconds, reloadDate)
         case .buildFailed(let info, let reason): buildFailed(info, reason)
         case .recommended(let kind, let items): recommended(kind, items)
+        case .recommendFailed(let kind): recommendFailed(kind)
         case .acknowledged: acknowledged()
         case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
         case .reloadRequested(let request, let reason): requested(request, reason)
@@ -240,6 +241,7 @@ package struct ReloadEngine: Sendable {
         if case .waiting(let until) = registering { moments.append(until) }
         if let acknowledgeNotBefore, acknowledging == nil { moments.append(acknowledgeNotBefore) }
         if let nextLook { moments.append(nextLook) }
+        moments += records.values.compactMap(\.retryAt)
         // What is due already waits for something else than time: waking would only spin.
         return moments.filter { $0 > now }.min()
     }

@@ -150,9 +150,13 @@ public protocol AppIntentTimelineProvider: Sendable {
     ///
     /// The same promises as for ``AsyncTimelineProvider/timeline(in:)``.
     func timeline(for configuration: Intent, in context: Context) async throws -> Timeline<Entry>
-    /// The configurations offered ready-made, from data already on the device. An empty array is
-    /// a choice: the person configures the widget.
-    func recommendations() -> [AppIntentRecommendation<Intent>]
+    /// The configurations offered ready-made. An empty array is a choice: the person configures the
+    /// widget.
+    ///
+    /// It is called when the set is told stale too: what it is made of must be at least as new as the
+    /// moment of the call. An implementation that cannot fetch throws, and is asked again later, while
+    /// the set stays as it is; one that has all on the device need be neither `async` nor `throws`.
+    func recommendations() async throws -> [AppIntentRecommendation<Intent>]
 }
 
 extension AppIntentTimelineProvider {

@@ -14,14 +14,16 @@ public enum RecommendationOffer: Sendable, Equatable {
 extension WidgetRuntime {
     /// What a person can add of a kind on `device`.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared.
-    public func offer(ofKind kind: String, on device: WidgetDevice) throws -> RecommendationOffer {
+    /// - Throws: ``Failure`` when the kind is not declared, or what its provider throws.
+    public func offer(
+        ofKind kind: String, on device: WidgetDevice
+    ) async throws -> RecommendationOffer {
         guard traits(ofKind: kind) != nil else {
             throw Failure(description: "the app declares no widget of this kind")
         }
-        guard Self.recommends(on: device.platform), let items = recommendations(ofKind: kind) else {
-            return .configurable
-        }
+        guard Self.recommends(on: device.platform),
+            let items = try await recommendations(ofKind: kind)
+        else { return .configurable }
         if !items.isEmpty { return .preconfigured(items) }
         return device.has(major: 26) ? .configurable : .none
     }

@@ -95,7 +95,7 @@ public struct AppIntentConfiguration<
             },
             draw: draw)
         declaration.recommendations = { [provider] in
-            provider.recommendations().map {
+            try await provider.recommendations().map {
                 RecommendationSet.Item(
                     parameters: $0.intent.parameters, description: $0.description)
             }
@@ -131,7 +131,7 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     /// Told how it is pushed to; `nil` for a widget that is not.
     var pushHandler: (any WidgetPushHandler.Type)?
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
-    var recommendations: (@Sendable () -> [RecommendationSet.Item])?
+    var recommendations: (@Sendable () async throws -> [RecommendationSet.Item])?
     /// The name of its intent.
     var intent: String?
 

@@ -147,16 +147,16 @@ public struct WidgetRuntime: Sendable {
     /// What the declared widget says of itself; `nil` when the kind is not declared.
     public func traits(ofKind kind: String) -> WidgetTraits? { declarations[kind]?.traits }
 
-    /// The recommended configurations of a kind; `nil` when it has no set.
-    func recommendations(ofKind kind: String) -> [RecommendationSet.Item]? {
-        declarations[kind]?.recommendations?()
+    /// The kinds that have a set of recommendations, in their order.
+    var recommendedKinds: [String] {
+        kinds.filter { declarations[$0]?.recommendations != nil }
     }
 
-    /// The recommendation sets of every kind that has one, in the order of the kinds.
-    func recommendationSets() -> [RecommendationSet] {
-        kinds.compactMap { kind in
-            recommendations(ofKind: kind).map { RecommendationSet(kind: kind, items: $0) }
-        }
+    /// The recommended configurations of a kind; `nil` when it has no set.
+    ///
+    /// - Throws: What the provider throws.
+    func recommendations(ofKind kind: String) async throws -> [RecommendationSet.Item]? {
+        try await declarations[kind]?.recommendations?()
     }
 
     private func declaration(of info: WidgetInfo) throws -> AnyWidgetConfiguration {

@@ -33,8 +33,8 @@ struct CharacterProvider: AppIntentTimelineProvider {
         return Timeline(entries: [entry], policy: .never)
     }
 
-    func recommendations() -> [AppIntentRecommendation<ChooseCharacter>] {
-        Installation.current.store.characters.filter(\.isAvailable).map {
+    func recommendations() async throws -> [AppIntentRecommendation<ChooseCharacter>] {
+        try await Installation.current.api.characters().filter(\.isAvailable).map {
             AppIntentRecommendation(
                 intent: ChooseCharacter(character: $0), description: "\($0.avatar) \($0.name)")
         }

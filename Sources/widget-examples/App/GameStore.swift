@@ -3,18 +3,11 @@ import Synchronization
 /// What the app keeps on the device, in a place that it shares with its widget extension.
 final class GameStore: Sendable {
     private struct State {
-        var characters: [GameCharacter] = []
         var quests: [Quest] = []
         var failedQuest: String?
     }
 
     private let state = Mutex(State())
-
-    /// The characters as they were last heard of.
-    var characters: [GameCharacter] {
-        get { state.withLock { $0.characters } }
-        set { state.withLock { $0.characters = newValue } }
-    }
 
     /// The quests as they were last heard of, or as the person has just changed them.
     var quests: [Quest] {

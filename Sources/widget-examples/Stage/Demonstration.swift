@@ -72,8 +72,6 @@ struct Demonstration {
     /// - Returns: Whether every device was told, and shows, exactly what it has to.
     func play(catalog: [UInt8], directory: URL) async throws -> Bool {
         try await access.putCatalog(catalog)
-        // The phone lets people choose; the watch offers what its app knows at launch.
-        watch.installation.store.characters = try await watch.installation.api.characters()
         var stage = Stage(devices: devices, print: print)
         let result: Result<Void, any Error>
         do {

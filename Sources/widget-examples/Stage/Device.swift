@@ -84,9 +84,10 @@ final class Device: Sendable {
         case .connected: state.withLock { $0.isConnected = true }
         case .notified(let notification):
             state.withLock { $0.told.formUnion(Self.names(in: notification)) }
-            if !notification.recommendations.isEmpty { refreshRecommendations() }
         case .unverified(let failure): note(["not verified: \(failure)"])
-        case .buildFailed(_, let reason), .interactionFailed(_, let reason): note([reason])
+        case .buildFailed(_, let reason), .interactionFailed(_, let reason),
+            .recommendationsFailed(_, let reason):
+            note([reason])
         case .rebuilt, .relevanceInvalidated: break
         case .failed(let failure): note(["\(failure)"])
         case .archiveFailed(let failure): note(["\(failure)"])
@@ -94,16 +95,6 @@ final class Device: Sendable {
     }
 
     private func note(_ failures: [String]) { state.withLock { $0.failures += failures } }
-
-    /// What the app does when its recommendations are stale: they are made of what is on the device,
-    /// so that comes first.
-    private func refreshRecommendations() {
-        Task { [installation] in
-            guard let characters = try? await installation.api.characters() else { return }
-            installation.store.characters = characters
-            state.withLock { $0.client }?.widgetCenter.invalidateConfigurationRecommendations()
-        }
-    }
 
     // MARK: What is seen
 
