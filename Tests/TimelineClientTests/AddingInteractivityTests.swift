@@ -141,6 +141,28 @@ private struct Talk: PushToTalkTransmissionIntent {
     func perform() async throws -> some IntentResult { .result() }
 }
 
+private struct Described: AppIntent {
+    static let title: LocalizedStringResource = "Do"
+    static let description = IntentDescription("Does it.")
+    func perform() async throws -> some IntentResult { .result() }
+
+    struct Not: AppIntent {
+        static let title: LocalizedStringResource = "Do"
+        func perform() async throws -> some IntentResult { .result() }
+    }
+}
+
+private struct DescribedByLiteral: AppIntent {
+    static let title: LocalizedStringResource = "Do"
+    static let description: IntentDescription = "Does it."
+    func perform() async throws -> some IntentResult { .result() }
+}
+
+private struct DescribedOptionally: WidgetConfigurationIntent {
+    static let title: LocalizedStringResource = "Do"
+    static let description: IntentDescription? = "Does it."
+}
+
 /// The systems of the article "Adding interactivity to widgets and Live Activities", heading by
 /// heading.
 @Suite("Adding interactivity to widgets and Live Activities") struct AddingInteractivityTests {
@@ -149,6 +171,15 @@ private struct Talk: PushToTalkTransmissionIntent {
             let call = IntentCall(CompleteTask(Task(id: 7)))
             #expect(call.parameters == ["task": .single("7"), "fails": .single("false")])
             #expect(CompleteTask.title == "Complete a task" && CompleteTask.description == nil)
+        }
+
+        @Test func itsDescriptionIsReadHoweverItIsWritten() {
+            let intents: [any AppIntent.Type] = [
+                Described.self, DescribedByLiteral.self, DescribedOptionally.self,
+                Described.Not.self,
+            ]
+            let texts = intents.map { $0.intentDescription?.descriptionText.text }
+            #expect(texts == ["Does it.", "Does it.", "Does it.", nil])
         }
 
         @Test func anEntityIsFoundAgainWhenItIsPerformed() async throws {

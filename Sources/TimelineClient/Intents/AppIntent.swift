@@ -8,13 +8,15 @@ import WidgetModel
 public protocol AppIntent: Sendable {
     /// What ``perform()`` returns.
     associatedtype PerformResult: IntentResult
+    /// What ``description`` is: an ``IntentDescription``, or an optional one.
+    associatedtype Description: IntentDescribing = IntentDescription?
     /// A value of the intent.
     typealias Parameter = IntentParameter
 
     /// What it does, as a verb and a noun.
     static var title: LocalizedStringResource { get }
     /// What it is for.
-    static var description: IntentDescription? { get }
+    static var description: Description { get }
     /// Whether the app comes to the foreground for it; it then runs in the app's process.
     static var openAppWhenRun: Bool { get }
 
@@ -29,6 +31,9 @@ public protocol AppIntent: Sendable {
 extension AppIntent {
     /// None.
     public static var description: IntentDescription? { nil }
+
+    /// What it is for, however the intent states it; `nil` when it does not.
+    public static var intentDescription: IntentDescription? { description.intentDescription }
     /// Without opening the app.
     public static var openAppWhenRun: Bool { false }
 

@@ -27,6 +27,22 @@ public struct IntentDescription: Sendable, Hashable, ExpressibleByStringLiteral 
     public init(stringLiteral text: String) { self.init(LocalizedStringResource(text)) }
 }
 
+/// A description, or none: so that an intent may state one without the optional type.
+public protocol IntentDescribing: Sendable {
+    /// The description; `nil` for none.
+    var intentDescription: IntentDescription? { get }
+}
+
+extension IntentDescription: IntentDescribing {
+    /// Itself.
+    public var intentDescription: IntentDescription? { self }
+}
+
+extension Optional: IntentDescribing where Wrapped == IntentDescription {
+    /// Itself.
+    public var intentDescription: IntentDescription? { self }
+}
+
 /// How a value is shown to somebody who chooses among several.
 public struct DisplayRepresentation: Sendable, Hashable, ExpressibleByStringInterpolation {
     /// Its name.

@@ -43,7 +43,7 @@ struct GameCharacterQuery: EntityStringQuery {
 /// What a person chooses about the widget of a character. The parameter is called as in the catalog.
 struct ChooseCharacter: WidgetConfigurationIntent {
     static let title: LocalizedStringResource = "Choose a Character"
-    static let description: IntentDescription? = "The widget shows how this character fares."
+    static let description = IntentDescription("The widget shows how this character fares.")
 
     @Parameter(title: "Character") var character: GameCharacter
 

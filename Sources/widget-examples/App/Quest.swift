@@ -20,7 +20,7 @@ struct QuestQuery: EnumerableEntityQuery {
 /// Marks a quest as done, or as not done after all, without opening the app.
 struct ToggleQuest: AppIntent {
     static let title: LocalizedStringResource = "Mark a Quest"
-    static let description: IntentDescription? = "Says whether a quest is done."
+    static let description = IntentDescription("Says whether a quest is done.")
 
     @Parameter(title: "Quest") var quest: Quest
 

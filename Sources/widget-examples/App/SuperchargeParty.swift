@@ -3,7 +3,7 @@ import TimelineClient
 /// Heals all characters, without opening the app.
 struct SuperchargeParty: AppIntent {
     static let title: LocalizedStringResource = "Heal the Party"
-    static let description: IntentDescription? = "Gives every character its full health."
+    static let description = IntentDescription("Gives every character its full health.")
 
     func perform() async throws -> some IntentResult {
         // When this returns, the timeline is built anew and reads from the server: it has to know
