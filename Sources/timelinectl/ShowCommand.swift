@@ -14,8 +14,8 @@ struct ShowCommand: ParsableCommand {
             the widget has.
 
             A widget is fresh, stale (it is to be built anew, as far as the archive knows) or a \
-            placeholder (nothing was built that could be shown here). ☑ and ☐ are toggles, ( ) \
-            buttons, < > links, [ ] images, ░ backgrounds, and ▒ hides something.
+            placeholder (nothing was built that could be shown here). ☑ and ☐, or ━● and ●━, are \
+            toggles, ( ) buttons, < > links, [ ] images, ░ backgrounds, and ▒ hides something.
 
             Examples:
               timelinectl show state/device-1

@@ -35,19 +35,25 @@ struct TextBlock: Equatable {
 
     private static func width(_ line: String) -> Int { line.reduce(0) { $0 + $1.columns } }
 
-    /// This block and then the others, one below the other.
-    static func above(_ blocks: [TextBlock]) -> TextBlock {
-        TextBlock(lines: blocks.flatMap(\.lines))
+    /// The blocks one below the other.
+    static func above(_ blocks: [TextBlock], toTheRight: Bool = false) -> TextBlock {
+        let all = TextBlock(lines: blocks.flatMap(\.lines))
+        guard toTheRight else { return all }
+        return TextBlock(
+            lines: all.lines.map { line in
+                String(repeating: " ", count: all.width - width(line)) + line
+            })
     }
 
     /// The blocks side by side, so many columns apart.
-    static func beside(_ blocks: [TextBlock], gap: Int) -> TextBlock {
+    static func beside(_ blocks: [TextBlock], gap: Int, fromBottom: Bool = false) -> TextBlock {
         let blocks = blocks.filter { !$0.lines.isEmpty }
         let height = blocks.map(\.lines.count).max() ?? 0
         let lines = (0..<height).map { row in
             var line = ""
             for (index, block) in blocks.enumerated() {
-                let part = row < block.lines.count ? block.lines[row] : ""
+                let row = fromBottom ? row - height + block.lines.count : row
+                let part = block.lines.indices.contains(row) ? block.lines[row] : ""
                 line += part
                 guard index < blocks.count - 1 else { continue }
                 line += String(repeating: " ", count: block.width - width(part) + gap)

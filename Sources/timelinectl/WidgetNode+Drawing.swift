@@ -6,9 +6,12 @@ extension WidgetNode {
 
     /// The node as text.
     ///
-    /// - Parameter now: What dates that go on by themselves are counted from.
-    func drawing(at now: Date) -> TextBlock {
-        let block = content.drawing(at: now)
+    /// - Parameters:
+    ///   - now: What dates that go on by themselves are counted from.
+    ///   - toggles: How toggles look where nothing nearer says it.
+    func drawing(at now: Date, toggles: ToggleStyle = .automatic) -> TextBlock {
+        let block = content.drawing(
+            at: now, style: style, toggles: style.toggleStyle ?? toggles)
         guard marks.contains(.containerBackground) else { return block }
         return .beside([TextBlock("░"), block], gap: 1)
     }
@@ -19,7 +22,7 @@ extension WidgetNode {
         case .button, .toggle: true
         case .stack(_, let parts): parts.contains(where: \.hasControls)
         case .link(_, let label), .gauge(_, let label): label.hasControls
-        case .text, .date, .image, .redacted: false
+        case .text, .date, .image, .spacer, .redacted: false
         }
     }
 
@@ -33,23 +36,32 @@ extension WidgetNode {
 }
 
 extension WidgetNode.Content {
-    fileprivate func drawing(at now: Date) -> TextBlock {
-        switch self {
+    fileprivate func drawing(
+        at now: Date, style: WidgetStyle, toggles: ToggleStyle
+    ) -> TextBlock {
+        func drawn(_ node: WidgetNode) -> TextBlock { node.drawing(at: now, toggles: toggles) }
+        return switch self {
         case .text(let text): TextBlock(text)
         case .date(let date, let style): TextBlock(style.text(of: date, at: now))
         case .image(let name): TextBlock("[\(name)]")
         case .gauge(let fraction, let label):
             .beside(
-                [label.drawing(at: now), TextBlock(WidgetNode.bar(min(max(fraction, 0), 1)))],
+                [drawn(label), TextBlock(WidgetNode.bar(min(max(fraction, 0), 1)))],
                 gap: 1)
-        case .stack(.horizontal, let parts): .beside(parts.map { $0.drawing(at: now) }, gap: 2)
-        case .stack(_, let parts): .above(parts.map { $0.drawing(at: now) })
+        case .stack(.horizontal, let parts):
+            .beside(parts.map(drawn), gap: 2, fromBottom: style.alignment == .bottom)
+        case .stack(_, let parts):
+            .above(parts.map(drawn), toTheRight: style.alignment == .trailing)
         case .button(_, let label):
-            .beside([TextBlock("("), label.drawing(at: now), TextBlock(")")], gap: 1)
+            .beside([TextBlock("("), drawn(label), TextBlock(")")], gap: 1)
         case .toggle(let isOn, _, let label):
-            .beside([TextBlock(isOn ? "☑" : "☐"), label.drawing(at: now)], gap: 1)
+            .beside(
+                toggles == .switch
+                    ? [drawn(label), TextBlock(isOn ? "━●" : "●━")]
+                    : [TextBlock(isOn ? "☑" : "☐"), drawn(label)], gap: 1)
         case .link(_, let label):
-            .beside([TextBlock("<"), label.drawing(at: now), TextBlock(">")], gap: 1)
+            .beside([TextBlock("<"), drawn(label), TextBlock(">")], gap: 1)
+        case .spacer: TextBlock("")
         case .redacted: TextBlock("▒▒▒▒▒")
         }
     }

@@ -73,6 +73,51 @@ private struct GameStatusView: View {
         #expect(try environment(.systemMedium).draw(view) == text("not available"))
     }
 
+    @Test func whatIsSaidNearestToAViewIsHowItLooks() throws {
+        let node = try environment().draw {
+            VStack(alignment: .leading, spacing: 4) {
+                Text("a").font(.headline).font(.body).foregroundStyle(.red)
+                Spacer()
+                Text("b").padding(.horizontal, 2).padding(1)
+                Button("c", intent: ToggleTodo("c")).buttonStyle(.plain).tint(Color("brand"))
+            }
+            .font(.system(size: 12, weight: .bold))
+            .toggleStyle(.switch)
+        }
+        guard case .stack(.vertical, let parts) = node.content else {
+            Issue.record("no stack")
+            return
+        }
+        #expect(node.style.alignment == .leading && node.style.spacing == 4)
+        #expect(node.style.font == .system(size: 12).bold() && node.style.toggleStyle == .switch)
+        #expect(parts.map(\.style.font) == [.headline, nil, nil, nil])
+        #expect(parts[0].style.foreground == .red && parts[1].content == .spacer)
+        #expect(
+            parts[2].style.padding == EdgeInsets(top: 1, leading: 3, bottom: 1, trailing: 3))
+        #expect(parts[3].style.buttonStyle == .plain && parts[3].style.tint == Color("brand"))
+        let bytes = node.json.serialized
+        let read = try WidgetNode(JSONValue(parsing: bytes))
+        #expect(read == node && read?.json.serialized == bytes)
+    }
+
+    /// A bar that turns red when something is wrong says so without a word.
+    @Test func aColourIsHiddenWithWhatItTellsOf() throws {
+        let view = { Text("low").foregroundStyle(.red).tint(.red).privacySensitive() }
+        #expect(try environment().draw(view).style.foreground == .red)
+        let hidden = try environment(hasContent: false).draw(view)
+        #expect(hidden.content == .redacted)
+        #expect(hidden.style == WidgetStyle())
+    }
+
+    @Test(arguments: [
+        #"{"text":"a","look":{"tint":1}}"#, #"{"text":"a","look":{"padding":[1]}}"#,
+        #"{"text":"a","look":{"toggles":"odd"}}"#, #"{"text":"a","look":7}"#,
+        #"{"text":"a","look":{"other":1}}"#, #"{"text":"a","look":{"font":"big"}}"#,
+    ])
+    func aStyleOfAnotherFormIsNotRead(text: String) throws {
+        #expect(WidgetNode(try JSONValue(parsing: Array(text.utf8))) == nil)
+    }
+
     @Test func whereTheSystemRemovesTheBackgroundItIsNotThere() throws {
         let accented = WidgetDeviceState(renderingMode: .accented)
         let node = try environment(.systemSmall, at: .homeScreen, accented).draw {

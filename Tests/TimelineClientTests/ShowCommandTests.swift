@@ -174,6 +174,31 @@ private struct BridgeView: View {
         #expect(throws: (any Error).self) { try ShowCommand.parse([]) }
     }
 
+    @Test func aTerminalShowsOfAStyleWhatItCan() throws {
+        let environment = try WidgetContextRules().environment(
+            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
+        let node = environment.draw {
+            VStack(alignment: .trailing) {
+                Text("ab")
+                Spacer()
+                HStack(alignment: .bottom) {
+                    Text("c")
+                    VStack {
+                        Toggle(isOn: true, intent: TapIntent("x")) { Text("d") }
+                        Toggle(isOn: false, intent: TapIntent("y")) { Text("e") }
+                            .toggleStyle(.checkbox)
+                    }
+                }
+            }
+            .toggleStyle(.switch)
+        }
+        #expect(
+            node.drawing(at: .now).lines
+                == ["     ab", "       ", "   d ━●", "c  ☐ e"].map { line in
+                    String(repeating: " ", count: 7 - line.count) + line
+                })
+    }
+
     @Test(arguments: [("a", 1), ("🦔", 2), ("❤️", 2), ("👩‍👧", 2), ("e\u{301}", 1), ("橋", 2), ("한", 2)])
     func aTerminalGivesEmojiTwoColumns(text: String, columns: Int) {
         #expect(TextBlock(text).width == columns)

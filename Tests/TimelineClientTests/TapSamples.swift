@@ -80,7 +80,7 @@ extension WidgetNode {
         case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
             .gauge(_, let label):
             label.texts
-        case .date, .image, .redacted: []
+        case .date, .image, .spacer, .redacted: []
         }
     }
 }

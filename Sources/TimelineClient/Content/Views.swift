@@ -47,21 +47,49 @@ public struct Gauge<Label: View>: PrimitiveView {
 /// Views side by side.
 public struct HStack<Content: View>: PrimitiveView {
     private let content: Content
+    private var style = WidgetStyle()
 
     /// Views side by side.
-    public init(@ViewBuilder content: () -> Content) { self.content = content() }
+    ///
+    /// - Parameter spacing: Points between them; `nil` for the system's.
+    public init(
+        alignment: VerticalAlignment = .center, spacing: Double? = nil,
+        @ViewBuilder content: () -> Content
+    ) {
+        self.content = content()
+        style.alignment = alignment.stack
+        style.spacing = spacing.flatMap { $0.isFinite ? $0 : nil }
+    }
 
-    var nodes: [WidgetNode] { [WidgetNode(.stack(.horizontal, content.drawn))] }
+    var nodes: [WidgetNode] { [WidgetNode(.stack(.horizontal, content.drawn), style: style)] }
 }
 
 /// Views one below the other.
 public struct VStack<Content: View>: PrimitiveView {
     private let content: Content
+    private var style = WidgetStyle()
 
     /// Views one below the other.
-    public init(@ViewBuilder content: () -> Content) { self.content = content() }
+    ///
+    /// - Parameter spacing: Points between them; `nil` for the system's.
+    public init(
+        alignment: HorizontalAlignment = .center, spacing: Double? = nil,
+        @ViewBuilder content: () -> Content
+    ) {
+        self.content = content()
+        style.alignment = alignment.stack
+        style.spacing = spacing.flatMap { $0.isFinite ? $0 : nil }
+    }
 
-    var nodes: [WidgetNode] { [WidgetNode(.stack(.vertical, content.drawn))] }
+    var nodes: [WidgetNode] { [WidgetNode(.stack(.vertical, content.drawn), style: style)] }
+}
+
+/// Takes the space that a stack has left.
+public struct Spacer: PrimitiveView {
+    /// Space.
+    public init() {}
+
+    var nodes: [WidgetNode] { [WidgetNode(.spacer)] }
 }
 
 /// Views one upon the other, the first at the bottom.

@@ -8,6 +8,8 @@ extension WidgetNode {
         var object = content.json
         let names = Self.markNames.filter { marks.contains($0.mark) }.map(\.name)
         if !names.isEmpty { object["marks"] = .array(names.map { .string($0) }) }
+        let style = style.json
+        if !style.members.isEmpty { object["look"] = .object(style) }
         if let widgetURL { object["widgetURL"] = .string(widgetURL) }
         return .object(object)
     }
@@ -23,7 +25,13 @@ extension WidgetNode {
             }
             marks.formUnion(known.mark)
         }
-        self.init(content, marks: marks, widgetURL: object["widgetURL"]?.stringValue)
+        var style = WidgetStyle()
+        if let look = object["look"] {
+            guard let read = WidgetStyle(look) else { return nil }
+            style = read
+        }
+        self.init(
+            content, marks: marks, widgetURL: object["widgetURL"]?.stringValue, style: style)
     }
 
     private static let markNames: [(name: String, mark: Marks)] = [
@@ -47,6 +55,7 @@ extension WidgetNode.Content {
         case .toggle(let isOn, let call, let label):
             ["toggle": call.json, "isOn": .bool(isOn), "label": label.json]
         case .link(let url, let label): ["link": .string(url), "label": label.json]
+        case .spacer: ["spacer": true]
         case .redacted: ["redacted": true]
         }
     }
@@ -58,6 +67,7 @@ extension WidgetNode.Content {
         case "text": self.init(object["text"]?.stringValue) { .text($0) }
         case "image": self.init(object["image"]?.stringValue) { .image($0) }
         case "redacted": self = .redacted
+        case "spacer": self = .spacer
         case "date":
             guard let seconds = object["date"]?.numberValue,
                 let style = object["style"]?.stringValue.flatMap(WidgetNode.DateStyle.init)

@@ -43,6 +43,8 @@ public struct WidgetNode: Sendable, Hashable {
         case toggle(Bool, IntentCall, label: WidgetNode)
         /// Opens the app at a URL.
         case link(String, label: WidgetNode)
+        /// Space that takes what its stack has left.
+        case spacer
         /// Something that must not be recognised.
         case redacted
     }
@@ -71,13 +73,19 @@ public struct WidgetNode: Sendable, Hashable {
     public var content: Content
     /// What is said of it.
     public var marks: Marks
+    /// How it looks.
+    public var style: WidgetStyle
     /// What the app opens when the widget is tapped; only the outermost counts.
     public var widgetURL: String?
 
     /// A node.
-    public init(_ content: Content, marks: Marks = [], widgetURL: String? = nil) {
+    public init(
+        _ content: Content, marks: Marks = [], widgetURL: String? = nil,
+        style: WidgetStyle = WidgetStyle()
+    ) {
         self.content = content
         self.marks = marks
+        self.style = style
         self.widgetURL = widgetURL
     }
 }
@@ -112,9 +120,15 @@ extension WidgetNode {
             || (reasons.contains(.privacy) && marks.contains(.privacySensitive))
         var node = self
         let parts = hidesAll ? RedactionReasons.placeholder : reasons
+        if hidesAll {
+            // A colour may tell as much as a word.
+            node.style.foreground = nil
+            node.style.tint = nil
+        }
         switch content {
         case .stack(let axis, let children):
             node.content = .stack(axis, children.map { $0.redacted(for: parts) })
+        case .spacer: break
         case .text, .date, .image, .redacted, .gauge, .button, .toggle, .link:
             if hidesAll {
                 // What it does would tell what it is.
@@ -147,7 +161,7 @@ extension WidgetNode.Content {
         case .button(let call, let label): .button(call, label: change(label))
         case .toggle(let isOn, let call, let label): .toggle(isOn, call, label: change(label))
         case .link(let url, let label): .link(url, label: change(label))
-        case .text, .date, .image, .stack, .redacted: self
+        case .text, .date, .image, .stack, .spacer, .redacted: self
         }
     }
 }

@@ -15,7 +15,7 @@ extension WidgetNode {
         case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
             .gauge(_, let label):
             return label.control(of: call)
-        case .text, .date, .image, .redacted: return nil
+        case .text, .date, .image, .spacer, .redacted: return nil
         }
     }
 
@@ -31,7 +31,7 @@ extension WidgetNode {
             var node = self
             node.content = .link(url, label: label.mapToggles(change))
             return node
-        case .button, .gauge, .text, .date, .image, .redacted: return self
+        case .button, .gauge, .text, .date, .image, .spacer, .redacted: return self
         }
     }
 }

@@ -18,6 +18,7 @@ extension WidgetNode {
         case .button(_, let label): return ["(\(label.line()))"]
         case .toggle(let isOn, _, let label): return ["\(isOn ? "☑" : "☐") \(label.line())"]
         case .link(_, let label): return ["<\(label.line())>"]
+        case .spacer: return []
         case .redacted: return ["▒▒▒"]
         }
     }
@@ -28,7 +29,7 @@ extension WidgetNode {
         case .stack(_, let children): children.lazy.compactMap { $0.call(labelled: text) }.first
         case .button(let call, let label), .toggle(_, let call, let label):
             label.line() == text ? call : nil
-        case .text, .date, .image, .gauge, .link, .redacted: nil
+        case .text, .date, .image, .gauge, .link, .spacer, .redacted: nil
         }
     }
 }
