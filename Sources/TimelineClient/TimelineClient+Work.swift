@@ -124,7 +124,7 @@ extension TimelineClient {
             tell(.rebuilt(info, timeline))
             handle(
                 .rebuilt(
-                    info, milliseconds: Self.milliseconds(now - start),
+                    info, milliseconds: Int(clamping: (now - start).milliseconds),
                     reloadDate: timeline.reloadDate))
         } catch {
             let reason = Self.reason(of: error)
@@ -179,11 +179,6 @@ extension TimelineClient {
             ?? (error as? IntentError)?.description
             ?? (error as? Deadline.Passed)?.description
             ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
-    }
-
-    private static func milliseconds(_ duration: Duration) -> Int {
-        let (seconds, attoseconds) = duration.components
-        return Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
     }
 
     private static func warnings(in document: JSONValue) -> [Fault] {

@@ -84,10 +84,7 @@ struct TimelineShelf: Sendable {
 
     /// Its name is a hash; which widget it is of stands in the file too.
     private func file(of widget: ConfiguredWidget) -> URL {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in Self.identity(widget).serialized {
-            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
-        }
+        let hash = FNV1a(Self.identity(widget).serialized).value
         return directory.appending(path: "timeline-\(String(hash, radix: 16)).json")
     }
 

@@ -230,9 +230,3 @@ extension ConfiguredWidget {
         kind == other.kind && family == other.family && parameters == other.parameters
     }
 }
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-    }
-}
