@@ -1,0 +1,156 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+@Suite struct PushBudgetTests {
+    static let minute: Int64 = 60_000
+    static let a = PushBudget.Kind(1)
+    static let b = PushBudget.Kind(2, interval: 60 * minute)
+
+    @Test func `a kind is the reason for a push again after its interval`() {
+        var budget = PushBudget(.init(), now: 0)
+        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0) == .push)
+        // Urgency borrows pushes, it does not shorten intervals.
+        for urgency in Urgency.allCases {
+            let verdict = budget.ask(.widgets, stale: [Self.a], urgency: urgency, now: 1)
+            #expect(verdict == .withhold(until: 5 * Self.minute))
+        }
+        let due = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 5 * Self.minute)
+        #expect(due == .push)
+    }
+
+    @Test func `what one kind waits for does not delay another`() {
+        var budget = PushBudget(.init(), now: 0)
+        #expect(budget.ask(.widgets, stale: [Self.b], urgency: .normal, now: 0) == .push)
+        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 1) == .push)
+    }
+
+    @Test func `what is withheld rides on the next push and has its interval from there`() {
+        var budget = PushBudget(.init(), now: 0)
+        _ = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0)
+        let withheld = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: Self.minute)
+        #expect(withheld == .withhold(until: 5 * Self.minute))
+        let riding = budget.ask(
+            .widgets, stale: [Self.a, Self.b], urgency: .normal, now: 2 * Self.minute)
+        #expect(riding == .push)
+        let again = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 5 * Self.minute)
+        #expect(again == .withhold(until: 7 * Self.minute))
+    }
+
+    @Test func `each channel has a count of its own`() {
+        var budget = PushBudget(.init(), now: 0)
+        var counts: [PushBudget.Channel: Int] = [:]
+        for channel in PushBudget.Channel.allCases {
+            while budget.ask(channel, stale: [], urgency: .high, now: 0) == .push {
+                counts[channel, default: 0] += 1
+            }
+        }
+        #expect(counts == [.widgets: 9, .controls: 9, .background: 3])
+    }
+
+    @Test func `kinds beyond the bound are forgotten oldest first`() {
+        var terms = PushBudget.Terms()
+        terms.widgets = .init(perDay: 10_000, burst: 10_000, reserve: 0)
+        var budget = PushBudget(terms, now: 0)
+        let kinds = (0...PushBudget.kindsMax).map { PushBudget.Kind(UInt64($0)) }
+        for kind in kinds {
+            #expect(budget.ask(.widgets, stale: [kind], urgency: .normal, now: 0) == .push)
+        }
+        #expect(budget.saved(now: 0, wall: 0).pushed.count == PushBudget.kindsMax)
+        #expect(budget.ask(.widgets, stale: [kinds[0]], urgency: .normal, now: 1) == .push)
+        #expect(budget.ask(.widgets, stale: [kinds[9]], urgency: .normal, now: 1) != .push)
+    }
+
+    @Test(arguments: [
+        (-10_000 as Int64, 0 as Int64), (0, 0), (10_000, 10_000), (.max, TimeAway.longest),
+        (.min, 0),
+    ])
+    func `of a clock that was set no more than a day is believed`(jump: Int64, away: Int64) {
+        var budget = PushBudget(.init(), now: 0)
+        for _ in 0..<9 { _ = budget.ask(.widgets, stale: [], urgency: .high, now: 0) }
+        _ = budget.ask(.controls, stale: [], urgency: .high, now: 0)
+        let saved = budget.saved(now: 0, wall: 0)
+        let read = PushBudget(saved, .init(), now: 777, wall: jump)
+        let credit = min(away * 40, 9 * 86_400_000)
+        #expect(read.saved(now: 777, wall: 0).widgets == credit)
+    }
+
+    @Test func `what was persisted is bounded by the terms it comes back to`() {
+        let saved = PushBudget.Saved(
+            savedAt: 0, widgets: .max, controls: .min, background: -1,
+            pushed: (0..<1_000).map { .init(kind: $0, age: $0 % 2 == 0 ? .max : .min) })
+        let read = PushBudget(saved, .init(), now: .min, wall: 0).saved(now: .min, wall: 0)
+        #expect(read.widgets == 9 * 86_400_000)
+        #expect(read.controls == 0 && read.background == 0)
+        #expect(read.pushed.count == PushBudget.kindsMax)
+    }
+
+    /// Against a model that remembers every push: never more than allowed, never sooner than the
+    /// interval, what is withheld goes at the moment named, and a budget that was persisted at any
+    /// moment decides like one that never was.
+    @Test(arguments: 0..<40)
+    func `random questions agree with a model that remembers every push`(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var terms = PushBudget.Terms()
+        terms.widgets = .init(
+            perDay: random.pick([3, 48]), burst: 1 + random.below(9), reserve: random.below(5))
+        let kinds = (0..<5).map {
+            PushBudget.Kind($0, interval: random.pick([0, 1, 5, 90, 1_440]) * Self.minute)
+        }
+        var budget = PushBudget(terms, now: 0)
+        var persisted = budget
+        // What the persisted one's monotonic clock is behind.
+        var lag: Int64 = 0
+        var now: Int64 = 0
+        var pushes: [(at: Int64, kinds: [PushBudget.Kind])] = []
+        var stale: Set<PushBudget.Kind> = []
+        var owedUntil: Int64?
+        for _ in 0..<500 {
+            if let until = owedUntil, random.happens(50) {
+                now = until
+            } else {
+                now += Int64(random.below(random.pick([2, 600_000, 40_000_000])))
+            }
+            let isDue = owedUntil.map { now >= $0 } ?? false
+            if random.happens(30) {
+                let away = random.pick([0, 0, 5_000, 7_200_000] as [Int64])
+                let wall = Int64(random.below(1_000_000_000))
+                let saved = persisted.saved(now: now - lag, wall: wall)
+                now += away
+                lag = now - random.pick([0, 1_000_000])
+                persisted = PushBudget(saved, terms, now: now - lag, wall: wall + away)
+            }
+            if stale.isEmpty || random.happens(40) { stale.insert(random.pick(kinds)) }
+            let asked = stale.sorted { $0.id < $1.id }
+            let urgency = isDue ? .normal : random.pick(Urgency.allCases)
+            let verdict = budget.ask(.widgets, stale: asked, urgency: urgency, now: now)
+            let twin = persisted.ask(.widgets, stale: asked, urgency: urgency, now: now - lag)
+            if isDue { #expect(verdict == .push, "what was withheld goes when it was said to") }
+            switch (verdict, twin) {
+            case (.push, .push):
+                // Some kind of it was not pushed for within its interval.
+                #expect(
+                    asked.contains { kind in
+                        let last = pushes.last { $0.kinds.contains(kind) }?.at
+                        return last.map { now - $0 >= kind.interval } ?? true
+                    })
+                pushes.append((now, asked))
+                stale = []
+                owedUntil = nil
+            case (.withhold(let until), .withhold(let other)):
+                #expect(until == other + lag && until > now)
+                // Urgent questions hear of an earlier moment, at which only they may push.
+                owedUntil = urgency == .high ? nil : until
+            default:
+                Issue.record("\(verdict) and \(twin) at \(now)")
+            }
+        }
+        #expect(!pushes.isEmpty)
+        for (place, push) in pushes.enumerated() {
+            let window = pushes[place...].prefix { $0.at - push.at < PushAllowanceTests.day }
+            #expect(window.count <= terms.widgets.perDay)
+        }
+    }
+}
