@@ -1,0 +1,258 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+@Suite struct DeliveryAttemptsTests {
+    static func attempts(_ addresses: [UInt64] = [1]) -> DeliveryAttempts {
+        var attempts = DeliveryAttempts()
+        attempts.register(addresses)
+        return attempts
+    }
+
+    /// Pushes to the address and has it taken.
+    static func push(_ attempts: inout DeliveryAttempts, _ id: UInt64 = 1, at: UInt64, now: Int64) {
+        #expect(attempts.next(now: now) == .push(address: id))
+        attempts.began(id, at: at)
+        attempts.delivered(id, now: now)
+    }
+
+    @Test func `without a stream a change is pushed at once, and once`() {
+        var attempts = Self.attempts()
+        #expect(attempts.next(now: 0) == .rest)
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        #expect(attempts.next(now: 0) == .push(address: 1))
+        attempts.began(1, at: 7)
+        #expect(attempts.next(now: 1) == .rest)
+        attempts.delivered(1, now: 2)
+        #expect(attempts.addresses[0].delivered == 7 && attempts.confirmed == 0)
+        #expect(attempts.next(now: .max) == .rest)
+        // Changes up to the position of the push were said by it.
+        attempts.changed(at: 7, urgency: .normal, now: 3)
+        #expect(attempts.next(now: 3) == .rest)
+        attempts.changed(at: 8, urgency: .normal, now: 4)
+        #expect(attempts.next(now: 4) == .push(address: 1))
+    }
+
+    @Test func `what a stream carried has twenty seconds to be confirmed`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 4, now: 0)
+        attempts.changed(at: 5, urgency: .high, now: 30_000)
+        #expect(attempts.next(now: 30_000) == .wait(until: 50_000))
+        var confirmed = attempts
+        confirmed.acknowledged(5)
+        #expect(confirmed.next(now: 50_000) == .rest)
+        #expect(attempts.next(now: 50_000) == .push(address: 1))
+    }
+
+    @Test func `later changes do not put off what waits already`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 0, now: 0)
+        for second in 0..<20 as Range<Int64> {
+            attempts.changed(
+                at: UInt64(second) + 1, urgency: .normal, delay: 5_000, now: 30_000 + second * 1_000
+            )
+        }
+        #expect(attempts.next(now: 49_000) == .wait(until: 50_000))
+    }
+
+    @Test func `a confirmation of a part gives the rest its own twenty seconds`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 0, now: 0)
+        attempts.changed(at: 1, urgency: .normal, now: 30_000)
+        attempts.changed(at: 2, urgency: .normal, now: 45_000)
+        attempts.acknowledged(1)
+        #expect(attempts.next(now: 50_000) == .wait(until: 65_000))
+    }
+
+    @Test func `what is left when a stream ends has twenty seconds, however often they come`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 0, now: 0)
+        attempts.changed(at: 1, urgency: .normal, now: 30_000)
+        attempts.streamEnded(now: 40_000)
+        #expect(attempts.next(now: 50_000) == .wait(until: 60_000))
+        for now in stride(from: 45_000 as Int64, to: 200_000, by: 10_000) {
+            attempts.streamOpened(resuming: 0, now: now)
+            attempts.streamEnded(now: now + 5_000)
+        }
+        #expect(attempts.next(now: 70_000) == .push(address: 1))
+    }
+
+    @Test func `a change right after a stream ended waits for the client to come back`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 0, now: 0)
+        attempts.streamEnded(now: 30_000)
+        attempts.changed(at: 1, urgency: .normal, now: 35_000)
+        #expect(attempts.next(now: 35_000) == .wait(until: 50_000))
+        attempts.streamOpened(resuming: 1, now: 40_000)
+        #expect(attempts.next(now: .max) == .rest)
+    }
+
+    @Test func `a spread push waits for its turn unless something urgent comes`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 1, urgency: .low, delay: 9_000, now: 0)
+        #expect(attempts.next(now: 0) == .wait(until: 9_000) && attempts.urgency == .low)
+        attempts.changed(at: 2, urgency: .veryLow, delay: 60_000, now: 1_000)
+        #expect(attempts.next(now: 1_000) == .wait(until: 9_000) && attempts.urgency == .low)
+        attempts.changed(at: 3, urgency: .high, now: 2_000)
+        #expect(attempts.next(now: 2_000) == .push(address: 1) && attempts.urgency == .high)
+        attempts.began(1, at: 3)
+        attempts.delivered(1, now: 2_000)
+        attempts.changed(at: 4, urgency: .low, delay: 9_000, now: 3_000)
+        #expect(attempts.next(now: 3_000) == .wait(until: 12_000) && attempts.urgency == .low)
+    }
+
+    @Test func `what the budget withholds is asked for again when more is stale`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 1, urgency: .normal, now: 0)
+        attempts.withheld(1, until: 60_000)
+        #expect(attempts.next(now: 0) == .wait(until: 60_000))
+        #expect(attempts.next(now: 60_000) == .push(address: 1))
+        attempts.changed(at: 2, urgency: .high, now: 1)
+        #expect(attempts.next(now: 1) == .push(address: 1))
+    }
+
+    @Test func `nothing is pushed that was confirmed while it waited`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.withheld(1, until: 60_000)
+        attempts.acknowledged(5)
+        #expect(attempts.next(now: 60_000) == .rest && !attempts.isOwed)
+    }
+
+    @Test func `a client known to answer is pushed three times more, ever more rarely`() {
+        for answers in [false, true] {
+            var attempts = Self.attempts()
+            if answers { attempts.polled() }
+            attempts.changed(at: 5, urgency: .normal, now: 0)
+            Self.push(&attempts, at: 5, now: 0)
+            var now: Int64 = 0
+            var waits: [Int64] = []
+            while case .wait(let until) = attempts.next(now: now) {
+                waits.append(until - now)
+                now = until
+                Self.push(&attempts, at: 5, now: now)
+            }
+            #expect(waits == (answers ? DeliveryAttempts.repeatWaits : []))
+        }
+    }
+
+    @Test func `a client that is heard of is not pushed again`() {
+        for sign in 0..<3 {
+            var attempts = Self.attempts()
+            attempts.polled()
+            attempts.changed(at: 5, urgency: .normal, now: 0)
+            Self.push(&attempts, at: 5, now: 0)
+            switch sign {
+            case 0: attempts.polled()
+            case 1: attempts.acknowledged(3)
+            default: attempts.streamOpened(resuming: 3, now: 1)
+            }
+            #expect(attempts.next(now: .max) == .rest)
+            #expect(attempts.isOwed && attempts.addresses[0].delivered == 5)
+        }
+    }
+
+    @Test func `a client heard of while a push is under way is not pushed again for it`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.began(1, at: 5)
+        attempts.polled()
+        attempts.delivered(1, now: 1)
+        #expect(attempts.next(now: .max) == .rest)
+    }
+
+    @Test func `an address that fails waits, and after three times the next is asked as well`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        for failure in 1...3 as ClosedRange<Int64> {
+            #expect(attempts.next(now: failure * 1_000) == .push(address: 1))
+            attempts.began(1, at: 5)
+            attempts.failed(1, until: (failure + 1) * 1_000)
+            #expect(
+                attempts.next(now: failure * 1_000)
+                    == (failure < 3 ? .wait(until: (failure + 1) * 1_000) : .push(address: 2)))
+        }
+        attempts.began(2, at: 5)
+        attempts.delivered(2, now: 3_000)
+        // Each has a cursor of its own: the first is still tried.
+        #expect(attempts.next(now: 3_000) == .wait(until: 4_000))
+        Self.push(&attempts, at: 5, now: 4_000)
+        #expect(attempts.next(now: .max) == .rest)
+    }
+
+    @Test func `an address that is refused or unusable leaves it to the next`() {
+        for isRefused in [false, true] {
+            var attempts = Self.attempts([1, 2])
+            attempts.changed(at: 5, urgency: .normal, now: 0)
+            attempts.began(1, at: 6)
+            if isRefused { attempts.gaveUp(1) } else { attempts.setUsable(1, false) }
+            Self.push(&attempts, 2, at: 6, now: 0)
+            #expect(attempts.next(now: .max) == .rest)
+            #expect(attempts.addresses[0].delivered == 0)
+            attempts.setUsable(1, true)
+            attempts.changed(at: 7, urgency: .normal, now: 1)
+            #expect(attempts.next(now: 1) == .push(address: 1))
+        }
+    }
+
+    @Test func `a client that no push brings to answer is told at its next address`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.polled()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 5, now: 0)
+        var now: Int64 = 0
+        for _ in 0..<3 {
+            guard case .wait(let until) = attempts.next(now: now) else { break }
+            now = until
+            Self.push(&attempts, at: 5, now: now)
+        }
+        #expect(attempts.next(now: now) == .push(address: 2))
+    }
+
+    @Test func `another token is another address and the rest keep what is known of them`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 5, now: 0)
+        attempts.register([2, 1])
+        #expect(attempts.addresses.map(\.delivered) == [0, 5])
+        attempts.register([3])
+        #expect(attempts.next(now: 1) == .push(address: 3))
+        // What comes of a push to one that is gone concerns nobody.
+        attempts.delivered(1, now: 1)
+        attempts.register([])
+        #expect(attempts.next(now: 1) == .rest && attempts.isOwed)
+    }
+
+    @Test func `a lost tail makes everything owed again`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 50, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 50, now: 0)
+        attempts.acknowledged(50)
+        attempts.forgetPositions(head: 40, now: 1)
+        #expect(attempts.isOwed && attempts.next(now: 1) == .push(address: 1))
+    }
+
+    @Test func `after a restart clients have time to come back, and what was under way goes again`()
+    {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .high, now: 0)
+        attempts.began(1, at: 5)
+        let read = DeliveryAttempts(attempts.saved(now: 0, wall: 99), now: 1_000, wall: 99)
+        #expect(read.next(now: 1_000) == .wait(until: 21_000))
+        #expect(read.next(now: 21_000) == .push(address: 1) && read.urgency == .high)
+    }
+
+    @Test(arguments: [
+        (0 as Int64, 600_000 as Int64), (500_000, 100_000), (-500_000, 600_000),
+        (.max, 20_000), (.min, 600_000),
+    ])
+    func `of a clock that was set a wait keeps between all and nothing`(jump: Int64, left: Int64) {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.began(1, at: 5)
+        attempts.failed(1, until: 600_000)
+        let read = DeliveryAttempts(attempts.saved(now: 0, wall: 0), now: 0, wall: jump)
+        #expect(read.next(now: 0) == .wait(until: left))
+    }
+}
