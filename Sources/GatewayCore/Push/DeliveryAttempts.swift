@@ -113,8 +113,6 @@ package struct DeliveryAttempts: Sendable {
         latest = sequence
         latestAt = now
         for index in addresses.indices { addresses[index].withheldUntil = .min }
-        // What an acknowledgement or a push covered already, as when a log is replayed.
-        guard isPending else { return }
         if wasPending {
             if urgency.rank > self.urgency.rank { self.urgency = urgency }
             heldUntil = min(heldUntil, now.later(by: delay))
