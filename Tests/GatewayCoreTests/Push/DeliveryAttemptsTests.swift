@@ -128,7 +128,7 @@ import WidgetModel
             Self.push(&attempts, at: 5, now: 0)
             var now: Int64 = 0
             var waits: [Int64] = []
-            while case .wait(let until) = attempts.next(now: now) {
+            while waits.count < 10, case .wait(let until) = attempts.next(now: now) {
                 waits.append(until - now)
                 now = until
                 Self.push(&attempts, at: 5, now: now)
@@ -151,6 +151,24 @@ import WidgetModel
             #expect(attempts.next(now: .max) == .rest)
             #expect(attempts.isOwed && attempts.addresses[0].delivered == 5)
         }
+    }
+
+    @Test func `a client that was heard of is pushed as often again for what comes next`() {
+        var attempts = Self.attempts()
+        var counts: [Int] = []
+        for sequence in 1...2 as ClosedRange<UInt64> {
+            attempts.polled()
+            attempts.changed(at: sequence, urgency: .normal, now: 0)
+            Self.push(&attempts, at: sequence, now: 0)
+            counts.append(0)
+            var now: Int64 = 0
+            while counts[counts.count - 1] < 10, case .wait(let until) = attempts.next(now: now) {
+                now = until
+                Self.push(&attempts, at: sequence, now: now)
+                counts[counts.count - 1] += 1
+            }
+        }
+        #expect(counts == [3, 3])
     }
 
     @Test func `a client heard of while a push is under way is not pushed again for it`() {
@@ -179,6 +197,20 @@ import WidgetModel
         #expect(attempts.next(now: 3_000) == .wait(until: 4_000))
         Self.push(&attempts, at: 5, now: 4_000)
         #expect(attempts.next(now: .max) == .rest)
+    }
+
+    @Test func `an address that keeps failing does not hold up the next while it is tried`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        for _ in 0..<2 {
+            attempts.began(1, at: 5)
+            #expect(attempts.next(now: 0) == .rest)
+            attempts.failed(1, until: 0)
+        }
+        attempts.began(1, at: 5)
+        attempts.failed(1, until: 0)
+        attempts.began(1, at: 5)
+        #expect(attempts.next(now: 0) == .push(address: 2))
     }
 
     @Test func `an address that is refused or unusable leaves it to the next`() {
