@@ -39,6 +39,20 @@ import WidgetModel
         #expect(gateway.read { $0.keyRequests } == 1)
     }
 
+    /// As devices of one process do that are told of the same change.
+    @Test func whoeverComesWhileKeysAreFetchedHasThemToo() async throws {
+        let verifier = PublishedKeyVerifier(connection: gateway, app: "com.mygame")
+        let text = try notification()
+        let believed = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<100 {
+                group.addTask { (try? await verifier.verify(text, serverTime: 10)) != nil }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(believed == 100)
+        #expect(gateway.read { $0.keyRequests } == 1)
+    }
+
     @Test func everyClaimThatDoesNotHoldHasItsReason() async throws {
         let verifier = PublishedKeyVerifier(connection: gateway, app: "com.mygame")
         _ = try await verifier.verify(try notification(), serverTime: 10)

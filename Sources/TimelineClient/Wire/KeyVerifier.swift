@@ -23,7 +23,7 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
     private var keys: Keys?
     private var fetched: ContinuousClock.Instant?
     private var tried: ContinuousClock.Instant?
-    private var fetching: Task<Keys?, Never>?
+    private var fetching: Task<Void, Never>?
 
     /// A verifier of one app's notifications.
     ///
@@ -96,19 +96,22 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
     /// Fetches the keys, unless that was tried a moment ago; several callers share one fetch.
     private func fetchKeys() async {
         if let fetching {
-            _ = await fetching.value
+            await fetching.value
             return
         }
         let now = clock()
         if let tried, now - tried < Self.fetchIntervalMin { return }
         tried = now
-        let task = Task { [connection] in await Self.publishedKeys(by: connection) }
+        // The fetch itself keeps what it brings: of its callers any may go on first.
+        let task = Task {
+            let keys = await Self.publishedKeys(by: connection)
+            fetching = nil
+            guard let keys else { return }
+            self.keys = keys
+            fetched = now
+        }
         fetching = task
-        let keys = await task.value
-        fetching = nil
-        guard let keys else { return }
-        self.keys = keys
-        fetched = now
+        await task.value
     }
 
     /// The keys a gateway publishes; `nil` when they are not to be had.
