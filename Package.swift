@@ -252,7 +252,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ProcessTests",
-            dependencies: ["GatewayTestSupport", "WidgetModel", "timeline-gateway"],
+            dependencies: [
+                "GatewayTestSupport", "WidgetModel", "timeline-gateway", "timelinectl",
+            ],
             swiftSettings: settings
         ),
         .testTarget(

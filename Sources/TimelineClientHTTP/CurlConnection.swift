@@ -22,6 +22,9 @@ public final class CurlConnection: GatewayConnection {
         public var silenceMax: Duration = .seconds(45)
         /// Bytes of one answer kept for a slow reader, before the peer is made to wait.
         public var bufferBytesMax = 256 * 1024
+        /// Each stream has a TLS connection of its own, over HTTP/1.1, as if it were another
+        /// device's; requests share theirs.
+        package var isolatesStreams = false
 
         /// A configuration with the usual deadlines.
         public init(
@@ -125,6 +128,7 @@ public final class CurlConnection: GatewayConnection {
                 connectDeadline: configuration.connectDeadline,
                 totalDeadline: isStream ? nil : configuration.requestDeadline,
                 silenceMax: isStream ? configuration.silenceMax : nil,
+                isIsolated: isStream && configuration.isolatesStreams,
                 bufferBytesMax: configuration.bufferBytesMax),
             loop: loop)
         guard loop.submit(.start(transfer)) else {

@@ -68,6 +68,13 @@ struct CurlHandle {
         if let total = order.totalDeadline {
             codes.append(client_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(total)))
         }
+        if order.isIsolated {
+            codes += [
+                client_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
+                client_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1),
+                client_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1),
+            ]
+        }
         if let caFile = order.caFile {
             codes.append(client_curl_set_text(easy, CURLOPT_CAINFO, caFile))
             codes.append(client_curl_set_text(easy, CURLOPT_CAPATH, nil))

@@ -17,6 +17,8 @@ final class CurlTransfer: Sendable {
         let connectDeadline: Duration
         let totalDeadline: Duration?
         let silenceMax: Duration?
+        /// Whether the exchange has a connection of its own.
+        let isIsolated: Bool
         let bufferBytesMax: Int
     }
 

@@ -26,6 +26,20 @@ struct CommonOptions: ParsableArguments {
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> CurlConnection {
+        let configuration = try configuration(environment: environment)
+        do throws(ConnectionError) {
+            return try CurlConnection(configuration)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    /// How the gateway is reached, and as whom.
+    ///
+    /// - Throws: `ValidationError` when it is not stated where it is.
+    func configuration(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> CurlConnection.Configuration {
         guard let url = url ?? environment["TIMELINE_GATEWAY_URL"], !url.isEmpty else {
             throw ValidationError("state the gateway with --url or TIMELINE_GATEWAY_URL")
         }
@@ -39,11 +53,7 @@ struct CommonOptions: ParsableArguments {
         var configuration = CurlConnection.Configuration(gateway: url)
         if let ca, !ca.isEmpty { configuration.caFile = ca }
         if !token.isEmpty { configuration.bearerToken = { token } }
-        do throws(ConnectionError) {
-            return try CurlConnection(configuration)
-        } catch {
-            throw ValidationError(error.message)
-        }
+        return configuration
     }
 }
 

@@ -7,6 +7,7 @@ enum ExitStatus {
     static let usage = ExitCode(2)
     static let unreachable = ExitCode(3)
     static let unverified = ExitCode(4)
+    static let missed = ExitCode(5)
 
     /// The parser's own statuses, in ours.
     static func of(_ status: ExitCode) -> ExitCode {

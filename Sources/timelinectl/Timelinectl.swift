@@ -22,11 +22,12 @@ struct Timelinectl: AsyncParsableCommand {
               2  the command line is wrong
               3  the gateway was not reached, or what answered is none
               4  a signature, or what it vouches for, did not hold
+              5  a reload that was due did not come, or one came that was not
             """,
         version: "1.0.0",
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, ShowCommand.self, TokenCommand.self,
+            PollCommand.self, ShowCommand.self, TokenCommand.self, DeviceCommand.self,
         ])
 
     static func main() async {

@@ -37,7 +37,7 @@ extension ProcessTests {
         }
 
         /// A port that was free a moment ago.
-        private static func freePort() throws -> UInt16 {
+        static func freePort() throws -> UInt16 {
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             defer { close(descriptor) }
             var address = sockaddr_in()

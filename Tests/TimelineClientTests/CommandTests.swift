@@ -127,6 +127,7 @@ import WidgetModel
 
     @Test(arguments: [
         ["post"], ["catalog", "apply"], ["register"], ["watch"], ["poll"], ["token", "check"],
+        ["device"],
     ])
     func everyCommandHasExamples(path: [String]) {
         let help = Timelinectl.helpMessage(

@@ -124,7 +124,7 @@ extension ReloadScheduler {
 
 extension WidgetInfo {
     /// The widget of a registration.
-    init(_ widget: ConfiguredWidget) {
+    package init(_ widget: ConfiguredWidget) {
         self.init(
             kind: widget.kind, family: WidgetFamily(rawValue: widget.family),
             configuration: widget.parameters)

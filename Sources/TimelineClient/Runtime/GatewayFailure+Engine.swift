@@ -2,7 +2,7 @@ import WidgetModel
 
 extension GatewayFailure {
     /// What the engine has to know of it.
-    var refusal: EngineEvent.Refusal {
+    package var refusal: EngineEvent.Refusal {
         switch self {
         case .refused(let problem):
             switch problem.status {

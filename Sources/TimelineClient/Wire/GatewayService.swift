@@ -99,7 +99,8 @@ package struct GatewayService: Sendable {
     }
 
     /// Sends a request; anything but 2xx is a refusal.
-    func answer(to request: GatewayRequest) async throws(GatewayFailure) -> GatewayResponse {
+    package func answer(to request: GatewayRequest) async throws(GatewayFailure) -> GatewayResponse
+    {
         let response: GatewayResponse
         do throws(ConnectionError) {
             response = try await connection.send(request)

@@ -1,0 +1,125 @@
+/// Which timelines have to be rebuilt for which change, and what became of that.
+///
+/// A change is known before it is posted, and its sequence only when the gateway has answered; a
+/// device may be faster than that answer. A rebuild counts for the latest change that its
+/// acknowledgement covers, as in the gateway's own metric.
+struct DueReloads: Sendable {
+    /// A number of a change in the order posted.
+    typealias ChangeNumber = Int
+
+    private struct Change {
+        let at: ContinuousClock.Instant
+        let timelines: Set<Int>
+        var sequence: UInt64?
+        var open: Int
+    }
+
+    /// A rebuild that came while the sequence of a change was not known.
+    private struct Early {
+        let sequence: UInt64
+        let at: ContinuousClock.Instant
+        var isDue = false
+    }
+
+    /// What came of one rebuild or answer.
+    struct Outcome: Equatable {
+        /// How long timelines took, from the latest change that each rebuild covers.
+        var took: [(timeline: Int, time: Duration)] = []
+        /// Rebuilds that nothing posted asked for.
+        var strays = 0
+
+        static func == (left: Self, right: Self) -> Bool {
+            left.strays == right.strays && left.took.elementsEqual(right.took) { $0 == $1 }
+        }
+    }
+
+    private var changes: [ChangeNumber: Change] = [:]
+    private var next = 0
+    private var owed: [Int: [ChangeNumber]] = [:]
+    private var early: [Int: [Early]] = [:]
+
+    /// Reloads that are due now: pairs of a change and a timeline.
+    private(set) var due = 0
+
+    /// A change is about to be posted that concerns these timelines.
+    mutating func post(_ timelines: Set<Int>, at: ContinuousClock.Instant) -> ChangeNumber {
+        defer { next += 1 }
+        changes[next] = Change(at: at, timelines: timelines, open: timelines.count)
+        for timeline in timelines { owed[timeline, default: []].append(next) }
+        due += timelines.count
+        return next
+    }
+
+    /// The gateway took a change.
+    mutating func accepted(_ number: ChangeNumber, at sequence: UInt64) -> Outcome {
+        guard let timelines = changes[number]?.timelines else { return Outcome() }
+        changes[number]?.sequence = sequence
+        if timelines.isEmpty { changes[number] = nil }
+        return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
+    }
+
+    /// The gateway did not take a change.
+    mutating func refused(_ number: ChangeNumber) -> Outcome {
+        guard let timelines = changes[number]?.timelines else { return Outcome() }
+        for timeline in timelines { settle(number, of: timeline) }
+        changes[number] = nil
+        return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
+    }
+
+    /// A device acknowledged that it rebuilt a timeline, with every change of it up to `sequence`.
+    mutating func rebuilt(
+        _ timeline: Int, upTo sequence: UInt64, at: ContinuousClock.Instant
+    ) -> Outcome {
+        early[timeline, default: []].append(Early(sequence: sequence, at: at))
+        var outcome = Outcome()
+        settleEarly(timeline, &outcome)
+        return outcome
+    }
+
+    /// Gives up what is due for longer than `patience`; each is counted once.
+    mutating func giveUp(after patience: Duration, now: ContinuousClock.Instant) -> Int {
+        var lost = 0
+        for (number, change) in changes where now - change.at >= patience {
+            for timeline in change.timelines where owed[timeline]?.contains(number) == true {
+                settle(number, of: timeline)
+                lost += 1
+            }
+            changes[number] = nil
+        }
+        return lost
+    }
+
+    private mutating func settle(_ number: ChangeNumber, of timeline: Int) {
+        guard let place = owed[timeline]?.firstIndex(of: number) else { return }
+        owed[timeline]?.remove(at: place)
+        if owed[timeline]?.isEmpty == true { owed[timeline] = nil }
+        due -= 1
+        guard var change = changes[number] else { return }
+        change.open -= 1
+        changes[number] = change.open == 0 && change.sequence != nil ? nil : change
+    }
+
+    private mutating func settleEarly(_ timeline: Int, _ outcome: inout Outcome) {
+        guard var rebuilds = early.removeValue(forKey: timeline) else { return }
+        for place in rebuilds.indices {
+            let rebuild = rebuilds[place]
+            let covered = (owed[timeline] ?? []).filter { number in
+                changes[number]?.sequence.map { $0 <= rebuild.sequence } ?? false
+            }
+            guard let latest = covered.max(by: { sequence(of: $0) < sequence(of: $1) }),
+                let posted = changes[latest]?.at
+            else { continue }
+            rebuilds[place].isDue = true
+            outcome.took.append((timeline, rebuild.at - posted))
+            for number in covered { settle(number, of: timeline) }
+        }
+        let awaitsAnswer = (owed[timeline] ?? []).contains { changes[$0]?.sequence == nil }
+        if awaitsAnswer {
+            early[timeline] = rebuilds
+        } else {
+            outcome.strays += rebuilds.count { !$0.isDue }
+        }
+    }
+
+    private func sequence(of number: ChangeNumber) -> UInt64 { changes[number]?.sequence ?? 0 }
+}

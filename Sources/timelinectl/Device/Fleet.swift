@@ -1,0 +1,272 @@
+import ArgumentParser
+import Foundation
+import Synchronization
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// All simulated devices, from their start to their removal.
+struct Fleet: Sendable {
+    /// Streams of one thread of libcurl, which looks at all it has whenever one has something.
+    private static let streamsOfThread = 250
+    /// Devices whose requests share a thread of libcurl and its connections. They are not those of
+    /// streams: libcurl would conclude from a stream's HTTP/1.1 that requests cannot share either.
+    private static let requestersOfThread = 1_000
+    /// Sockets and pipes of a thousand devices beside their streams.
+    private static let spareFilesOfThousand = 64
+    /// Devices that connect at the same time.
+    private static let connectingMax = 64
+
+    private let plan: FleetPlan
+    private let backend: GatewayService
+    private let order: DeviceCommand
+    private let record: FleetRecord
+    private let devices: [SimulatedDevice]
+    private let table: FleetTable
+
+    /// Says when the system does not let one process hold so many streams.
+    ///
+    /// - Throws: `ValidationError`.
+    static func requireOpenFiles(devices: Int) throws {
+        let needed = devices + (devices / 1_000 + 2) * spareFilesOfThousand
+        let limit = OpenFiles.raiseLimit()
+        guard limit >= needed else {
+            throw ValidationError(
+                """
+                \(devices) devices need \(needed) open files and the limit is \(limit); raise it \
+                (ulimit -Hn) or simulate fewer
+                """)
+        }
+    }
+
+    /// - Parameter order: What the command line asks for.
+    init(
+        _ plan: FleetPlan, app: String, configuration: CurlConnection.Configuration,
+        backend: GatewayService, order: DeviceCommand
+    ) throws {
+        self.plan = plan
+        self.backend = backend
+        self.order = order
+        let record = FleetRecord(plan, judgesStrays: order.post != nil)
+        self.record = record
+        table = FleetTable(plan, form: order.options.form)
+        var configuration = configuration
+        configuration.bearerToken = nil
+        configuration.isolatesStreams = true
+        var requests: CurlConnection?
+        var streams: CurlConnection?
+        var verifier: SharedVerifier?
+        devices = try plan.devices.enumerated().map { place, device in
+            if place % Self.requestersOfThread == 0 {
+                requests = try CurlConnection(configuration)
+            }
+            if place % Self.streamsOfThread == 0 { streams = try CurlConnection(configuration) }
+            guard let requests, let streams else { throw ExitStatus.unreachable }
+            let verifying =
+                verifier ?? SharedVerifier(PublishedKeyVerifier(connection: requests, app: app))
+            verifier = verifying
+            let connection = BearerConnection(
+                requests: requests, streams: streams, token: device.client.token)
+            return SimulatedDevice(
+                device, service: GatewayService(connection: connection, app: app),
+                verifier: verifying, record: record,
+                buildTime: .milliseconds(order.buildMilliseconds),
+                seed: order.seed &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(place))
+        }
+    }
+
+    /// Plays to the end.
+    ///
+    /// - Throws: `GatewayFailure` when nothing works from the start; the `ExitCode` of what went
+    ///   wrong later.
+    func run() async throws {
+        let interruption = Interruption()
+        let page = order.admin.flatMap { AdminPage($0) }
+        let outcome = await withDiscardingTaskGroup { group in
+            let outcome = await play(in: &group, page, interruption)
+            group.cancelAll()
+            return outcome
+        }
+        await forget()
+        try outcome.get()
+    }
+
+    private func play(
+        in group: inout DiscardingTaskGroup, _ page: AdminPage?, _ interruption: Interruption
+    ) async -> Result<Void, any Error> {
+        let start = ContinuousClock.now
+        do {
+            try await ramp(in: &group, interruption)
+            let ramp = ContinuousClock.now - start
+            Terminal.complain(
+                "timelinectl: \(devices.count) devices are ready after \(FleetTable.text(ramp))")
+            let before = page?.freshness()
+            try await watch(interruption)
+            let end = record.snapshot
+            let gateway = before.flatMap { before in page?.freshness()?.since(before) }
+            table.show(
+                FleetTable.Summary(
+                    devices: devices.count, ramp: ramp, snapshot: end, gateway: gateway,
+                    postsOwn: order.post != nil))
+            if order.admin != nil, gateway == nil {
+                Terminal.complain("timelinectl: the gateway's metric could not be read")
+                throw ExitStatus.unreachable
+            }
+            if end.unverified > 0 { throw ExitStatus.unverified }
+            if end.lost > 0 || end.strays > 0 { throw ExitStatus.missed }
+            if end.connected < devices.count { throw ExitStatus.unreachable }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Starts the devices, and returns when each has built everything and holds its stream.
+    private func ramp(
+        in group: inout DiscardingTaskGroup, _ interruption: Interruption
+    ) async throws {
+        let progress = Progress("devices connected", of: devices.count)
+        let patience = Duration.seconds(order.patience)
+        var started = 0
+        var last = (sum: 0, at: ContinuousClock.now)
+        while true {
+            let now = record.snapshot
+            if now.connected == devices.count, now.ready == now.all.timelines { return }
+            let sum = now.connected + now.ready
+            if sum > last.sum { last = (sum, .now) }
+            // What is wrong from the start is a mistake to mend, not an outage to sit out.
+            if now.connected == 0, let failure = now.failure { throw failure }
+            if interruption.hasCome || ContinuousClock.now - last.at > patience {
+                Terminal.complain(
+                    "timelinectl: \(now.connected) of \(devices.count) devices are connected"
+                        + (now.failure.map { "; the last failure: \($0)" } ?? ""))
+                throw ExitStatus.unreachable
+            }
+            progress.reach(now.connected)
+            while started < min(devices.count, now.connected + Self.connectingMax) {
+                let device = devices[started]
+                group.addTask { await device.run() }
+                started += 1
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Posts and prints until the time is over, and then waits for what is due.
+    private func watch(_ interruption: Interruption) async throws {
+        let start = ContinuousClock.now
+        let end = order.duration.map { start + .seconds($0) }
+        let patience = Duration.seconds(order.patience)
+        let posting = Task { try await post(until: end) }
+        defer { posting.cancel() }
+        var window = start
+        _ = record.endWindow()
+        var isPosting = true
+        while true {
+            try await Task.sleep(for: .milliseconds(20))
+            let now = ContinuousClock.now
+            record.giveUp(after: patience)
+            if now - window >= .seconds(order.every) {
+                table.show(record.endWindow(), after: now - start)
+                window = now
+            }
+            if isPosting, interruption.hasCome || end.map({ now >= $0 }) ?? false {
+                posting.cancel()
+                try await posting.value
+                isPosting = false
+            }
+            if !isPosting, record.snapshot.due == 0 { break }
+        }
+        table.show(record.endWindow(), after: .now - start)
+    }
+
+    /// Posts at the rate asked for, one change at a time: a gateway that is slower is asked less.
+    private func post(until end: ContinuousClock.Instant?) async throws {
+        guard let rate = order.post else { return }
+        var generator = JitterGenerator(seed: order.seed)
+        let source = "/timelinectl/device/\(UUID().uuidString)"
+        let start = ContinuousClock.now
+        var posted = 0
+        while !Task.isCancelled {
+            posted += 1
+            let due = start + .seconds(Double(posted) / rate)
+            if let end, due >= end { return }
+            try? await Task.sleep(until: due, clock: .continuous)
+            guard !Task.isCancelled, let change = plan.change(using: &generator) else { return }
+            let number = record.post(plan.timelines(concernedBy: change))
+            let event = CloudEvent(source: source, id: String(posted), change: change)
+            // Not cancelled half way: what the gateway has taken is due.
+            let answer = await Task { await backend.post(event) }.value
+            switch answer {
+            case .success(let sequence): record.accepted(number, at: sequence)
+            case .failure(let failure):
+                record.refused(number)
+                if posted == 1 { throw failure }
+                record.failed(failure)
+            }
+        }
+    }
+
+    /// Leaves the gateway as it was.
+    private func forget() async {
+        let progress = Progress("devices removed", of: devices.count)
+        let removed = try? await concurrently(devices, atOnce: 32) { device in
+            defer { progress.step() }
+            do throws(GatewayFailure) {
+                try await device.forget()
+                return true
+            } catch {
+                return false
+            }
+        }
+        let left = devices.count - (removed ?? []).count { $0 }
+        if left > 0 { Terminal.complain("timelinectl: \(left) clients could not be removed") }
+    }
+}
+
+/// Whether a person wants it to end; a second Ctrl-C ends the process at once.
+final class Interruption: Sendable {
+    // Sound: set up by `init`, and touched by `deinit` alone after it.
+    nonisolated(unsafe) private let source: any DispatchSourceSignal
+    private let flag = Mutex(false)
+
+    init() {
+        signal(SIGINT, SIG_IGN)
+        source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
+        source.setEventHandler { [weak self] in
+            self?.flag.withLock { $0 = true }
+            signal(SIGINT, SIG_DFL)
+        }
+        source.resume()
+    }
+
+    deinit {
+        source.cancel()
+        signal(SIGINT, SIG_DFL)
+    }
+
+    var hasCome: Bool { flag.withLock { $0 } }
+}
+
+extension GatewayService {
+    /// The bytes of the catalog in force, as it was put.
+    func catalog() async throws(GatewayFailure) -> [UInt8] {
+        let request = GatewayRequest(target: "\(base)/catalog")
+        return try await answer(to: request).body
+    }
+
+    /// Posts a change; its sequence once the gateway has it on disk.
+    func post(_ event: CloudEvent) async -> Result<UInt64, GatewayFailure> {
+        do throws(GatewayFailure) {
+            let answer = try await json(
+                "POST", "\(base)/changes", body: event.json,
+                contentType: "application/cloudevents+json")
+            guard let sequence = answer.value.objectValue?["sequence"]?.integerValue,
+                sequence >= 0
+            else { return .failure(.unreadable("the answer has no sequence")) }
+            return .success(UInt64(sequence))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

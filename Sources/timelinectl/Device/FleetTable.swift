@@ -1,0 +1,203 @@
+import Foundation
+import Synchronization
+import WidgetModel
+
+/// The figures of a fleet, as a table that is updated in place on a terminal, as lines elsewhere.
+final class FleetTable: Sendable {
+    /// What is said at the end.
+    struct Summary: Sendable {
+        let devices: Int
+        let ramp: Duration
+        let snapshot: FleetRecord.Snapshot
+        /// The gateway's own measure of the same time; `nil` when it was not asked.
+        let gateway: FreshnessBuckets?
+        /// Whether what is due is known.
+        let postsOwn: Bool
+    }
+
+    private let kinds: [String]
+    private let form: OutputForm
+    private let isTerminal: Bool
+    private let isFirst = Once()
+
+    init(_ plan: FleetPlan, form: OutputForm) {
+        kinds = plan.kinds.map(\.kind)
+        self.form = form
+        isTerminal = form == .text && isatty(STDOUT_FILENO) == 1
+    }
+
+    /// Shows a window's figures.
+    func show(_ snapshot: FleetRecord.Snapshot, after time: Duration) {
+        guard isTerminal else {
+            Terminal.print(Self.json(snapshot, after: time, kinds: kinds), as: form) {
+                Self.line(snapshot, after: time)
+            }
+            return
+        }
+        let rows = rows(snapshot, after: time)
+        let back = isFirst.take() ? "" : "\u{1B}[\(rows.count)A"
+        Terminal.print(back + rows.map { $0 + "\u{1B}[K" }.joined(separator: "\n"))
+    }
+
+    /// Shows what it came to.
+    func show(_ summary: Summary) {
+        Terminal.print(Self.json(summary), as: form) { Self.text(summary) }
+    }
+
+    // MARK: For people
+
+    /// One line for each kind, and one for all.
+    func rows(_ snapshot: FleetRecord.Snapshot, after time: Duration) -> [String] {
+        let width = max(12, kinds.map(\.count).max() ?? 0)
+        func row(_ name: String, _ fields: [String]) -> String {
+            name.padding(toLength: width, withPad: " ", startingAt: 0)
+                + fields.map { String(repeating: " ", count: max(1, 11 - $0.count)) + $0 }.joined()
+        }
+        func row(_ name: String, _ figures: FleetRecord.Figures) -> String {
+            row(
+                name,
+                [
+                    String(figures.timelines), String(figures.told), String(figures.rebuilt),
+                    Self.text(figures.window.quantile(0.5)),
+                    Self.text(figures.window.quantile(0.99)),
+                    Self.text(figures.total.quantile(0.99)),
+                ])
+        }
+        return [
+            "\(Self.text(time))  \(snapshot.connected) connected  \(snapshot.posted) posted  "
+                + "\(snapshot.due) due  \(snapshot.lost) lost  \(snapshot.strays) stray",
+            row("kind", ["timelines", "told", "rebuilt", "p50", "p99", "p99 of all"]),
+        ] + zip(kinds, snapshot.kinds).map { row($0, $1) } + [row("all", snapshot.all)]
+    }
+
+    static func line(_ snapshot: FleetRecord.Snapshot, after time: Duration) -> String {
+        "\(text(time))  connected \(snapshot.connected)  posted \(snapshot.posted)  "
+            + "told \(snapshot.all.told)  rebuilt \(snapshot.all.rebuilt)  due \(snapshot.due)  "
+            + "p50 \(text(snapshot.all.window.quantile(0.5)))  "
+            + "p99 \(text(snapshot.all.window.quantile(0.99)))"
+    }
+
+    static func text(_ summary: Summary) -> String {
+        let snapshot = summary.snapshot
+        var lines = [
+            "devices    \(summary.devices), ready after \(text(summary.ramp))",
+            "connected  \(snapshot.connected)",
+            "told       \(snapshot.all.told)",
+            "rebuilt    \(snapshot.all.rebuilt), of them \(snapshot.all.timelines) first builds",
+            "failures   \(snapshot.failures)"
+                + (snapshot.failure.map { ", the last: \($0)" } ?? ""),
+            "unverified \(snapshot.unverified)",
+        ]
+        if summary.postsOwn {
+            lines += [
+                "posted     \(snapshot.posted)",
+                "lost       \(snapshot.lost)",
+                "stray      \(snapshot.strays)",
+                "p50        \(text(snapshot.all.total.quantile(0.5)))",
+                "p99        \(text(snapshot.all.total.quantile(0.99)))",
+            ]
+        } else {
+            lines.append("lost       not known: nothing was posted here")
+        }
+        if let gateway = summary.gateway {
+            lines.append("gateway    \(gateway.count) rebuilds")
+            for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+                guard let bucket = gateway.bucket(ofQuantile: share) else { continue }
+                var line = "           \(name) \(text(bucket.above)) to \(text(bucket.upTo))"
+                if let own = snapshot.all.total.quantile(share) {
+                    line +=
+                        gateway.agrees(own, onQuantile: share)
+                        ? ", which agrees" : ", WHICH DOES NOT AGREE"
+                }
+                lines.append(line)
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Seconds in three digits; a dash for none.
+    static func text(_ seconds: Double?) -> String {
+        guard let seconds else { return "-" }
+        if seconds == .infinity { return "more" }
+        if seconds < 1 { return String(format: "%.3g ms", seconds * 1000) }
+        return String(format: "%.3g s", seconds)
+    }
+
+    static func text(_ duration: Duration) -> String {
+        String(format: "%.1f s", duration / .seconds(1))
+    }
+
+    // MARK: For programs
+
+    static func json(
+        _ snapshot: FleetRecord.Snapshot, after time: Duration, kinds: [String]
+    ) -> JSONValue {
+        var byKind = JSONObject()
+        for (kind, figures) in zip(kinds, snapshot.kinds) {
+            byKind[kind] = .object(json(figures, \.window))
+        }
+        var object = json(snapshot.all, \.window)
+        object["seconds"] = .number(time / .seconds(1))
+        object["connected"] = .integer(Int64(snapshot.connected))
+        object["posted"] = .integer(Int64(snapshot.posted))
+        object["due"] = .integer(Int64(snapshot.due))
+        object["kinds"] = .object(byKind)
+        return .object(object)
+    }
+
+    static func json(_ summary: Summary) -> JSONValue {
+        let snapshot = summary.snapshot
+        var object = json(snapshot.all, \.total)
+        object["devices"] = .integer(Int64(summary.devices))
+        object["rampSeconds"] = .number(summary.ramp / .seconds(1))
+        object["connected"] = .integer(Int64(snapshot.connected))
+        object["failures"] = .integer(Int64(snapshot.failures))
+        object["unverified"] = .integer(Int64(snapshot.unverified))
+        if summary.postsOwn {
+            object["posted"] = .integer(Int64(snapshot.posted))
+            object["lost"] = .integer(Int64(snapshot.lost))
+            object["stray"] = .integer(Int64(snapshot.strays))
+        }
+        if let gateway = summary.gateway {
+            var measured: JSONObject = ["rebuilds": .integer(Int64(gateway.count))]
+            for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+                guard let bucket = gateway.bucket(ofQuantile: share) else { continue }
+                measured[name] = [
+                    "above": .number(bucket.above),
+                    "upTo": bucket.upTo == .infinity ? .null : .number(bucket.upTo),
+                ]
+                if let own = snapshot.all.total.quantile(share) {
+                    measured["\(name)Agrees"] = .bool(gateway.agrees(own, onQuantile: share))
+                }
+            }
+            object["gateway"] = .object(measured)
+        }
+        return ["summary": .object(object)]
+    }
+
+    private static func json(
+        _ figures: FleetRecord.Figures, _ times: KeyPath<FleetRecord.Figures, LatencyHistogram>
+    ) -> JSONObject {
+        var object: JSONObject = [
+            "timelines": .integer(Int64(figures.timelines)), "told": .integer(Int64(figures.told)),
+            "rebuilt": .integer(Int64(figures.rebuilt)),
+        ]
+        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+            object[name] = figures[keyPath: times].quantile(share).map { .number($0) } ?? .null
+        }
+        return object
+    }
+}
+
+/// Something that is so once.
+private final class Once: Sendable {
+    private let isTaken = Mutex(false)
+
+    /// Whether this is the first call.
+    func take() -> Bool {
+        isTaken.withLock { taken in
+            defer { taken = true }
+            return !taken
+        }
+    }
+}

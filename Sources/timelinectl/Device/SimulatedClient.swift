@@ -1,0 +1,70 @@
+import ArgumentParser
+import GatewaySigning
+import TimelineClient
+import WidgetModel
+
+/// A client that the gateway believes: what its token says of it.
+struct SimulatedClient: Sendable {
+    /// The token.
+    let token: String
+    /// Its `sub`, the client's id.
+    let id: String
+    /// What its issuer vouches for.
+    let attributes: [String: [String]]
+
+    /// Reads the claims of a token; `nil` when it is none of a client.
+    init?(token: String) {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])),
+            let claims = (try? JSONValue(parsing: payload))?.objectValue,
+            let id = claims["sub"]?.stringValue, Identifier.isValid(id)
+        else { return nil }
+        var faults = Faults()
+        self.token = token
+        self.id = id
+        attributes =
+            claims["attributes"].map {
+                readAttributes($0, at: "attributes", limits: .none, &faults)
+            } ?? [:]
+    }
+
+    /// The clients of a file with one token a line, as `timeline-gateway token --subs-from` prints
+    /// them.
+    ///
+    /// - Throws: `ValidationError` when it has fewer than `count`, or a line that is no token.
+    static func read(_ path: String, count: Int) throws -> [SimulatedClient] {
+        let lines = String(decoding: try Terminal.read(path), as: UTF8.self)
+            .split(whereSeparator: \.isNewline)
+        guard lines.count >= count else {
+            throw ValidationError("\(path) has \(lines.count) tokens for \(count) devices")
+        }
+        let clients = try lines.prefix(count).enumerated().map { place, line in
+            guard let client = SimulatedClient(token: String(line)) else {
+                throw ValidationError("line \(place + 1) of \(path) is no token of a client")
+            }
+            return client
+        }
+        guard Set(clients.map(\.id)).count == count else {
+            throw ValidationError("\(path) has two tokens of one client")
+        }
+        return clients
+    }
+
+    /// Has a client's token made by the gateway, which takes a token with the scope tokens:issue.
+    ///
+    /// - Parameter attributes: What the gateway shall vouch for.
+    static func made(
+        _ id: String, attributes: [String: String], ttl: Duration, by service: GatewayService
+    ) async throws(GatewayFailure) -> SimulatedClient {
+        let answer = try await service.json(
+            "POST", "\(service.base)/tokens",
+            body: [
+                "sub": .string(id), "ttl": .integer(ttl.components.seconds),
+                "attributes": attributesJSON(attributes.mapValues { [$0] }),
+            ])
+        guard let token = answer.value.objectValue?["token"]?.stringValue,
+            let client = SimulatedClient(token: token)
+        else { throw .unreadable("the answer has no token") }
+        return client
+    }
+}

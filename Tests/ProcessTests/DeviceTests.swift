@@ -1,0 +1,110 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// The simulator of `timelinectl`, as it is run by hand.
+    @Suite struct DeviceTests {
+        private func run(
+            _ gateway: GatewayProcess, _ arguments: [String]
+        ) throws -> (exit: GatewayProcessExit, output: String) {
+            let token = try gateway.token(
+                app: CharacterGame.app,
+                scope: "catalog:write changes:write clients:write tokens:issue", sub: "backend")
+            return try GatewayProcess.run(
+                [
+                    "device", "--url", gateway.url, "--ca", gateway.ca, "--token", token,
+                    "--app", CharacterGame.app, "--json",
+                ] + arguments, program: GatewayProcess.program(named: "timelinectl"), seconds: 240)
+        }
+
+        private func putCatalog(_ gateway: GatewayProcess) throws {
+            let token = try gateway.token(
+                app: CharacterGame.app, scope: "catalog:write", sub: "backend")
+            let answer = try gateway.http().request(
+                "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: token,
+                headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
+            guard answer.status == 201 else { throw WireFault(what: answer.text) }
+        }
+
+        /// The last line of its output.
+        private func summary(_ output: String) throws -> JSONObject {
+            let line = output.split(separator: "\n").last ?? ""
+            let value = try JSONValue(parsing: Array(line.utf8))
+            return try #require(value.objectValue?["summary"]?.objectValue, "\(output)")
+        }
+
+        @Test func everyDeviceRebuildsExactlyWhatItDependsOn() throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            try putCatalog(gateway)
+            let (exit, output) = try run(
+                gateway,
+                [
+                    "--devices", "20", "--items", "10", "--post", "20", "--duration", "5",
+                    "--build-ms", "20", "--admin", "127.0.0.1:\(port)",
+                ])
+            #expect(exit == .status(0), "\(output)")
+            let summary = try summary(output)
+            #expect(summary["connected"] == 20)
+            #expect(summary["lost"] == 0 && summary["stray"] == 0 && summary["unverified"] == 0)
+            #expect(summary["posted"]?.integerValue ?? 0 > 0)
+            // Every timeline was built at first; more were for a change.
+            let timelines = try #require(summary["timelines"]?.integerValue)
+            #expect(summary["rebuilt"]?.integerValue ?? 0 > timelines)
+            let measured = try #require(summary["gateway"]?.objectValue)
+            #expect(measured["rebuilds"]?.integerValue ?? 0 > 0)
+            #expect(measured["p50Agrees"] == true && measured["p99Agrees"] == true, "\(output)")
+            // It leaves no client behind.
+            let operatorToken = try gateway.token(
+                app: CharacterGame.app, scope: "clients:write", sub: "operator")
+            let left = try gateway.http().request(
+                "GET", "/v1/apps/\(CharacterGame.app)/clients", token: operatorToken)
+            #expect(left["clients"]?.arrayValue?.isEmpty == true, "\(left.text)")
+        }
+
+        /// Two fleets disturb each other: what the one posts is nothing that the other knows of.
+        @Test func aReloadThatNothingAskedForIsAFailure() throws {
+            let gateway = try GatewayProcess()
+            try putCatalog(gateway)
+            let poster = try gateway.token(
+                app: CharacterGame.app, scope: "changes:write", sub: "backend")
+            let isOver = NSLock()
+            isOver.lock()
+            let thread = Thread {
+                var number = 0
+                while !isOver.try() {
+                    number += 1
+                    let body =
+                        #"{"specversion":"1.0","type":"c","source":"other","id":"\#(number)","#
+                        + #""data":{"entity":"CharacterDetail","id":"item-1"}}"#
+                    _ = try? gateway.http().request(
+                        "POST", "/v1/apps/\(CharacterGame.app)/changes", token: poster,
+                        headers: [("Content-Type", "application/cloudevents+json")], body: body)
+                    Thread.sleep(forTimeInterval: 0.1)
+                }
+                isOver.unlock()
+            }
+            thread.start()
+            defer { isOver.unlock() }
+            let (exit, output) = try run(
+                gateway,
+                ["--devices", "20", "--items", "1", "--post", "0.5", "--duration", "4"])
+            #expect(exit == .status(5), "\(output)")
+        }
+
+        @Test func whatIsWrongFromTheStartIsSaid() throws {
+            let gateway = try GatewayProcess()
+            let (exit, output) = try run(gateway, ["--devices", "1", "--duration", "1"])
+            #expect(exit == .status(1))
+            #expect(output.contains("unknown-app"), "\(output)")
+            #expect(gateway.terminate() == .status(0))
+            let (later, _) = try GatewayProcess.run(
+                [
+                    "device", "--url", "https://127.0.0.1:1", "--token", "x", "--app", "a",
+                ], program: GatewayProcess.program(named: "timelinectl"))
+            #expect(later == .status(3))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+@testable import timelinectl
+
+@Suite struct DueReloadsTests {
+    private let start = ContinuousClock.now
+
+    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    @Test func aRebuildCountsFromTheLatestChangeItCovers() {
+        var due = DueReloads()
+        let one = due.post([7, 8], at: at(0))
+        let two = due.post([7], at: at(2))
+        #expect(due.accepted(one, at: 11) == .init())
+        #expect(due.accepted(two, at: 12) == .init())
+        #expect(due.due == 3)
+        #expect(due.rebuilt(7, upTo: 12, at: at(5)) == .init(took: [(7, .seconds(3))]))
+        #expect(due.due == 1)
+        #expect(due.rebuilt(8, upTo: 11, at: at(5)) == .init(took: [(8, .seconds(5))]))
+        #expect(due.due == 0)
+    }
+
+    @Test func aRebuildThatDoesNotCoverTheChangeLeavesItDue() {
+        var due = DueReloads()
+        _ = due.accepted(due.post([7], at: at(0)), at: 11)
+        #expect(due.rebuilt(7, upTo: 10, at: at(1)) == .init(strays: 1))
+        #expect(due.due == 1)
+        #expect(due.giveUp(after: .seconds(10), now: at(9)) == 0)
+        #expect(due.giveUp(after: .seconds(10), now: at(10)) == 1)
+        #expect(due.due == 0)
+        #expect(due.giveUp(after: .seconds(10), now: at(20)) == 0)
+    }
+
+    @Test func aDeviceMayBeFasterThanTheAnswerToThePost() {
+        var due = DueReloads()
+        let change = due.post([7], at: at(0))
+        #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init())
+        #expect(due.accepted(change, at: 11) == .init(took: [(7, .seconds(1))]))
+        #expect(due.due == 0)
+        // One that was for nothing is a stray once that is known.
+        let next = due.post([7], at: at(2))
+        #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
+        #expect(due.accepted(next, at: 12) == .init(strays: 1))
+        #expect(due.rebuilt(7, upTo: 12, at: at(4)) == .init(took: [(7, .seconds(2))]))
+    }
+
+    @Test func whatTheGatewayRefusedIsNotDue() {
+        var due = DueReloads()
+        let change = due.post([7, 8], at: at(0))
+        #expect(due.refused(change) == .init())
+        #expect(due.due == 0)
+        #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init(strays: 1))
+    }
+
+    @Test func quantilesAreRightToTwoPercent() throws {
+        var histogram = LatencyHistogram()
+        #expect(histogram.quantile(0.5) == nil)
+        for milliseconds in 1...1_000 { histogram.add(.milliseconds(milliseconds)) }
+        for share in [0.01, 0.5, 0.99, 1] {
+            let quantile = try #require(histogram.quantile(share))
+            #expect(abs(quantile / share - 1) < 0.02, "\(share): \(quantile)")
+        }
+        histogram.add(.seconds(-1))
+        histogram.add(.seconds(1_000_000))
+        #expect(histogram.count == 1_002)
+    }
+
+    @Test func bucketsSayWhatTheyHoldSinceAnEarlierReading() {
+        let before = FreshnessBuckets(cumulative: [0.1: 5, 0.5: 9, 1: 9, .infinity: 9])
+        let after = FreshnessBuckets(cumulative: [0.1: 5, 0.5: 19, 1: 108, .infinity: 109])
+        let window = after.since(before)
+        #expect(window.count == 100)
+        #expect(window.bucket(ofQuantile: 0.1)?.upTo == 0.5)
+        #expect(window.bucket(ofQuantile: 0.5)?.above == 0.5)
+        #expect(window.bucket(ofQuantile: 1)?.upTo == .infinity)
+        #expect(window.agrees(0.3, onQuantile: 0.5))
+        #expect(window.agrees(0.7, onQuantile: 0.5))
+        #expect(!window.agrees(0.05, onQuantile: 0.5))
+        #expect(after.since(after).bucket(ofQuantile: 0.5) == nil)
+    }
+}
