@@ -81,6 +81,9 @@ package struct DeliveryAttempts: Sendable {
     package internal(set) var urgency = Urgency.normal
     /// Whether the client ever polled or acknowledged.
     package internal(set) var isKnownToAnswer = false
+    /// Up to here nothing was stale any more when it was looked at. Not persisted: it can be looked
+    /// at again.
+    package internal(set) var moot: UInt64 = 0
     /// The addresses, in the order of preference.
     package internal(set) var addresses: [Address] = []
 
@@ -97,8 +100,8 @@ package struct DeliveryAttempts: Sendable {
     /// Nothing is owed.
     package init() {}
 
-    /// Whether anything is unconfirmed.
-    package var isOwed: Bool { latest > confirmed }
+    /// Whether anything is neither confirmed nor known to concern the client no more.
+    package var isOwed: Bool { latest > max(confirmed, moot) }
 
     // MARK: What happens to the client
 
@@ -154,8 +157,9 @@ package struct DeliveryAttempts: Sendable {
     }
 
     /// The client registered these addresses, in this order. Those it had before keep what is
-    /// known of them.
+    /// known of them. What it registered may be stale by changes that concerned nothing before.
     package mutating func register(_ ids: [UInt64]) {
+        moot = 0
         addresses = ids.map { id in addresses.first { $0.id == id } ?? Address(id: id) }
     }
 
@@ -166,6 +170,7 @@ package struct DeliveryAttempts: Sendable {
         latestAt = now
         pendingSince = now
         confirmed = 0
+        moot = 0
         for index in addresses.indices {
             addresses[index].delivered = 0
             addresses[index].givenUp = 0
@@ -200,6 +205,12 @@ package struct DeliveryAttempts: Sendable {
             if !isFailing { break search }
         }
         return earliest.map { .wait(until: $0) } ?? .rest
+    }
+
+    /// A push was to be made, but at `position` nothing is stale: the change concerns nothing that
+    /// is still registered.
+    package mutating func nothingIsStale(at position: UInt64) {
+        moot = max(moot, position)
     }
 
     /// A push to the address was composed at `position`, and is under way until its outcome is

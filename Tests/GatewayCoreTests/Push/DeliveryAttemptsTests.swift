@@ -120,6 +120,23 @@ import WidgetModel
         #expect(attempts.next(now: 60_000) == .rest && !attempts.isOwed)
     }
 
+    @Test func `nothing is pushed of which nothing is stale any more`() {
+        var attempts = Self.attempts()
+        attempts.polled()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.nothingIsStale(at: 6)
+        #expect(attempts.next(now: .max) == .rest && attempts.confirmed == 0)
+        // Another registration may be stale by the same change.
+        var registered = attempts
+        registered.register([1])
+        #expect(registered.next(now: 0) == .push(address: 1))
+        attempts.changed(at: 7, urgency: .normal, now: 0)
+        #expect(attempts.next(now: 0) == .push(address: 1))
+        attempts.nothingIsStale(at: 7)
+        attempts.forgetPositions(head: 3, now: 0)
+        #expect(attempts.next(now: 0) == .push(address: 1))
+    }
+
     @Test func `a client known to answer is pushed three times more, ever more rarely`() {
         for answers in [false, true] {
             var attempts = Self.attempts()
