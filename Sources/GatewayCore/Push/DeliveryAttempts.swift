@@ -59,8 +59,11 @@ package struct DeliveryAttempts: Sendable {
         var firstPush: Int64 { max(notBefore, withheldUntil) }
         /// Up to where nothing is left to say here, if what is under way is taken.
         var covered: UInt64 { max(delivered, givenUp, underWay?.position ?? 0) }
-        /// Whether it took a push, but the client was not heard of in spite of all repeats.
-        var isExhausted: Bool { awaitsSign && repeats >= DeliveryAttempts.repeatsMax }
+        /// Whether it took a push up to `latest`, but the client was not heard of in spite of all
+        /// repeats, or of all until one was refused for good.
+        func isExhausted(at latest: UInt64) -> Bool {
+            awaitsSign && (repeats >= DeliveryAttempts.repeatsMax || givenUp >= latest)
+        }
     }
 
     /// What to do next.
@@ -195,7 +198,7 @@ package struct DeliveryAttempts: Sendable {
             } else if address.delivered < latest {
                 continue
             } else if isKnownToAnswer, address.awaitsSign {
-                if address.isExhausted { continue }
+                if address.isExhausted(at: latest) { continue }
                 due = max(address.repeatAt, address.firstPush)
             } else {
                 break
@@ -279,7 +282,8 @@ package struct DeliveryAttempts: Sendable {
             if address.covered < latest { return true }
             let isPassedOver =
                 address.underWay == nil
-                && (address.delivered < latest || isKnownToAnswer && address.isExhausted)
+                && (address.delivered < latest
+                    || isKnownToAnswer && address.isExhausted(at: latest))
             if !isPassedOver { return false }
         }
         return false

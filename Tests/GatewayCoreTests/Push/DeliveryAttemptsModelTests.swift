@@ -109,7 +109,9 @@ struct DeliveryHistory {
         }
         expect(attempts.next(now: now) == .rest, "comes to rest")
         guard confirmed < latest else { return count("confirmed at the end") }
-        let usable = order.compactMap { told[$0] }.filter { $0.isUsable && $0.givenUp < latest }
+        let usable = order.compactMap { told[$0] }.filter {
+            $0.isUsable && ($0.givenUp < latest || ($0.taken.max() ?? 0) >= latest)
+        }
         guard !usable.isEmpty else { return }
         count("told at the end")
         expect(usable.contains { $0.said >= latest }, "somebody was told")
@@ -286,6 +288,7 @@ struct DeliveryHistory {
         }
         expect(confirmed < latest, "pushes what is confirmed")
         expect(address.isUsable && address.underWay == nil, "pushes to \(id) in vain")
+        expect(address.givenUp < latest, "pushes what was refused for good")
         expect(now >= address.notBefore, "pushes before the wait is over")
         if id != order.first { count("second address") }
         if address.said < latest {

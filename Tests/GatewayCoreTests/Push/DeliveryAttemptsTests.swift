@@ -259,6 +259,17 @@ import WidgetModel
         #expect(attempts.next(now: now) == .push(address: 2))
     }
 
+    @Test func `a repeat that is refused for good is the last and leaves it to the next`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.polled()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 5, now: 0)
+        #expect(attempts.next(now: 300_000) == .push(address: 1))
+        attempts.began(1, at: 5)
+        attempts.gaveUp(1)
+        #expect(attempts.next(now: 300_000) == .push(address: 2))
+    }
+
     @Test func `another token is another address and the rest keep what is known of them`() {
         var attempts = Self.attempts([1, 2])
         attempts.changed(at: 5, urgency: .normal, now: 0)
