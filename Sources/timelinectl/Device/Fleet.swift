@@ -14,6 +14,8 @@ struct Fleet: Sendable {
     private static let requestersOfThread = 1_000
     /// Sockets and pipes of a thousand devices beside their streams.
     private static let spareFilesOfThousand = 64
+    /// Tries to post a change, or to remove a client, in a row.
+    private static let triesMax = 3
     /// Devices that connect at the same time.
     private static let connectingMax = 64
 
@@ -196,7 +198,15 @@ struct Fleet: Sendable {
             let number = record.post(plan.timelines(concernedBy: change))
             let event = CloudEvent(source: source, id: String(posted), change: change)
             // Not cancelled half way: what the gateway has taken is due.
-            let answer = await Task { await backend.post(event) }.value
+            let answer = await Task {
+                var answer = await backend.post(event)
+                // An answer may be lost of a change that was taken; the same event is taken once.
+                for _ in 1..<Self.triesMax {
+                    guard case .failure(let failure) = answer, failure.mayPass else { break }
+                    answer = await backend.post(event)
+                }
+                return answer
+            }.value
             switch answer {
             case .success(let sequence): record.accepted(number, at: sequence)
             case .failure(let failure):
@@ -212,12 +222,17 @@ struct Fleet: Sendable {
         let progress = Progress("devices removed", of: devices.count)
         let removed = try? await concurrently(devices, atOnce: 32) { device in
             defer { progress.step() }
-            do throws(GatewayFailure) {
-                try await device.forget()
-                return true
-            } catch {
-                return false
+            for _ in 0..<Self.triesMax {
+                do throws(GatewayFailure) {
+                    try await device.forget()
+                    return true
+                } catch {
+                    // An answer may be lost of a removal that was done.
+                    if case .refused(let problem) = error, problem.status == 404 { return true }
+                    guard error.mayPass else { return false }
+                }
             }
+            return false
         }
         let left = devices.count - (removed ?? []).count { $0 }
         if left > 0 { Terminal.complain("timelinectl: \(left) clients could not be removed") }
