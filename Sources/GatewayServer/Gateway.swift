@@ -19,6 +19,8 @@ package struct Gateway: Sendable {
     private let configuration: GatewayConfiguration
     private let logger: Logger
     private let group: MultiThreadedEventLoopGroup
+    /// What is pushed is decided on a thread of its own; `nil` where nothing is.
+    private let pushGroup: MultiThreadedEventLoopGroup?
     private let store: SQLiteStore
     private let sequencer: Sequencer
     private let loops: ShardLoops
@@ -74,12 +76,14 @@ package struct Gateway: Sendable {
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
+        pushGroup = configuration.push.map { _ in MultiThreadedEventLoopGroup(numberOfThreads: 1) }
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read says no goodbye; stopping does not wait long for it.
         tlsSettings.closeTimeout = .seconds(2)
         self.tlsSettings = tlsSettings
         let built = try LogReplay.build(
-            configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()), logger)
+            configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()),
+            pushGroup?.next(), logger)
         sequencer = built.sequencer
         loops = built.loops
         desk = built.desk
@@ -217,6 +221,7 @@ package struct Gateway: Sendable {
         try await store.close()
         for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()
+        try await pushGroup?.shutdownGracefully()
     }
 }
 

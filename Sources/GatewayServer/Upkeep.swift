@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import GatewayStorage
 import Logging
 import ServiceLifecycle

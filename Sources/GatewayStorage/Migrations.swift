@@ -10,6 +10,7 @@ enum Migrations {
         migrator.registerMigration("1 log", foreignKeyChecks: .immediate, migrate: createLog)
         migrator.registerMigration(
             "2 registrations", foreignKeyChecks: .immediate, migrate: createRegistrations)
+        migrator.registerMigration("3 push", foreignKeyChecks: .immediate, migrate: createPush)
         return migrator
     }
 
@@ -106,6 +107,36 @@ enum Migrations {
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX registration_attribute_client
                     ON registration_attribute (app, client);
+                """)
+    }
+
+    @Sendable private static func createPush(_ db: Database) throws {
+        // Attempts are numbered in the order in which they ended; the oldest go first.
+        try db.execute(
+            sql: """
+                CREATE TABLE push_client (
+                    app TEXT NOT NULL,
+                    client TEXT NOT NULL,
+                    payload BLOB NOT NULL,
+                    PRIMARY KEY (app, client)
+                ) STRICT, WITHOUT ROWID;
+                CREATE TABLE push_attempt (
+                    number INTEGER PRIMARY KEY,
+                    at INTEGER NOT NULL,
+                    app TEXT NOT NULL,
+                    client TEXT NOT NULL,
+                    channel TEXT NOT NULL,
+                    outcome TEXT NOT NULL,
+                    reason TEXT,
+                    reference TEXT,
+                    milliseconds INTEGER NOT NULL
+                ) STRICT;
+                CREATE INDEX push_attempt_client ON push_attempt (app, client, number);
+                CREATE TABLE provider_token (
+                    issuer TEXT PRIMARY KEY,
+                    issued_at INTEGER NOT NULL,
+                    token TEXT NOT NULL
+                ) STRICT, WITHOUT ROWID;
                 """)
     }
 }

@@ -63,7 +63,7 @@ extension SQLiteStore {
         return try Row.fetchOne(statement, arguments: [app, client]).map(RegistrationRow.init)
     }
 
-    private func reading<T: Sendable>(
+    func reading<T: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> T
     ) async throws -> T {
         guard !commits.isClosed else { throw StoreError.closed }

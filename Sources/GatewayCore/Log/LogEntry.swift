@@ -8,6 +8,8 @@ package struct LogEntry: Sendable {
     package let app: String
     /// When it was accepted, in milliseconds since 1970.
     package let acceptedAt: Int64
+    /// How soon devices that no stream reaches are to be told.
+    package let urgency: Urgency
     /// What it says.
     package let body: Body
 
@@ -22,10 +24,13 @@ package struct LogEntry: Sendable {
     }
 
     /// An entry.
-    package init(sequence: UInt64, app: String, acceptedAt: Int64, body: Body) {
+    package init(
+        sequence: UInt64, app: String, acceptedAt: Int64, urgency: Urgency = .normal, body: Body
+    ) {
         self.sequence = sequence
         self.app = app
         self.acceptedAt = acceptedAt
+        self.urgency = urgency
         self.body = body
     }
 }

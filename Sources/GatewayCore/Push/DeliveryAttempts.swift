@@ -100,8 +100,10 @@ package struct DeliveryAttempts: Sendable {
     var pendingSince = Int64.min
     var latestAt = Int64.min
 
-    /// Nothing is owed.
-    package init() {}
+    /// Nothing is owed: up to `confirmed` the client has heard of everything.
+    package init(confirmed: UInt64 = 0) {
+        self.confirmed = confirmed
+    }
 
     /// Whether anything is neither confirmed nor known to concern the client no more.
     package var isOwed: Bool { latest > max(confirmed, moot) }
@@ -208,6 +210,31 @@ package struct DeliveryAttempts: Sendable {
             if !isFailing { break search }
         }
         return earliest.map { .wait(until: $0) } ?? .rest
+    }
+
+    /// Up to where nothing has to be said to an address any more, when it is pushed to now. What
+    /// is pushed again says all that was not confirmed.
+    package func unsaid(at id: UInt64) -> UInt64 {
+        guard let address = addresses.first(where: { $0.id == id }),
+            address.delivered < latest
+        else { return confirmed }
+        return max(confirmed, address.delivered)
+    }
+
+    /// Which of the attempts at an address is next: how many failed in a row.
+    package func failures(at id: UInt64) -> Int {
+        addresses.first { $0.id == id }?.failures ?? 0
+    }
+
+    /// Whether the push that is under way to an address is the one composed at `position`. An
+    /// address that was taken back and registered again knows nothing of those before.
+    package func isUnderWay(_ id: UInt64, at position: UInt64) -> Bool {
+        addresses.contains { $0.id == id && $0.underWay?.position == position }
+    }
+
+    /// What withheld pushes is gone.
+    package mutating func allow() {
+        for index in addresses.indices { addresses[index].withheldUntil = .min }
     }
 
     /// A push was to be made, but at `position` nothing is stale: the change concerns nothing that

@@ -65,6 +65,12 @@ package struct PushAllowance: Sendable, Hashable {
         return max(now, countedAt).later(by: (missing + terms.refill - 1) / terms.refill)
     }
 
+    /// A push that was counted did not go out.
+    package mutating func giveBack(now: Int64) {
+        credit = min(terms.creditMax, credit(now: now) + Self.price)
+        countedAt = max(countedAt, now)
+    }
+
     /// Counts a push that is due.
     package mutating func spend(now: Int64) {
         credit = max(0, credit(now: now) - Self.price)

@@ -95,6 +95,37 @@ package struct PushBudget: Sendable {
         return verdict
     }
 
+    /// When kinds were last pushed for, of those that were within a day.
+    package func lastPushes(of kinds: [Kind]) -> [LastPush] {
+        kinds.map { kind in
+            LastPush(kind: kind.id, at: pushed.first { $0.kind == kind.id }?.at)
+        }
+    }
+
+    /// When a kind was last pushed for; `nil` for not within a day.
+    package typealias LastPush = (kind: UInt64, at: Int64?)
+
+    /// A push that was counted came to nothing.
+    ///
+    /// - Parameters:
+    ///   - before: When its kinds had been pushed for before it, as they have again: none of them
+    ///     waits for this one's interval.
+    ///   - isCounted: It may have arrived all the same, and stays counted.
+    package mutating func giveBack(
+        _ channel: Channel, before: [LastPush], isCounted: Bool, now: Int64
+    ) {
+        for (kind, at) in before {
+            pushed.removeAll { $0.kind == kind }
+            if let at { pushed.append((kind, at)) }
+        }
+        guard !isCounted else { return }
+        switch channel {
+        case .widgets: widgets.giveBack(now: now)
+        case .controls: controls.giveBack(now: now)
+        case .background: background.giveBack(now: now)
+        }
+    }
+
     private static func ask(
         _ allowance: inout PushAllowance, _ urgency: Urgency, from first: Int64, now: Int64
     ) -> Verdict {

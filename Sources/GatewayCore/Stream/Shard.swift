@@ -13,7 +13,7 @@ package struct Shard: Sendable {
     /// How many streams are open.
     package internal(set) var openStreams = 0
 
-    let limits: CoreLimits
+    private(set) var limits: CoreLimits
     private var appNumbers = NameTable<Int>()
     var apps: [AppState] = []
     /// The keys of the change being applied that are to be notified now: kept for its memory.
@@ -44,6 +44,13 @@ package struct Shard: Sendable {
         position = floor
         self.floor = floor
         self.limits = limits
+    }
+
+    /// From now on notifies of every change at once: its streams bundle changes themselves. Called
+    /// before the first stream is opened.
+    mutating func stopCollapsing() {
+        limits.collapseKeysMax = 0
+        for app in apps.indices { apps[app].collapse = CollapseWindow(keysMax: 0) }
     }
 
     /// Puts a catalog in force that is older than the log tail the shard is about to apply.

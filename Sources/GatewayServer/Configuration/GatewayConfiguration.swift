@@ -62,6 +62,8 @@ package struct GatewayConfiguration: Sendable {
     package var limits = Limits()
     /// Bounds of the core.
     package var coreLimits = CoreLimits()
+    /// How much is pushed; `nil` where nothing is.
+    package var push: PushDesk.Terms?
     /// What is logged.
     package var logLevel = Logger.Level.info
     /// Started without configuration: certificates and issuer of its own, loopback only.

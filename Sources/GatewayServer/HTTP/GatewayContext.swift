@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewayTLS
 import NIOCore
 import WidgetModel

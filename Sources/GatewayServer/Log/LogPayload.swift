@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import WidgetModel
 
 /// What the log and the registrations hold, as bytes: JSON, so that an operator can read a store
@@ -71,6 +72,10 @@ struct StoredRegistration: Sendable {
     var vouched: [String: [String]] = [:]
     /// Up to where each recommendation set is known to be built.
     var confirmed: [String: UInt64] = [:]
+    /// The position of the log at which the client first registered.
+    var since: UInt64 = 0
+    /// When it was last said how the client is told, in milliseconds since 1970.
+    var addressedAt: Int64 = 0
 
     /// What counts: vouched attributes override stated ones.
     var attributes: [String: [String]] { own.merging(vouched) { $1 } }
@@ -84,7 +89,8 @@ struct StoredRegistration: Sendable {
             JSONValue.object([
                 "registration": registration.json(maskingTokens: false),
                 "own": attributesJSON(own), "vouched": attributesJSON(vouched),
-                "confirmed": .object(confirmedJSON),
+                "confirmed": .object(confirmedJSON), "since": .integer(Int64(clamping: since)),
+                "addressedAt": .integer(addressedAt),
             ]).serialized)
     }
 
@@ -104,5 +110,15 @@ struct StoredRegistration: Sendable {
         for member in object["confirmed"]?.objectValue?.members ?? [] {
             confirmed[member.name] = member.value.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
         }
+        // Stores from before there were pushes have neither: everything counts as missed.
+        since = object["since"]?.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
+        addressedAt = object["addressedAt"]?.integerValue ?? 0
+    }
+
+    /// The registration as the shards see it.
+    func record(of client: String) -> ClientRecord {
+        ClientRecord(
+            client: client, registration: registration, attributes: attributes,
+            confirmed: confirmed, since: since, addressedAt: addressedAt)
     }
 }

@@ -14,6 +14,8 @@ enum LogReplay {
         let sequencer: Sequencer
         let loops: ShardLoops
         let desk: CursorDesk
+        /// `nil` where nothing is pushed.
+        let push: PushLoop?
     }
 
     /// Opens an epoch, then builds one shard for each loop and replays the log's tail into it.
@@ -22,30 +24,57 @@ enum LogReplay {
     static func build(
         _ configuration: GatewayConfiguration, _ store: SQLiteStore, _ press: NotificationPress,
         _ metrics: GatewayMetrics, _ tlsSettings: TLSServerSettings,
-        _ eventLoops: [any EventLoop], _ logger: Logger
+        _ eventLoops: [any EventLoop], _ pushLoop: (any EventLoop)?, _ logger: Logger
     ) throws -> Built {
         let hash = SipHash(secret: Array(store.secret))
-        let desk = try openEpoch(store, hash, logger)
         let registry = Registry(streamsMax: configuration.streamsPerClient)
         try restoreRegistrations(store, registry)
         var decider = Decider(hash: hash, limits: configuration.limits)
         var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
         let documents = try replay(store, hash, &decider, &shard)
+        var push: PushLoop?
+        if let terms = configuration.push, let pushLoop {
+            let desk = PushDesk(shard, terms: terms, hash: hash)
+            push = PushLoop(
+                loop: pushLoop, desk: try pushDesk(desk, store, registry), metrics: metrics,
+                logger: logger)
+        }
+        let desk = try openEpoch(store, hash, push, logger)
         let loops = eventLoops.map { loop in
             ShardLoop(
                 loop: loop, shard: shard, settings: configuration.streams,
                 tlsSettings: tlsSettings, press: press, registry: registry, metrics: metrics,
-                cursors: desk, logger: logger)
+                cursors: desk, push: push, logger: logger)
         }
         let sequencer = Sequencer(
             store: store, registry: registry, desk: desk, metrics: metrics,
             limits: configuration.limits, hash: hash,
-            state: .init(decider: decider, documents: documents), loops: loops)
-        return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk)
+            state: .init(decider: decider, documents: documents), loops: loops, push: push)
+        return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk, push: push)
+    }
+
+    /// Gives a desk the clients that can be pushed to, with what was kept of them.
+    private static func pushDesk(
+        _ desk: consuming PushDesk, _ store: SQLiteStore, _ registry: Registry
+    ) throws -> PushDesk {
+        var saved: [ClientKey: PushDesk.SavedClient] = [:]
+        try store.pushClients { rows in
+            for row in rows {
+                guard let payload = row.payload else { continue }
+                saved[ClientKey(app: row.key.app, client: row.key.client)] =
+                    try PushClientPayload.read(payload)
+            }
+        }
+        let now = PushLoop.now
+        let wall = Int64(Date().timeIntervalSince1970 * 1000)
+        for (key, record) in registry.pushable {
+            desk.restore(record, app: key.app, saved[key], now: now, wall: wall)
+        }
+        return desk
     }
 
     private static func openEpoch(
-        _ store: SQLiteStore, _ hash: SipHash, _ logger: Logger
+        _ store: SQLiteStore, _ hash: SipHash, _ push: PushLoop?, _ logger: Logger
     ) throws -> CursorDesk {
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let opened = try store.openEpoch(
@@ -60,6 +89,7 @@ enum LogReplay {
             voidOlder: {
                 logger.error(
                     "a client knows changes that this log has lost: all older cursors are void")
+                push?.submit([.lostTail])
                 // Off the event loops: it writes to disk. The ledger in memory is void already.
                 DispatchQueue.global().async {
                     do {
@@ -79,10 +109,7 @@ enum LogReplay {
             for row in rows {
                 let stored = try StoredRegistration(row.payload, limits: .none)
                 registry.put(
-                    ClientRecord(
-                        client: row.key.client, registration: stored.registration,
-                        attributes: stored.attributes, confirmed: stored.confirmed),
-                    app: row.key.app, at: store.head)
+                    stored.record(of: row.key.client), app: row.key.app, at: store.head)
             }
         }
     }

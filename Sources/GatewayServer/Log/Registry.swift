@@ -1,20 +1,6 @@
 import GatewayCore
 import Synchronization
 
-/// Names a client of an app.
-package struct ClientKey: Sendable, Hashable {
-    /// The app.
-    package let app: String
-    /// The client within it.
-    package let client: String
-
-    /// A client's name.
-    package init(app: String, client: String) {
-        self.app = app
-        self.client = client
-    }
-}
-
 /// The registrations in force, in memory, and who holds how many streams.
 ///
 /// Written by the log's writer when a registration is on disk and before any event loop hears of
@@ -47,6 +33,18 @@ final class Registry: Sendable {
 
     func record(_ key: ClientKey) -> ClientRecord? {
         state.withLock { $0.records[key]?.record }
+    }
+
+    /// The clients that can be pushed to, in the order in which it was last said how.
+    var pushable: [(key: ClientKey, record: ClientRecord)] {
+        state.withLock { state in
+            state.records.compactMap { key, entry in
+                entry.record.isPushable ? (key, entry.record) : nil
+            }.sorted {
+                ($0.record.addressedAt, $0.key.app, $0.key.client)
+                    < ($1.record.addressedAt, $1.key.app, $1.key.client)
+            }
+        }
     }
 
     /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.

@@ -19,6 +19,15 @@ enum RegistrationInput: Sendable {
     case document(JSONValue)
     /// A merge patch (RFC 7396).
     case patch(JSONValue)
+
+    /// Whether it says how the client is told.
+    var namesAddresses: Bool {
+        switch self {
+        case .document: true
+        case .patch(let patch):
+            patch.objectValue.map { $0["delivery"] != nil || $0["controls"] != nil } ?? false
+        }
+    }
 }
 
 extension Sequencer {
@@ -70,9 +79,10 @@ extension Sequencer {
         for set in stored.registration.recommendations {
             stored.confirmed[set.kind] = confirmedPosition(of: set, previous, head: head)
         }
-        let record = ClientRecord(
-            client: key.client, registration: stored.registration,
-            attributes: stored.attributes, confirmed: stored.confirmed)
+        stored.since = previous?.since ?? head
+        stored.addressedAt =
+            input.namesAddresses ? desk.wallMilliseconds() : previous?.addressedAt ?? 0
+        let record = stored.record(of: key.client)
         let faults = ruleSet.faults(in: record, limits: limits)
         guard faults.isEmpty else { throw Problem.wrong(faults) }
         let isNew = try transaction.putRegistration(
@@ -178,6 +188,27 @@ extension Sequencer {
         return count == batch
     }
 
+    /// Takes an address out of a client's registration, if it is still there: its token is dead, or
+    /// is another client's.
+    func drop(_ address: DeliveryAddress, of key: ClientKey) async throws {
+        _ = try await write(cost: 2048) { transaction in
+            guard var stored = try self.storedRegistration(key, &transaction) else { return }
+            stored.registration.delivery.removeAll { $0 == address }
+            for index in stored.registration.controls.indices
+            where stored.registration.controls[index].delivery == address {
+                stored.registration.controls[index].delivery = nil
+            }
+            try transaction.putRegistration(
+                app: key.app, client: key.client, payload: stored.payload,
+                attributes: stored.attributes, updatedAt: self.desk.wallMilliseconds())
+            let record = stored.record(of: key.client)
+            transaction.afterCommit {
+                self.registry.put(record, app: key.app, at: self.store.head)
+                self.handOver([.registered(record, app: key.app, taken: { _ in })])
+            }
+        }
+    }
+
     private func forgetAfterCommit(_ keys: [ClientKey], _ transaction: inout StoreTransaction) {
         guard !keys.isEmpty else { return }
         transaction.afterCommit {
@@ -194,6 +225,7 @@ extension Sequencer {
             let (before, channel) = registry.noteAcknowledged(key, sequence)
         else { throw Problem.unknownClient }
         registry.noteSeen(key)
+        if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence)]) }
         metrics.acknowledgements.increment()
         for case let milliseconds? in rebuilt.map(\.milliseconds) {
             // A client's word: one that is wrong must not spoil the sum for good.
@@ -264,9 +296,7 @@ extension Sequencer {
             try transaction.putRegistration(
                 app: key.app, client: key.client, payload: stored.payload,
                 attributes: stored.attributes, updatedAt: self.desk.wallMilliseconds())
-            let record = ClientRecord(
-                client: key.client, registration: stored.registration,
-                attributes: stored.attributes, confirmed: stored.confirmed)
+            let record = stored.record(of: key.client)
             transaction.afterCommit {
                 self.registry.put(record, app: key.app, at: self.store.head)
                 self.handOver([

@@ -34,10 +34,12 @@ final class Sequencer: Sendable {
     let acceptTimes = AcceptTimes()
     let state: Mutex<State>
     let loops: [ShardLoop]
+    /// Hears what the loops hear; `nil` where nothing is pushed.
+    let push: PushLoop?
 
     init(
         store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,
-        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop]
+        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop], push: PushLoop?
     ) {
         self.store = store
         self.registry = registry
@@ -47,11 +49,13 @@ final class Sequencer: Sendable {
         self.hash = hash
         self.state = Mutex(state)
         self.loops = loops
+        self.push = push
     }
 
     /// Hands messages to every loop, in commit order; called on the writer's thread.
     func handOver(_ messages: [ShardLoop.Message]) {
         for loop in loops { loop.submit(messages) }
+        push?.submit(messages.map { .log($0) })
     }
 
     /// How many loops take each message.
@@ -187,6 +191,7 @@ final class Sequencer: Sendable {
                 .entry(
                     LogEntry(
                         sequence: sequence, app: app, acceptedAt: acceptedAt,
+                        urgency: event.change.urgency,
                         body: .change(decision, causeTime: event.time ?? acceptedTime))))
         }
         if events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }

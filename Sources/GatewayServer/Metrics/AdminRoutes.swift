@@ -42,6 +42,7 @@ struct AdminRoutes: Sendable {
         let prefix = "timeline_gateway_"
         changes(&page, prefix)
         streams(&page, prefix)
+        pushes(&page, prefix)
         store(&page, prefix)
         tls(&page, prefix)
         return page.text
@@ -103,6 +104,18 @@ struct AdminRoutes: Sendable {
             metrics.rebuildFailures.value)
         page.gauge(
             prefix + "clients", "Clients registered.", Double(sequencer.registry.count))
+    }
+
+    private func pushes(_ page: inout MetricsText, _ prefix: String) {
+        page.counter(
+            prefix + "pushes_total", "Pushes that ended, by what came of them.",
+            by: ["channel", "outcome", "reason"],
+            metrics.pushes.snapshot.map {
+                ([$0.labels.channel, $0.labels.outcome, $0.labels.reason], $0.count)
+            })
+        page.counter(
+            prefix + "webhooks_disabled_total", "Webhooks that are not asked any more.",
+            metrics.webhooksDisabled.value)
     }
 
     private func store(_ page: inout MetricsText, _ prefix: String) {

@@ -33,6 +33,10 @@ final class GatewayMetrics: Sendable {
     let freshnessConfirmed = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
     /// How long clients say that a rebuild took, in seconds.
     let rebuildSeconds = Histogram(bounds: GatewayMetrics.freshnessBounds)
+    /// Pushes that ended, by channel, outcome and reason.
+    let pushes = PushCounter()
+    /// Webhooks that are not asked any more.
+    let webhooksDisabled = Counter()
     /// Duration of a group commit, in seconds.
     let commitSeconds = Histogram(bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2])
     /// Jobs that shared a commit.

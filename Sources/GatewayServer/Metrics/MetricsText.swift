@@ -16,6 +16,30 @@ struct MetricsText {
         for (value, count) in values { text += "\(name){\(label)=\"\(value)\"} \(count)\n" }
     }
 
+    /// A counter by several labels; values are escaped.
+    mutating func counter(
+        _ name: String, _ help: String, by labels: [String], _ samples: [([String], UInt64)]
+    ) {
+        head(name, help, "counter")
+        for (values, count) in samples {
+            let pairs = zip(labels, values).map { "\($0)=\"\(Self.escaped($1))\"" }
+            text += "\(name){\(pairs.joined(separator: ","))} \(count)\n"
+        }
+    }
+
+    private static func escaped(_ value: String) -> String {
+        var result = ""
+        for character in value {
+            switch character {
+            case "\\": result += "\\\\"
+            case "\"": result += "\\\""
+            case "\n", "\r\n", "\r": result += "\\n"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+
     /// A gauge.
     mutating func gauge(_ name: String, _ help: String, _ value: Double) {
         head(name, help, "gauge")

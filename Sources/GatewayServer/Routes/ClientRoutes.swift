@@ -93,10 +93,7 @@ extension GatewayRoutes {
         var clients: [JSONValue] = []
         for row in page.rows {
             let stored = try StoredRegistration(row.payload, limits: .none)
-            let record = ClientRecord(
-                client: row.key.client, registration: stored.registration,
-                attributes: stored.attributes)
-            clients.append(Self.document(record))
+            clients.append(Self.document(stored.record(of: row.key.client)))
         }
         var answer: JSONObject = ["clients": .array(clients)]
         if page.hasMore, let last = page.rows.last { answer["after"] = .string(last.key.client) }

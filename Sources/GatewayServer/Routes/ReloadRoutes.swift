@@ -28,6 +28,7 @@ extension GatewayRoutes {
         let wait = Self.wait(request.headers[values: .prefer])
         metrics.polls.increment()
         admission.registry.noteSeen(admitted.key)
+        if admitted.record.isPushable { sequencer.push?.submit([.polled(admitted.key)]) }
         let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
         let (stale, position) = answer
         var notifications: [JSONValue] = []

@@ -56,6 +56,8 @@ final class ShardLoop: @unchecked Sendable {
     /// What is needed of a stream only when something about it changes.
     struct SessionDetail {
         let key: ClientKey
+        /// Whether the desk that pushes knows of the stream.
+        let isNoted: Bool
         /// Since when nothing fits, in monotonic milliseconds.
         var stalledSince: Int64?
     }
@@ -66,6 +68,8 @@ final class ShardLoop: @unchecked Sendable {
     let registry: Registry
     let metrics: GatewayMetrics
     let cursors: CursorDesk
+    /// Hears of streams of clients that can be pushed to; `nil` where nothing is pushed.
+    let push: PushLoop?
     let logger: Logger
     private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [Message], isScheduled: Bool)>(([], false))
@@ -89,7 +93,7 @@ final class ShardLoop: @unchecked Sendable {
     init(
         loop: any EventLoop, shard: Shard, settings: StreamSettings,
         tlsSettings: TLSServerSettings, press: NotificationPress, registry: Registry,
-        metrics: GatewayMetrics, cursors: CursorDesk, logger: Logger
+        metrics: GatewayMetrics, cursors: CursorDesk, push: PushLoop?, logger: Logger
     ) {
         self.loop = loop
         self.shard = shard
@@ -99,6 +103,7 @@ final class ShardLoop: @unchecked Sendable {
         self.registry = registry
         self.metrics = metrics
         self.cursors = cursors
+        self.push = push
         self.logger = logger
         reachedPosition.store(shard.position, ordering: .relaxed)
     }
@@ -244,12 +249,23 @@ final class ShardLoop: @unchecked Sendable {
             details.append(nil)
         }
         sessions[Int(id.slot)] = session
-        details[Int(id.slot)] = SessionDetail(key: opening.key)
+        details[Int(id.slot)] = SessionDetail(
+            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat))
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
         note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
         if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
         return id
+    }
+
+    /// Tells the desk that pushes of a stream, which may spare a push; a poll that waits is none.
+    private func notePush(_ opening: Opening, isStream: Bool) -> Bool {
+        guard let push, isStream, opening.record.isPushable else { return false }
+        var cursor: UInt64 = 0
+        // A stream of some kinds only says nothing of the others.
+        if case .after(let sequence) = opening.point, opening.kinds == nil { cursor = sequence }
+        push.submit([.streamOpened(opening.key, resuming: cursor)])
+        return true
     }
 
     /// The stream is over. May be called more than once.
@@ -259,6 +275,7 @@ final class ShardLoop: @unchecked Sendable {
         sessions[Int(id.slot)] = Session()
         details[Int(id.slot)] = nil
         shard.close(id)
+        if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
         registry.releaseStream(detail.key)
         registry.noteSeen(detail.key)
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)

@@ -1,0 +1,251 @@
+import DequeModule
+import HeapModule
+import WidgetModel
+
+/// Decides which clients are pushed to, where and when: those that no stream reaches, or whose
+/// streams confirm nothing.
+///
+/// It is a shard like those of the event loops, whose streams are the addresses of clients: what
+/// concerns a client, across catalogs, operator reloads and registrations, is decided by the same
+/// code. There is no queue: whether something is stale is asked when a push is due, and what it
+/// says is what is stale at that moment.
+///
+/// Time is the caller's monotonic milliseconds. What is to be done is left in ``actions``.
+package struct PushDesk: Sendable {
+    /// How much is pushed.
+    package struct Terms: Sendable {
+        /// How often a device may be pushed to.
+        package var budget = PushBudget.Terms()
+        /// How a change for many devices is spread.
+        package var spread = PushSpread.Terms()
+        /// The least time between two pushes for the same kind, in milliseconds.
+        package var interval = PushBudget.Kind.intervalDefault
+        /// The same for single kinds.
+        package var intervals: [String: Int64] = [:]
+        /// Pushes that may be under way at the same time.
+        package var underWayMax = 2_000
+        /// The apps that are pushed to through APNs; `nil` for all.
+        package var apnsApps: Set<String>?
+        /// Whether webhooks are asked.
+        package var hasWebhooks = true
+
+        /// The defaults.
+        package init() {}
+    }
+
+    /// Whether an address of an app's client can be pushed to at all.
+    func reaches(_ address: DeliveryAddress, of app: String) -> Bool {
+        switch address {
+        case .stream: false
+        case .apns: terms.apnsApps.map { $0.contains(app) } ?? true
+        case .webhook: terms.hasWebhooks
+        }
+    }
+
+    /// Something to be done outside.
+    package enum Action: Sendable {
+        /// Make a push, and say what came of it.
+        case push(PushOrder)
+        /// Take an address out of a client's registration, if it is still there: it is dead, or
+        /// another client has registered the token since.
+        case drop(ClientKey, DeliveryAddress)
+        /// A webhook is not asked any more.
+        case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
+    }
+
+    /// A lane to be looked at.
+    struct Due: Comparable {
+        let at: Int64
+        let stream: StreamID
+
+        static func < (left: Due, right: Due) -> Bool { left.at < right.at }
+    }
+
+    /// A push that is under way.
+    struct UnderWay {
+        let client: ClientKey
+        let sort: PushSort
+        let address: UInt64
+        let position: UInt64
+        let message: WebhookSchedule.Attempt?
+        /// What the budget counted; `nil` for webhooks.
+        let counted: Counted?
+
+        struct Counted {
+            let channel: PushBudget.Channel
+            let before: [PushBudget.LastPush]
+        }
+    }
+
+    /// What is stopped: nothing is pushed there until that is lifted.
+    struct Stop: Hashable {
+        let app: String
+        let environment: APNsEnvironment
+        /// `nil` for all topics of the app.
+        let topic: String?
+    }
+
+    /// What is to be done; the caller does it and calls ``takeActions()``.
+    package internal(set) var actions: [Action] = []
+
+    let terms: Terms
+    let hash: SipHash
+    let spread: PushSpread
+    var shard: Shard
+    /// By the slots of the shard's streams.
+    var lanes: [PushLane?] = []
+    var clients: [ClientKey: PushClient] = [:]
+    /// Who registered a push token last.
+    var owners: [UInt64: ClientKey] = [:]
+    var underWay: [UInt64: UnderWay] = [:]
+    var changed: Set<ClientKey> = []
+    var stops: Set<Stop> = []
+    private var pushes: UInt64 = 0
+    private var dues = Heap<Due>()
+    private var queue = Deque<StreamID>()
+
+    /// A desk that knows the log up to where `shard`, without streams, does.
+    package init(_ shard: Shard, terms: Terms, hash: SipHash) {
+        self.shard = shard
+        self.shard.stopCollapsing()
+        self.terms = terms
+        self.hash = hash
+        spread = PushSpread(terms.spread, hash: hash)
+    }
+
+    /// The last log entry applied.
+    package var position: UInt64 { shard.position }
+
+    /// How many pushes are under way.
+    package var pushesUnderWay: Int { underWay.count }
+
+    /// What is to be done, which counts as done from here on.
+    package mutating func takeActions() -> [Action] {
+        defer { actions = [] }
+        return actions
+    }
+
+    // MARK: The log
+
+    /// Applies the next entry of the log.
+    package mutating func apply(_ entry: LogEntry, now: Int64) {
+        shard.apply(entry, now: now)
+        guard !shard.output.isEmpty else { return }
+        // The shard's own memory is given back when the places are known.
+        let reached = shard.output.touched.map(\.stream)
+        shard.clearOutput()
+        for stream in reached {
+            let slot = Int(stream.slot)
+            guard let client = lanes[slot]?.client else { continue }
+            let delay = spread.delay(
+                device: hash(client.client), sequence: entry.sequence, devices: reached.count,
+                urgency: entry.urgency)
+            lanes[slot]?.attempts.changed(
+                at: shard.position, urgency: entry.urgency, delay: delay, now: now)
+            look(slot, now: now)
+        }
+    }
+
+    // MARK: Time
+
+    /// When ``advance(now:)`` is due next; `nil` when nothing waits for a moment.
+    package var nextDue: Int64? { dues.min?.at }
+
+    /// Looks at what is due.
+    package mutating func advance(now: Int64) {
+        while let due = dues.min, due.at <= now {
+            dues.removeMin()
+            let slot = Int(due.stream.slot)
+            guard lanes[slot]?.stream == due.stream, lanes[slot]?.due == due.at else { continue }
+            lanes[slot]?.due = nil
+            look(slot, now: now)
+        }
+    }
+
+    /// Does for a lane what is to be done now, and notes when it is looked at next.
+    mutating func look(_ slot: Int, now: Int64) {
+        // Each push leads to another step: it is under way, withheld or of no use.
+        while let step = lanes[slot]?.attempts.next(now: now) {
+            switch step {
+            case .rest: return
+            case .wait(let until): return schedule(slot, until)
+            case .push(let address):
+                guard underWay.count < terms.underWayMax else { return enqueue(slot) }
+                push(slot, to: address, now: now)
+            }
+        }
+    }
+
+    /// Looks at those that waited for pushes to end.
+    mutating func drainQueue(now: Int64) {
+        while underWay.count < terms.underWayMax, let stream = queue.popFirst() {
+            let slot = Int(stream.slot)
+            guard lanes[slot]?.stream == stream else { continue }
+            lanes[slot]?.isQueued = false
+            look(slot, now: now)
+        }
+    }
+
+    private mutating func enqueue(_ slot: Int) {
+        guard let lane = lanes[slot], !lane.isQueued else { return }
+        lanes[slot]?.isQueued = true
+        queue.append(lane.stream)
+    }
+
+    private mutating func schedule(_ slot: Int, _ until: Int64) {
+        guard let lane = lanes[slot], until < lane.due ?? .max else { return }
+        lanes[slot]?.due = until
+        dues.insert(Due(at: until, stream: lane.stream))
+    }
+
+    /// The number of the next push.
+    mutating func nextNumber() -> UInt64 {
+        pushes += 1
+        return pushes
+    }
+}
+
+extension PushDesk {
+    /// How all that can be pushed for stands: each sort of each client is counted once.
+    package struct Census: Sendable, Equatable {
+        /// Nothing is owed: it was confirmed, or is stale no more.
+        package var confirmed = 0
+        /// An address took a push that said everything; the client has not confirmed it.
+        package var told = 0
+        /// A push is under way.
+        package var underWay = 0
+        /// The budget, or a stop, withholds a push.
+        package var withheld = 0
+        /// A push waits: for a stream's grace, after a failure, or because it is spread.
+        package var waiting = 0
+        /// No address may be pushed to.
+        package var unreachable = 0
+    }
+
+    /// How everything stands. Costs a look at each client.
+    package func census(now: Int64) -> Census {
+        var census = Census()
+        for case let lane? in lanes { census.count(lane.attempts, now: now) }
+        return census
+    }
+}
+
+extension PushDesk.Census {
+    fileprivate mutating func count(_ attempts: DeliveryAttempts, now: Int64) {
+        guard attempts.isOwed else {
+            confirmed += 1
+            return
+        }
+        if attempts.addresses.contains(where: { $0.underWay != nil }) {
+            underWay += 1
+        } else if attempts.addresses.contains(where: { $0.delivered >= attempts.latest }) {
+            told += 1
+        } else if !attempts.addresses.contains(where: \.isUsable) {
+            unreachable += 1
+        } else if attempts.addresses.contains(where: { $0.isUsable && $0.withheldUntil > now }) {
+            withheld += 1
+        } else {
+            waiting += 1
+        }
+    }
+}

@@ -1,0 +1,290 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import Logging
+import NIOCore
+import Synchronization
+import WidgetModel
+
+/// The thin shell around the core's ``GatewayCore/PushDesk``: hands in what happens and the time,
+/// has pushes made, and persists what has to outlive the program.
+// Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
+// point hops to.
+final class PushLoop: @unchecked Sendable {
+    /// What happens.
+    enum Event: Sendable {
+        /// The log's writer says something; `taken` of a message is not for this loop.
+        case log(ShardLoop.Message)
+        /// A client opened a stream, from a cursor; 0 when everything was stale for it.
+        case streamOpened(ClientKey, resuming: UInt64)
+        /// A client's stream ended.
+        case streamEnded(ClientKey)
+        /// A client polled.
+        case polled(ClientKey)
+        /// A client acknowledged everything up to a cursor.
+        case acknowledged(ClientKey, upTo: UInt64)
+        /// The log lost a tail.
+        case lostTail
+    }
+
+    /// What the shell needs of the rest of the gateway.
+    struct Surroundings: Sendable {
+        let store: SQLiteStore
+        /// Takes an address out of a client's registration.
+        let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
+        /// Makes the pushes for an address; `nil` where nothing is configured to.
+        let sender: @Sendable (PushOrder) -> (any PushSender)?
+        /// Milliseconds since 1970.
+        let wallMilliseconds: @Sendable () -> Int64
+    }
+
+    /// How often what changed is persisted.
+    private static let savingInterval = TimeAmount.seconds(1)
+    /// Clients that are persisted in one transaction.
+    private static let savedMax = 1_000
+    /// Attempts that wait to be persisted; beyond it the oldest are forgotten.
+    private static let attemptsMax = 100_000
+
+    let loop: any EventLoop
+    private let metrics: GatewayMetrics
+    private let logger: Logger
+    private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
+    private var desk: PushDesk
+    private var surroundings: Surroundings?
+    private var attempts: [PushAttemptRow] = []
+    private var timer: (at: Int64, task: Scheduled<Void>)?
+    private var isSaving = false
+    private var isStopping = false
+
+    /// A loop that makes no push before ``start(_:)``.
+    init(loop: any EventLoop, desk: PushDesk, metrics: GatewayMetrics, logger: Logger) {
+        self.loop = loop
+        self.desk = desk
+        self.metrics = metrics
+        self.logger = logger
+    }
+
+    // MARK: From other threads
+
+    /// Notes what happened, in order.
+    func submit(_ events: [Event]) {
+        let mustSchedule = inbox.withLock { inbox in
+            inbox.events.append(contentsOf: events)
+            defer { inbox.isScheduled = true }
+            return !inbox.isScheduled
+        }
+        if mustSchedule { loop.execute { self.takeEvents() } }
+    }
+
+    /// How everything stands.
+    func census() async throws -> PushDesk.Census {
+        try await loop.submit { self.desk.census(now: self.now) }.get()
+    }
+
+    /// Begins to push, with what is due already.
+    func start(_ surroundings: Surroundings) {
+        loop.execute { [self] in
+            self.surroundings = surroundings
+            act()
+            save()
+        }
+    }
+
+    /// Makes no more pushes, and persists everything once those under way have ended.
+    func stop(_ senders: [any PushSender]) async {
+        try? await loop.submit { self.isStopping = true }.get()
+        for sender in senders { await sender.drain() }
+        while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
+            guard let store = try? await loop.submit({ self.surroundings?.store }).get(),
+                await Self.write(batch, to: store, logger)
+            else { return }
+        }
+    }
+
+    // MARK: The loop
+
+    /// Monotonic milliseconds.
+    static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+    private var now: Int64 { Self.now }
+
+    private func takeEvents() {
+        let events = inbox.withLock { inbox in
+            defer { inbox = ([], false) }
+            return inbox.events
+        }
+        let now = now
+        for event in events {
+            switch event {
+            case .log(.entry(let entry)): desk.apply(entry, now: now)
+            case .log(.registered(let record, let app, _)):
+                desk.registered(record, app: app, now: now)
+            case .log(.confirmed(let record, let app, _)):
+                desk.confirmed(record, app: app, now: now)
+            case .log(.removed(let key)): desk.removed(key)
+            case .streamOpened(let key, let cursor):
+                desk.streamOpened(key, resuming: cursor, now: now)
+            case .streamEnded(let key): desk.streamEnded(key, now: now)
+            case .polled(let key): desk.polled(key, now: now)
+            case .acknowledged(let key, let cursor):
+                desk.acknowledged(key, upTo: cursor, now: now)
+            case .lostTail: desk.forgetPositions(now: now)
+            }
+        }
+        act()
+    }
+
+    /// Does what the desk wants done, and comes back when something is due.
+    private func act() {
+        guard let surroundings, !isStopping else { return }
+        // A push that ends at once leads to more.
+        var actions = desk.takeActions()
+        while !actions.isEmpty {
+            for action in actions { perform(action, surroundings) }
+            actions = desk.takeActions()
+        }
+        schedule()
+    }
+
+    private func perform(_ action: PushDesk.Action, _ surroundings: Surroundings) {
+        switch action {
+        case .push(let order): push(order, surroundings)
+        case .drop(let key, let address):
+            let logger = logger
+            Task {
+                do {
+                    try await surroundings.drop(key, address)
+                } catch {
+                    // It is not pushed to in any case; the registration still shows it.
+                    logger.warning(
+                        "a dead address could not be removed", metadata: ["error": "\(error)"])
+                }
+            }
+        case .disabled(let key, _, let reason):
+            metrics.webhooksDisabled.increment()
+            logger.warning(
+                "a webhook is disabled",
+                metadata: ["app": "\(key.app)", "client": "\(key.client)", "why": "\(reason)"])
+        }
+    }
+
+    private func push(_ order: PushOrder, _ surroundings: Surroundings) {
+        guard let sender = surroundings.sender(order) else {
+            // Nothing is configured for it: it waits for a configuration.
+            desk.finished(
+                order.number, .apns(.stop(.credential)), now: now, random: 0)
+            return
+        }
+        let began = now
+        sender.send(order) { [self] report in
+            loop.execute { self.finished(order, report, began: began) }
+        }
+    }
+
+    private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
+        let now = now
+        metrics.pushes.increment(order.channel, report.outcome, report.reason)
+        if let alert = report.alert {
+            logger.error(
+                "a push was refused",
+                metadata: [
+                    "app": "\(order.client.app)", "channel": "\(order.channel)",
+                    "reason": "\(report.reason ?? report.outcome)", "concerns": "\(alert)",
+                ])
+        }
+        attempts.append(
+            PushAttemptRow(
+                at: surroundings?.wallMilliseconds() ?? 0,
+                key: RegistrationKey(app: order.client.app, client: order.client.client),
+                channel: order.channel, outcome: report.outcome, reason: report.reason,
+                reference: report.reference, milliseconds: now - began))
+        if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
+        desk.finished(
+            order.number, report.result, now: now, random: .random(in: .min ... .max))
+        act()
+    }
+
+    private func schedule() {
+        guard let due = desk.nextDue else { return }
+        if let timer, timer.at <= due { return }
+        timer?.task.cancel()
+        let task = loop.scheduleTask(in: .milliseconds(max(0, due - now))) {
+            self.timer = nil
+            self.desk.advance(now: self.now)
+            self.act()
+        }
+        timer = (due, task)
+    }
+
+    // MARK: Persisting
+
+    /// What is written in one transaction.
+    private struct Batch: Sendable {
+        let clients: [PushClientRow]
+        let attempts: [PushAttemptRow]
+
+        var isEmpty: Bool { clients.isEmpty && attempts.isEmpty }
+    }
+
+    private func takeBatch() -> Batch {
+        let wall = surroundings?.wallMilliseconds() ?? 0
+        let clients = desk.takeChanged(limit: Self.savedMax, now: now, wall: wall)
+        defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }
+        return Batch(
+            clients: clients.map { key, saved in
+                PushClientRow(
+                    key: RegistrationKey(app: key.app, client: key.client),
+                    payload: saved.map(PushClientPayload.data))
+            }, attempts: Array(attempts.prefix(Self.savedMax)))
+    }
+
+    /// Persists what changed, and comes back: at once when there is more, or else in a while.
+    private func save() {
+        guard let store = surroundings?.store, !isSaving, !isStopping else { return }
+        let batch = takeBatch()
+        guard !batch.isEmpty else {
+            loop.scheduleTask(in: Self.savingInterval) { self.save() }
+            return
+        }
+        isSaving = true
+        Task { [logger] in
+            let isSaved = await Self.write(batch, to: store, logger)
+            loop.execute { [self] in
+                isSaving = false
+                if !isSaved {
+                    desk.putBack(
+                        batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
+                }
+                let hasMore = isSaved && desk.hasChanged && batch.clients.count == Self.savedMax
+                loop.scheduleTask(in: hasMore ? .zero : Self.savingInterval) { self.save() }
+            }
+        }
+    }
+
+    private static func write(_ batch: Batch, to store: SQLiteStore, _ logger: Logger) async -> Bool
+    {
+        do {
+            _ = try await store.write(
+                cost: 1024 * batch.clients.count + 128 * batch.attempts.count
+            ) { transaction in
+                try transaction.putPushClients(batch.clients)
+                try transaction.appendPushAttempts(batch.attempts)
+            }
+            return true
+        } catch {
+            logger.error(
+                "what was pushed could not be noted", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+}
+
+extension PushOrder {
+    /// What kind of push it is, for people.
+    var channel: String {
+        switch address {
+        case .stream: "stream"
+        case .webhook: "webhook"
+        case .apns(let address): address.pushType
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import GRDB
+
+extension StoreTransaction {
+    /// Stores what is kept of clients that are pushed to, in place of what there was.
+    ///
+    /// - Throws: `StoreError.rejected` if a text holds a NUL; `unavailable` if the disk refuses.
+    package mutating func putPushClients(_ rows: some Sequence<PushClientRow>) throws {
+        for row in rows {
+            try Self.requireNoNUL(in: row.key.app, row.key.client)
+            try writing { db in
+                guard let payload = row.payload else {
+                    try db.cachedStatement(
+                        sql: "DELETE FROM push_client WHERE app = ? AND client = ?"
+                    ).execute(arguments: [row.key.app, row.key.client])
+                    return
+                }
+                try db.cachedStatement(
+                    sql: """
+                        INSERT INTO push_client (app, client, payload) VALUES (?, ?, ?)
+                        ON CONFLICT (app, client) DO UPDATE SET payload = excluded.payload
+                        """
+                ).execute(arguments: [row.key.app, row.key.client, payload])
+            }
+        }
+    }
+
+    /// Appends attempts, which get their numbers here.
+    package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
+        for row in rows {
+            // What a peer says, cut short at a NUL, is still what is to be kept of it.
+            try writing { db in
+                try db.cachedStatement(
+                    sql: """
+                        INSERT INTO push_attempt
+                            (at, app, client, channel, outcome, reason, reference, milliseconds)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                        """
+                ).execute(arguments: [
+                    row.at, row.key.app, row.key.client, row.channel, row.outcome, row.reason,
+                    row.reference, row.milliseconds,
+                ])
+            }
+        }
+    }
+
+    /// Forgets the oldest attempts: those before `endedBefore`, and those beyond the newest
+    /// `keepRows`, at most `limit` of them.
+    ///
+    /// - Parameter endedBefore: Milliseconds since 1970.
+    /// - Returns: how many were forgotten; if that is `limit`, there may be more.
+    package mutating func prunePushAttempts(
+        endedBefore: Int64, keepRows: Int64, limit: Int
+    ) throws -> Int {
+        try writing { db in
+            let newest =
+                try Int64.fetchOne(
+                    db.cachedStatement(sql: "SELECT max(number) FROM push_attempt")) ?? 0
+            let oldest =
+                try Int64.fetchOne(
+                    db.cachedStatement(sql: "SELECT min(number) FROM push_attempt")) ?? 1
+            let lastBeyond = newest - max(keepRows, 0)
+            try db.cachedStatement(
+                sql: """
+                    DELETE FROM push_attempt
+                    WHERE number < ? AND (number <= ? OR at < ?)
+                    """
+            ).execute(arguments: [oldest + Int64(max(limit, 1)), lastBeyond, endedBefore])
+            return db.changesCount
+        }
+    }
+
+    /// Stores a provider token in place of the one its issuer had.
+    package mutating func putProviderToken(_ row: ProviderTokenRow) throws {
+        try writing { db in
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO provider_token (issuer, issued_at, token) VALUES (?, ?, ?)
+                    ON CONFLICT (issuer)
+                    DO UPDATE SET issued_at = excluded.issued_at, token = excluded.token
+                    """
+            ).execute(arguments: [row.issuer, row.issuedAt, row.token])
+        }
+    }
+}

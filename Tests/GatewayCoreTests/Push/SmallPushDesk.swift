@@ -1,0 +1,90 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+/// A desk with a log's writer in front of it, and a clock: the smallest gateway that pushes.
+struct SmallPushDesk {
+    var decider = Decider(hash: testHash, limits: Limits())
+    var desk: PushDesk
+    var head: UInt64 = 0
+    var now: Int64 = 1_000_000
+    let terms: PushDesk.Terms
+
+    init(terms: PushDesk.Terms = PushDesk.Terms()) throws {
+        self.terms = terms
+        desk = PushDesk(Shard(floor: 0), terms: terms, hash: testHash)
+        try put()
+    }
+
+    /// A kind `k` that depends on the item its parameter `a` names, with recommendations that
+    /// depend on the entity `F`, a kind `l` that depends on `F`, and a control `c` on items.
+    static func catalog(also extra: [JSONValue] = []) throws -> Catalog {
+        let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+        return try GatewayCoreTests.catalog(
+            [
+                kind([item], recommendations: [["entity": "F"]]),
+                kind([["entity": "F"]], named: "l"),
+                [
+                    "kind": "c", "configuration": "control", "intent": "I",
+                    "dependsOn": [item],
+                ],
+            ] + extra)
+    }
+
+    mutating func put(also extra: [JSONValue] = []) throws {
+        head += 1
+        apply(.catalog(decider.install(try Self.catalog(also: extra), at: head)))
+    }
+
+    mutating func change(_ id: String? = nil, entity: String = "E", urgency: Urgency = .normal)
+        throws
+    {
+        head += 1
+        let decision = try decider.decide(Change(entity: entity, id: id), app: "app")
+        apply(.change(decision, causeTime: nil), urgency: urgency)
+    }
+
+    mutating func apply(_ body: LogEntry.Body, urgency: Urgency = .normal) {
+        desk.apply(
+            LogEntry(
+                sequence: head, app: "app", acceptedAt: 7, urgency: urgency, body: body), now: now)
+    }
+
+    /// The pushes asked for since the last call.
+    mutating func orders() -> [PushOrder] {
+        desk.takeActions().compactMap { if case .push(let order) = $0 { order } else { nil } }
+    }
+
+    /// Lets time pass, and nothing else.
+    mutating func wait(_ milliseconds: Int64) {
+        now += milliseconds
+        desk.advance(now: now)
+    }
+
+    mutating func finish(_ order: PushOrder?, _ verdict: APNsReaction.Verdict = .delivered) throws {
+        desk.finished(try #require(order).number, .apns(verdict), now: now, random: 0)
+    }
+}
+
+/// A device's push address.
+func apns(
+    _ token: String = "aa", _ pushType: String = "widgets", environment: String = "production"
+) -> DeliveryAddress {
+    .apns(.init(pushType: pushType, token: token, environment: environment))
+}
+
+/// A client that shows the items `ids`.
+func device(
+    _ ids: [String] = ["1"], named name: String = "device",
+    delivery: [DeliveryAddress] = [apns()], recommendations: [RecommendationSet] = [],
+    controls: [PlacedControl] = [], confirmed: [String: UInt64] = [:], since: UInt64 = 1,
+    addressedAt: Int64 = 0
+) -> ClientRecord {
+    ClientRecord(
+        client: name,
+        registration: ClientRegistration(
+            platform: "iOS", widgets: ids.map { widget(["a": .single($0)]) },
+            recommendations: recommendations, controls: controls, delivery: delivery),
+        attributes: [:], confirmed: confirmed, since: since, addressedAt: addressedAt)
+}
