@@ -41,6 +41,11 @@ extension TimelineClient {
     /// reloaded when it returns, whatever the budget. A toggle shows its new state meanwhile, and
     /// goes back with a reason when the intent fails or nothing is heard in time.
     ///
+    /// Which process performs it is the intent's to say: see ``AppIntent/process``. One for the app's
+    /// is handed to the client's ``AppProcess``, and fails when the client was given none; either way
+    /// ``TimelineClientEvent/performed(_:intent:in:)`` or
+    /// ``TimelineClientEvent/interactionFailed(_:reason:)`` tells of it.
+    ///
     /// Returns when the intent has, and the reload is ordered. The client has to run.
     ///
     /// - Throws: Why nothing happens.
@@ -72,10 +77,45 @@ extension TimelineClient {
         }
     }
 
+    /// A person taps a placed widget, beside its buttons and toggles: the app is opened with where the
+    /// tapped link leads, or else with what the widget says with `widgetURL`, and with what the person
+    /// chose for the widget.
+    ///
+    /// A locked device is the host's: it asks its owner to unlock it first.
+    ///
+    /// - Parameter link: The destination of the link that was tapped; `nil` for anywhere else.
+    /// - Throws: ``InteractionRefusal/notShown`` when the widget, or such a link, is not shown;
+    ///   ``WidgetRuntime/Failure`` when the client was given no ``AppProcess``; or what that throws.
+    public func open(
+        _ widget: WidgetInfo, at link: URL? = nil, in environment: WidgetEnvironment
+    ) async throws {
+        guard widgets.contains(widget), let node = drawn(widget, at: .now, in: environment),
+            link.map({ node.hasLink(to: $0) }) ?? true
+        else { throw InteractionRefusal.notShown }
+        let url = link ?? node.outermostWidgetURL.flatMap { URL(string: $0) }
+        try await reachedApp("open it").open(WidgetActivity(widget: widget, url: url))
+    }
+
+    /// - Throws: ``WidgetRuntime/Failure`` when there is no app to do it.
+    private func reachedApp(_ purpose: String) throws -> any AppProcess {
+        guard let app else {
+            throw WidgetRuntime.Failure(
+                description: "only the app can \(purpose), and the client reaches none")
+        }
+        return app
+    }
+
     /// - Returns: Why it had no success.
     func run(_ call: IntentCall, of widget: WidgetInfo) async -> String? {
         do {
-            try await runtime.perform(call)
+            let intent = try runtime.intent(of: call)
+            switch intent.process {
+            case .widgetExtension: try await runtime.perform(call)
+            case .app:
+                try await reachedApp("perform \(call.intent)")
+                    .perform(call, inForeground: intent.openAppWhenRun)
+            }
+            tell(.performed(widget, intent: call.intent, in: intent.process))
             return nil
         } catch {
             let reason =

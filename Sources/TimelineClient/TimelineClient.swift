@@ -15,6 +15,7 @@ public actor TimelineClient {
     let service: GatewayService
     let verifier: any NotificationVerifying
     let archive: ClientArchive?
+    let app: (any AppProcess)?
     let settings: ReloadEngine.Settings
     private let origin = ContinuousClock.now
 
@@ -42,27 +43,31 @@ public actor TimelineClient {
     ///   - verifier: Tells whether notifications are the gateway's.
     ///   - archive: Where it keeps what a restart resumes from; without one a restart registers
     ///     and rebuilds all.
+    ///   - app: What performs intents that are for the app's process, and is opened by taps; without
+    ///     one such intents fail.
     public init(
         configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
         connection: any GatewayConnection, verifier: any NotificationVerifying,
-        archive: ClientArchive? = nil
+        archive: ClientArchive? = nil, app: (any AppProcess)? = nil
     ) {
         self.init(
             configuration: configuration, widgets: widgets, connection: connection,
-            verifier: verifier, archive: archive, settings: configuration.engineSettings)
+            verifier: verifier, archive: archive, app: app,
+            settings: configuration.engineSettings)
     }
 
     /// A client with waits and bounds of the caller's choice.
     package init(
         configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
         connection: any GatewayConnection, verifier: any NotificationVerifying,
-        archive: ClientArchive?, settings: ReloadEngine.Settings
+        archive: ClientArchive?, app: (any AppProcess)? = nil, settings: ReloadEngine.Settings
     ) {
         self.configuration = configuration
         self.runtime = widgets
         self.service = GatewayService(connection: connection, app: configuration.app)
         self.verifier = verifier
         self.archive = archive
+        self.app = app
         var settings = settings
         for kind in widgets.kinds {
             settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection

@@ -107,7 +107,9 @@ public enum TimelineClientEvent: Sendable {
     case buildFailed(WidgetInfo, reason: String)
     /// A provider did not say what it recommends; it is asked again later.
     case recommendationsFailed(kind: String, reason: String)
-    /// An intent that a person's tap performed had no success; for people.
+    /// An intent that a person's tap called was performed, in this process.
+    case performed(WidgetInfo, intent: String, in: IntentProcess)
+    /// An intent that a person's tap called had no success; for people.
     case interactionFailed(WidgetInfo, reason: String)
     /// A request had no success; it is repeated where that can help.
     case failed(GatewayFailure)

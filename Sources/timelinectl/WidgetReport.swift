@@ -138,7 +138,9 @@ struct WidgetReport {
             TextBlock(TextBlock.line(said.joined(separator: ", "))),
         ]
         if let node { blocks.append(node.drawing(at: date).framed) }
-        if let url = node?.widgetURL { blocks.append(TextBlock(TextBlock.line("opens \(url)"))) }
+        if let url = node?.outermostWidgetURL {
+            blocks.append(TextBlock(TextBlock.line("opens \(url)")))
+        }
         blocks += faults.map { TextBlock(TextBlock.line("  \($0)")) }
         return TextBlock.above(blocks).lines.joined(separator: "\n")
     }

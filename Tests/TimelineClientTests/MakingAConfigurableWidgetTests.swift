@@ -365,6 +365,19 @@ private struct CharacterDetailWidget: Widget {
             #expect(await info.widgetConfigurationIntent(of: SelectRival.self) == nil)
         }
 
+        /// What the app is opened with.
+        @Test func aTappedWidgetBringsItsIntent() async throws {
+            let panda = try #require(await CharacterDetail.defaultValue())
+            let activity = WidgetActivity(
+                widget: WidgetInfo(
+                    kind: "k", family: .systemSmall, intent: SelectCharacter(character: panda)),
+                url: nil)
+            let intent = try #require(
+                await activity.widgetConfigurationIntent(of: SelectCharacter.self))
+            #expect(intent.character.id == "Power Panda")
+            #expect(await activity.widgetConfigurationIntent(of: SelectRival.self) == nil)
+        }
+
         /// Which is gone since then has no intent, and no other in its place.
         @Test func aChoiceThatIsGoneHasNoIntent() async {
             let info = WidgetInfo(

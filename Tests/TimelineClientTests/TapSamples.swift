@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TimelineClient
+import WidgetModel
 
 /// What the tasks of one test are; intents are made of values alone, so they find it by its name.
 final class TapList: Sendable {
@@ -8,11 +9,14 @@ final class TapList: Sendable {
         var isDone = false
         var failure: String?
         var performed = 0
+        var performedBy: [IntentProcess] = []
         var builds = 0
         var onPerform: (@Sendable () async -> Void)?
     }
 
     static let all = Mutex<[String: TapList]>([:])
+    /// Which process runs, where one plays several.
+    @TaskLocal static var process = IntentProcess.widgetExtension
     let state = Mutex(State())
 
     static func named(_ name: String) -> TapList {
@@ -21,6 +25,17 @@ final class TapList: Sendable {
             let list = TapList()
             lists[name] = list
             return list
+        }
+    }
+
+    /// What the intents do.
+    func tap() async throws {
+        await state.withLock { $0.onPerform }?()
+        try state.withLock { state in
+            state.performed += 1
+            state.performedBy.append(Self.process)
+            if let failure = state.failure { throw Refused(errorDescription: failure) }
+            state.isDone.toggle()
         }
     }
 }
@@ -38,15 +53,45 @@ struct TapIntent: AppIntent {
     init(_ list: String) { self.list = list }
 
     func perform() async throws -> some IntentResult {
-        let tasks = TapList.named(list)
-        await tasks.state.withLock { $0.onPerform }?()
-        try tasks.state.withLock { state in
-            state.performed += 1
-            if let failure = state.failure { throw Refused(errorDescription: failure) }
-            state.isDone.toggle()
-        }
+        try await TapList.named(list).tap()
         return .result()
     }
+}
+
+/// The same, but only the app can do it.
+struct AppTapIntent: LiveActivityIntent {
+    static let title: LocalizedStringResource = "Complete, in the app"
+    @Parameter(title: "List", default: "") var list: String
+
+    init() {}
+
+    init(_ list: String) { self.list = list }
+
+    func perform() async throws -> some IntentResult {
+        try await TapList.named(list).tap()
+        return .result()
+    }
+}
+
+/// The app, as its extension reaches it: only what can be written goes from one to the other.
+final class TapApp: AppProcess {
+    private let runtime: WidgetRuntime
+    let opened = Mutex<[WidgetActivity]>([])
+    let foregrounds = Mutex<[Bool]>([])
+
+    init(_ intents: [any AppIntent.Type]) throws {
+        runtime = try WidgetRuntime([], intents: intents)
+    }
+
+    func perform(_ call: IntentCall, inForeground: Bool) async throws {
+        foregrounds.withLock { $0.append(inForeground) }
+        guard let received = IntentCall(try JSONValue(parsing: call.json.serialized)) else {
+            throw Refused(errorDescription: "unreadable")
+        }
+        try await TapList.$process.withValue(.app) { try await runtime.perform(received) }
+    }
+
+    func open(_ activity: WidgetActivity) async { opened.withLock { $0.append(activity) } }
 }
 
 struct TapEntry: TimelineEntry {

@@ -13,6 +13,7 @@ import WidgetModel
     private let gateway: ScriptedGateway
     private var tasks: TapList { .named(name) }
     private var call: IntentCall { IntentCall(TapIntent(name)) }
+    private var appCall: IntentCall { IntentCall(AppTapIntent(name)) }
 
     init() throws { gateway = try ScriptedGateway() }
 
@@ -22,11 +23,14 @@ import WidgetModel
             state: WidgetDeviceState(lock: lock))
     }
 
-    private func client(timeout: Duration = .seconds(60)) throws -> TimelineClient {
+    private func client(
+        timeout: Duration = .seconds(60), app: (any AppProcess)? = nil,
+        observer: (@Sendable (TimelineClientEvent) -> Void)? = nil
+    ) throws -> TimelineClient {
         let configuration = try #require(
             TimelineClientConfiguration(
                 app: "com.mygame", client: "device-1", platform: "iOS", widgets: [info],
-                reloadBudget: 1, interactionTimeout: timeout))
+                reloadBudget: 1, interactionTimeout: timeout, observer: observer))
         return TimelineClient(
             configuration: configuration,
             widgets: try WidgetRuntime(
@@ -37,12 +41,19 @@ import WidgetModel
                             Text("task")
                         }
                         Button("Complete all", intent: TapIntent("*\(entry.list)"))
+                        Toggle(isOn: entry.isDone, intent: AppTapIntent(entry.list)) {
+                            Text("task, in the app")
+                        }
+                        if let link = Self.link { Link(destination: link) { Text("news") } }
+                        Text("more").widgetURL(URL(string: "tasks://\(entry.list)"))
                     }
-                ], intents: [TapIntent.self]),
+                ], intents: [TapIntent.self, AppTapIntent.self]),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"), archive: nil,
-            settings: configuration.engineSettings)
+            app: app, settings: configuration.engineSettings)
     }
+
+    private static let link = URL(string: "tasks://news")
 
     private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
         let run = Task { await client.run() }
@@ -144,6 +155,70 @@ import WidgetModel
             await #expect(throws: InteractionRefusal.notShown) {
                 try await client.interact(
                     with: IntentCall(TapIntent("another's")), of: info, in: environment())
+            }
+        }
+    }
+
+    @Test func anIntentOfTheAppIsPerformedInItsProcessAndReloadedFor() async throws {
+        let processes = Mutex<[IntentProcess]>([])
+        let app = try TapApp([AppTapIntent.self])
+        let client = try client(app: app) { event in
+            if case .performed(_, _, let process) = event {
+                processes.withLock { $0.append(process) }
+            }
+        }
+        try await running(client) {
+            try await client.interact(with: appCall, of: info, in: environment())
+            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            while await !client.interactions.isEmpty { await Task.yield() }
+            #expect(try await isOn(client) == true)
+            try await client.interact(with: call, of: info, in: environment())
+            #expect(tasks.state.withLock { $0.performedBy } == [.app, .widgetExtension])
+            #expect(processes.withLock { $0 } == [.app, .widgetExtension])
+            #expect(app.foregrounds.withLock { $0 } == [false])
+            // What it says when it fails comes back.
+            tasks.state.withLock { $0.failure = "not synchronised" }
+            try await client.interact(with: appCall, of: info, in: environment())
+            let shown = try await client.shown(info, in: environment())?.node
+            #expect(shown?.texts.contains("not synchronised") == true)
+        }
+    }
+
+    /// Nothing of the app's may run in the extension, for it would find nothing there.
+    @Test func withoutAnAppItsIntentsFailAndTheTimelineIsReloadedAllTheSame() async throws {
+        let client = try client()
+        try await running(client) {
+            try await client.interact(with: appCall, of: info, in: environment())
+            let shown = try await client.shown(info, in: environment())?.node
+            #expect(
+                shown?.texts.contains(
+                    "only the app can perform AppTapIntent, and the client reaches none") == true)
+            #expect(tasks.state.withLock { $0.performed } == 0)
+            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+        }
+    }
+
+    /// "Respond to user interactions", "Access customized values in your app".
+    @Test func aTapOpensTheAppWhereTheWidgetOrItsLinkSays() async throws {
+        let app = try TapApp([])
+        let client = try client(app: app)
+        try await running(client) {
+            try await client.open(info, in: environment())
+            try await client.open(info, at: Self.link, in: environment())
+            await #expect(throws: InteractionRefusal.notShown) {
+                try await client.open(info, at: URL(string: "tasks://x"), in: environment())
+            }
+            await #expect(throws: InteractionRefusal.notShown) {
+                try await client.open(status, in: environment())
+            }
+        }
+        let opened = app.opened.withLock { $0 }
+        #expect(opened.map(\.url?.absoluteString) == ["tasks://\(name)", "tasks://news"])
+        #expect(opened.map(\.widget) == [info, info])
+        let alone = try self.client()
+        try await running(alone) {
+            await #expect(throws: WidgetRuntime.Failure.self) {
+                try await alone.open(info, in: environment())
             }
         }
     }

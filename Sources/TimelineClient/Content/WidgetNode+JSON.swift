@@ -107,12 +107,15 @@ extension WidgetNode.Content {
     }
 }
 
+/// The form in which a call is archived, and goes from one process to another.
 extension IntentCall {
-    fileprivate var json: JSONValue {
+    /// The call; equal calls give equal bytes.
+    public var json: JSONValue {
         ["intent": .string(intent), "parameters": parametersObject(parameters)]
     }
 
-    fileprivate init?(_ json: JSONValue) {
+    /// Reads what ``json`` wrote; `nil` for anything else.
+    public init?(_ json: JSONValue) {
         guard let object = json.objectValue, let intent = object["intent"]?.stringValue,
             let parameters = object["parameters"].flatMap(parametersRead)
         else { return nil }

@@ -13,9 +13,9 @@ public protocol PushToTalkTransmissionIntent: AppIntent {}
 /// Where an intent's `perform()` runs (article "Adding interactivity to widgets and Live
 /// Activities", "Implement the perform function").
 public enum IntentProcess: Sendable, Hashable {
-    /// In the process of the widget extension: the ordinary case.
+    /// In the process of the widget extension, which is the client's own: the ordinary case.
     case widgetExtension
-    /// In the app's own process.
+    /// In the app's process, which a client reaches through its ``AppProcess``.
     case app
 }
 

@@ -82,14 +82,24 @@ public struct WidgetRuntime: Sendable {
     /// "Understand the role of app intents"). When this returns, the widget's timeline is to be built
     /// anew.
     ///
+    /// It is performed in the calling process, whatever ``AppIntent/process`` says: that is for whoever
+    /// calls to heed, as ``TimelineClient/TimelineClient`` does.
+    ///
     /// - Throws: ``Failure`` when the app declares no such intent, perhaps not any more;
     ///   ``IntentError`` when a value is missing or of another form; and what a query or `perform()`
     ///   throws.
     public func perform(_ call: IntentCall) async throws {
+        try await intent(of: call).perform(call.parameters)
+    }
+
+    /// The type of the intent that a button or toggle performs.
+    ///
+    /// - Throws: ``Failure`` when the app declares no such intent, perhaps not any more.
+    func intent(of call: IntentCall) throws -> any AppIntent.Type {
         guard let intent = intents[call.intent] else {
             throw Failure(description: "the app declares no intent \(call.intent)")
         }
-        try await intent.perform(call.parameters)
+        return intent
     }
 
     /// What a widget shows of one of its entries in a context. Where content is to be redacted as a

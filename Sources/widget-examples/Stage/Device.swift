@@ -88,7 +88,7 @@ final class Device: Sendable {
         case .buildFailed(_, let reason), .interactionFailed(_, let reason),
             .recommendationsFailed(_, let reason):
             note([reason])
-        case .rebuilt, .relevanceInvalidated: break
+        case .rebuilt, .relevanceInvalidated, .performed: break
         case .failed(let failure): note(["\(failure)"])
         case .archiveFailed(let failure): note(["\(failure)"])
         }
