@@ -201,6 +201,7 @@ private struct GameStatusView: View {
                 .privacySensitive()
                 Button(intent: ToggleTodo("secret")) { Text("secret") }.privacySensitive()
                 Text("secret").privacySensitive().widgetURL(url)
+                VStack { Text("fine") }.privacySensitive().widgetURL(url)
             }
         }
         #expect(!"\(node)".contains("secret"))

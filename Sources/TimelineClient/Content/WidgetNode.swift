@@ -121,9 +121,10 @@ extension WidgetNode {
         var node = self
         let parts = hidesAll ? RedactionReasons.placeholder : reasons
         if hidesAll {
-            // A colour may tell as much as a word.
+            // A colour may tell as much as a word, and where it leads what it is.
             node.style.foreground = nil
             node.style.tint = nil
+            node.widgetURL = nil
         }
         switch content {
         case .stack(let axis, let children):
@@ -133,7 +134,6 @@ extension WidgetNode {
             if hidesAll {
                 // What it does would tell what it is.
                 node.content = .redacted
-                node.widgetURL = nil
             } else {
                 node.content = content.mapLabel { $0.redacted(for: parts) }
             }
