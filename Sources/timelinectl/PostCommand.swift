@@ -3,7 +3,7 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-extension WidgetModel.Operation: ExpressibleByArgument {}
+extension Change.Operation: ExpressibleByArgument {}
 extension Urgency: ExpressibleByArgument {}
 
 /// Announces data changes.
@@ -38,7 +38,7 @@ struct PostCommand: AsyncParsableCommand {
     var id: String?
 
     @Option(help: "insert, update or delete.")
-    var operation: WidgetModel.Operation = .update
+    var operation: Change.Operation = .update
 
     @Option(
         name: .customLong("property"),

@@ -19,7 +19,7 @@ import WidgetModel
         throws
     {
         let rules = try ruleSet([["entity": "E", "properties": ["p"]]])
-        func change(_ properties: [String], _ operation: Operation = .update) -> Change {
+        func change(_ properties: [String], _ operation: Change.Operation = .update) -> Change {
             Change(entity: "E", operation: operation, properties: properties)
         }
         #expect(try hits(rules, change(["q", "p"]), widget()))

@@ -32,7 +32,7 @@ import Testing
         #expect(detail.collapseMilliseconds == 200 && detail.configuration == .appIntent)
         #expect(
             detail.dependsOn[0].match == [.init(attribute: "id", binding: .parameter("character"))])
-        #expect(detail.dependsOn[0].operations == Set(Operation.allCases))
+        #expect(detail.dependsOn[0].operations == Set(Change.Operation.allCases))
         #expect(detail.recommendations?.map(\.operations.count) == [2, 3])
         #expect(catalog.intent(of: detail)?.parameter("character")?.type.name == "CharacterDetail")
         let status = try #require(catalog.widget(kind: CharacterGame.status))

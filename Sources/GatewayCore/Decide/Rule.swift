@@ -289,7 +289,7 @@ package final class Rule: Sendable {
     }
 }
 
-extension Operation {
+extension Change.Operation {
     /// A bit of its own.
     fileprivate var bit: UInt8 {
         switch self {

@@ -126,7 +126,7 @@ public struct DependencyRule: Sendable, Hashable {
     /// The properties of interest, sorted; empty means all.
     public let properties: [String]
     /// The operations of interest.
-    public let operations: Set<Operation>
+    public let operations: Set<Change.Operation>
 
     /// One binding of a rule.
     public struct Match: Sendable, Hashable {

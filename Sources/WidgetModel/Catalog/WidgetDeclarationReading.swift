@@ -162,13 +162,13 @@ extension DependencyRule {
         let operations = (reader.array("operations", countMax: 8, &faults) ?? []).enumerated()
             .compactMap {
                 MemberReader.choice(
-                    $1, at: "\(reader.path("operations"))[\($0)]", Operation.self, &faults)
+                    $1, at: "\(reader.path("operations"))[\($0)]", Change.Operation.self, &faults)
             }
         reader.refuseUnknown(&faults)
         guard let entity else { return nil }
         self.init(
             entity: entity, match: match, properties: Set(properties).sorted(),
-            operations: operations.isEmpty ? Set(Operation.allCases) : Set(operations))
+            operations: operations.isEmpty ? Set(Change.Operation.allCases) : Set(operations))
     }
 
     private static func match(

@@ -1,13 +1,3 @@
-/// What happened to the changed entity.
-public enum Operation: String, Sendable, CaseIterable {
-    /// It came into being.
-    case insert
-    /// Some of its properties have other values.
-    case update
-    /// It ceased to be.
-    case delete
-}
-
 /// How soon people should see a change (Web Push's words, RFC 8030 section 5.3).
 public enum Urgency: String, Sendable, CaseIterable {
     /// May wait for the next opportunity.
@@ -22,6 +12,16 @@ public enum Urgency: String, Sendable, CaseIterable {
 
 /// One accepted data change: the `data` of a CloudEvent.
 public struct Change: Sendable, Hashable {
+    /// What happened to the changed entity.
+    public enum Operation: String, Sendable, CaseIterable {
+        /// It came into being.
+        case insert
+        /// Some of its properties have other values.
+        case update
+        /// It ceased to be.
+        case delete
+    }
+
     /// Name of the entity type, as the catalog declares it.
     public var entity: String
     /// Which entity; absent for a bulk change, which agrees with every id.

@@ -175,7 +175,7 @@ struct FleetPlan: Sendable {
             }
         }
         let id = attributes.removeValue(forKey: "id")
-        let operations = Operation.allCases.filter { drawn.rule.operations.contains($0) }
+        let operations = Change.Operation.allCases.filter { drawn.rule.operations.contains($0) }
         return Change(
             entity: entity, id: id,
             operation: operations.contains(.update) ? .update : operations.first ?? .update,
