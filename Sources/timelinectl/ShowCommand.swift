@@ -15,7 +15,8 @@ struct ShowCommand: ParsableCommand {
 
             A widget is fresh, stale (it is to be built anew, as far as the archive knows) or a \
             placeholder (nothing was built that could be shown here). ☑ and ☐, or ━● and ●━, are \
-            toggles, ( ) buttons, < > links, [ ] images, ░ backgrounds, and ▒ hides something.
+            toggles, ( ) buttons, < > links, [ ] images, ▓ colours, ░ backgrounds, and ▒ hides something. A toggle whose look is the \
+            app's own is shown as the app draws it.
 
             Examples:
               timelinectl show state/device-1

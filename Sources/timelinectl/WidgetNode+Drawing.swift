@@ -9,7 +9,7 @@ extension WidgetNode {
     /// - Parameters:
     ///   - now: What dates that go on by themselves are counted from.
     ///   - toggles: How toggles look where nothing nearer says it.
-    func drawing(at now: Date, toggles: ToggleStyle = .automatic) -> TextBlock {
+    func drawing(at now: Date, toggles: WidgetStyle.ToggleLook = .automatic) -> TextBlock {
         let block = content.drawing(
             at: now, style: style, toggles: style.toggleStyle ?? toggles)
         guard marks.contains(.containerBackground) else { return block }
@@ -19,10 +19,8 @@ extension WidgetNode {
     /// Whether a person could tap something in it.
     var hasControls: Bool {
         switch content {
-        case .button, .toggle: true
-        case .stack(_, let parts): parts.contains(where: \.hasControls)
-        case .link(_, let label), .gauge(_, let label): label.hasControls
-        case .text, .date, .image, .spacer, .redacted: false
+        case .button, .toggle, .styledToggle: true
+        default: parts.contains(where: \.hasControls)
         }
     }
 
@@ -37,13 +35,14 @@ extension WidgetNode {
 
 extension WidgetNode.Content {
     fileprivate func drawing(
-        at now: Date, style: WidgetStyle, toggles: ToggleStyle
+        at now: Date, style: WidgetStyle, toggles: WidgetStyle.ToggleLook
     ) -> TextBlock {
         func drawn(_ node: WidgetNode) -> TextBlock { node.drawing(at: now, toggles: toggles) }
         return switch self {
         case .text(let text): TextBlock(text)
         case .date(let date, let style): TextBlock(style.text(of: date, at: now))
         case .image(let name): TextBlock("[\(name)]")
+        case .color(let color): TextBlock("▓ \(color.rawValue)")
         case .gauge(let fraction, let label):
             .beside(
                 [drawn(label), TextBlock(WidgetNode.bar(min(max(fraction, 0), 1)))],
@@ -51,7 +50,7 @@ extension WidgetNode.Content {
         case .stack(.horizontal, let parts):
             .beside(parts.map(drawn), gap: 2, fromBottom: style.alignment == .bottom)
         case .stack(_, let parts):
-            .above(parts.map(drawn), toTheRight: style.alignment == .trailing)
+            .above(parts.map(drawn), toTheRight: style.alignment?.isTrailing ?? false)
         case .button(_, let label):
             .beside([TextBlock("("), drawn(label), TextBlock(")")], gap: 1)
         case .toggle(let isOn, _, let label):
@@ -59,6 +58,7 @@ extension WidgetNode.Content {
                 toggles == .switch
                     ? [drawn(label), TextBlock(isOn ? "━●" : "●━")]
                     : [TextBlock(isOn ? "☑" : "☐"), drawn(label)], gap: 1)
+        case .styledToggle(let isOn, _, let on, let off): drawn(isOn ? on : off)
         case .link(_, let label):
             .beside([TextBlock("<"), drawn(label), TextBlock(">")], gap: 1)
         case .spacer: TextBlock("")
@@ -78,6 +78,15 @@ extension WidgetNode.DateStyle {
             let clock = Duration.seconds(seconds).formatted(.time(pattern: .hourMinuteSecond))
             guard self == .relative else { return clock }
             return date < now ? "\(clock) ago" : "in \(clock)"
+        }
+    }
+}
+
+extension WidgetStyle.StackAlignment {
+    fileprivate var isTrailing: Bool {
+        switch self {
+        case .trailing, .topTrailing, .bottomTrailing: true
+        default: false
         }
     }
 }

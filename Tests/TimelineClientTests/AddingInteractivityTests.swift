@@ -115,6 +115,27 @@ private func drawn(
     ).draw(view)
 }
 
+/// As the article's `TodoToggleStyle`: checks whether it is on.
+private struct TodoToggleStyle: ToggleStyle {
+    @Environment(\.colorScheme) private var scheme
+
+    func makeBody(configuration: Configuration) -> some View {
+        HStack {
+            Image(systemName: configuration.isOn ? "checkmark.circle.fill" : "circle")
+            configuration.label.foregroundStyle(scheme == .dark ? .white : .black)
+        }
+    }
+}
+
+private struct PillButtonStyle: ButtonStyle {
+    func makeBody(configuration: Configuration) -> some View {
+        ZStack {
+            Color("pill")
+            configuration.label.padding(configuration.isPressed ? 2 : 4)
+        }
+    }
+}
+
 private struct OpenGame: AppIntent {
     static let title: LocalizedStringResource = "Open the game"
     static let openAppWhenRun = true
@@ -279,6 +300,25 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
                     == WidgetNode(.button(call, label: WidgetNode(.text("Charge")))))
         }
 
+        @Test func itLooksAsItsStyleSaysAndTheNearestStyleCounts() throws {
+            let node = try drawn {
+                VStack {
+                    Button("Charge", intent: SuperCharge())
+                    Button("Plain", intent: SuperCharge()).buttonStyle(.bordered)
+                }
+                .buttonStyle(PillButtonStyle())
+            }
+            guard case .button(let call, let label) = node.parts.first?.content else {
+                Issue.record("not drawn as a button")
+                return
+            }
+            #expect(call == IntentCall(SuperCharge()))
+            #expect(label.parts.map(\.content) == [.color(Color("pill")), .text("Charge")])
+            #expect(label.parts.last?.style.padding?.top == 4)
+            #expect(node.parts.map(\.style.buttonStyle) == [.plain, .bordered])
+            #expect(node.parts.last?.parts == [WidgetNode(.text("Plain"))])
+        }
+
         /// It stays in no state, so there is nothing of it that a timeline could contradict.
         @Test func itIsTheSameWhateverHappened() throws {
             let before = try drawn { BoardView(done: []) }
@@ -355,6 +395,56 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
         private let home: WidgetEnvironment
 
         init() throws { home = try Self.environment() }
+
+        /// The app's code runs when it is archived and no more: both states are drawn then.
+        @Test func aStyleOfOnesOwnIsDrawnForBothStates() throws {
+            let call = IntentCall(CompleteTask(Task(id: 7)))
+            let node = home.draw {
+                VStack {
+                    Toggle(isOn: false, intent: CompleteTask(Task(id: 7))) { Text("Seven") }
+                    Toggle(isOn: true, intent: CompleteTask(Task(id: 8))) { Text("Eight") }
+                        .toggleStyle(.checkbox)
+                }
+                .toggleStyle(TodoToggleStyle())
+                .toggleStyle(.switch)
+            }
+            let toggle = try #require(node.parts.first)
+            #expect(node.parts.last?.style.toggleStyle == .checkbox)
+            guard case .styledToggle(false, call, let on, let off) = toggle.content else {
+                Issue.record("not drawn in both states")
+                return
+            }
+            #expect(on.parts.first?.content == .image("checkmark.circle.fill"))
+            #expect(off.parts.first?.content == .image("circle"))
+            #expect(on.parts.last?.style.foreground == .black)
+            #expect(toggle.parts == [off])
+            let todo = WidgetInfo(kind: "todo", family: .systemSmall)
+            var interactions = WidgetInteractions()
+            #expect(
+                try interactions.tap(call, of: todo, showing: node, in: home, now: .zero)
+                    == [.perform])
+            let tapped = interactions.applied(to: node, of: todo)
+            #expect(tapped.parts.first?.parts == [on])
+            #expect(WidgetNode(try JSONValue(parsing: node.json.serialized)) == node)
+        }
+
+        @Test func aHiddenToggleTellsItsStateInNeitherLook() throws {
+            let hidden = WidgetDeviceState(
+                lock: .lockedWithoutPasscode,
+                sensitiveContent: SensitiveContentSettings(showsOnLockScreen: false))
+            let locked = try WidgetContextRules().environment(
+                of: WidgetInfo(kind: "todo", family: .accessoryRectangular), with: WidgetTraits(),
+                at: .lockScreen, on: WidgetDevice(.iOS), state: hidden)
+            let view = { (isSensitive: Bool) in
+                Toggle(isOn: true, intent: CompleteTask(Task(id: 7))) {
+                    Text("secret").privacySensitive()
+                }
+                .toggleStyle(TodoToggleStyle())
+                .privacySensitive(isSensitive)
+            }
+            #expect(locked.draw { view(true) }.content == .redacted)
+            #expect(!"\(locked.draw { view(false) })".contains("secret"))
+        }
 
         @Test func itShowsTheNewStateAtOnceAndThenTheTrueOne() throws {
             var toggle = ToggleInteraction(isOn: false)

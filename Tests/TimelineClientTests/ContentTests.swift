@@ -42,6 +42,18 @@ private struct GameStatusView: View {
     }
 }
 
+private struct BalanceView: View {
+    @Environment(\.redactionReasons) private var reasons
+
+    var body: some View {
+        VStack {
+            Text(reasons.contains(.privacy) ? "hidden" : "42")
+            Text("gold").privacySensitive()
+            Text("Balance").unredacted()
+        }
+    }
+}
+
 /// The heading "Display content in your widget" of the article "Creating a widget extension", and
 /// what the others ask of its views.
 @Suite("Display content in your widget") struct ContentTests {
@@ -98,6 +110,34 @@ private struct GameStatusView: View {
         let bytes = node.json.serialized
         let read = try WidgetNode(JSONValue(parsing: bytes))
         #expect(read == node && read?.json.serialized == bytes)
+    }
+
+    @Test func aStackInDepthHasAnAlignmentToEachSide() throws {
+        for (alignment, expected) in [
+            (Alignment.center, nil), (.topTrailing, .topTrailing), (.bottom, .bottom),
+        ] as [(Alignment, WidgetStyle.StackAlignment?)] {
+            let node = try environment().draw {
+                ZStack(alignment: alignment) {
+                    Color("gameBackground")
+                    Text("3")
+                }
+            }
+            #expect(
+                node.content
+                    == .stack(.depth, [WidgetNode(.color(Color("gameBackground"))), text("3")]))
+            #expect(node.style.alignment == expected)
+            #expect(WidgetNode(try JSONValue(parsing: node.json.serialized)) == node)
+        }
+    }
+
+    /// As the article's `EmojiRangerWidgetEntryView` has it.
+    @Test func aColourIsABackgroundThatTheSystemMayTakeAway() throws {
+        let view = { Text("3").containerBackground(for: .widget) { Color("gameBackground") } }
+        let shown = try environment().draw(view)
+        #expect(shown.parts.first?.content == .color(Color("gameBackground")))
+        let accented = try environment(
+            .systemSmall, at: .homeScreen, WidgetDeviceState(renderingMode: .accented))
+        #expect(accented.draw(view).parts == [text("3")])
     }
 
     /// A bar that turns red when something is wrong says so without a word.
@@ -208,6 +248,31 @@ private struct GameStatusView: View {
         #expect("\(node)".contains("open") && "\(node)".contains("fine"))
     }
 
+    /// `redacted(reason:)` of the heading "Hide sensitive content".
+    @Test func anAppHidesPartsForReasonsOfItsOwn() throws {
+        let view = {
+            VStack {
+                BalanceView().redacted(reason: .privacy)
+                BalanceView().redacted(reason: .placeholder)
+                BalanceView()
+            }
+        }
+        let shown = try environment().draw(view).parts.map { $0.parts.map(\.content) }
+        #expect(
+            shown == [
+                [.text("hidden"), .redacted, .text("Balance")],
+                [.redacted, .redacted, .text("Balance")],
+                [.text("42"), .text("gold"), .text("Balance")],
+            ])
+        let hidden = WidgetDeviceState(
+            lock: .lockedWithPasscode,
+            sensitiveContent: SensitiveContentSettings(showsOnLockScreen: false))
+        let locked = try environment(.accessoryRectangular, at: .lockScreen, hidden).draw {
+            BalanceView()
+        }
+        #expect(locked.parts.map(\.content) == shown[0])
+    }
+
     @Test func aPlaceholderShowsNothingInParticular() throws {
         let node = try environment(.systemSmall, at: .homeScreen, .init(), hasContent: false).draw {
             VStack {
@@ -237,16 +302,18 @@ private struct GameStatusView: View {
             parameters: ["a": .single(text), "b": .unset, "c": .list(["x", text])])
         func part() -> WidgetNode { node(depth - 1, &random) }
         let content: WidgetNode.Content =
-            switch random.next() % (depth > 0 ? 9 : 4) {
+            switch random.next() % (depth > 0 ? 11 : 5) {
             case 0: .text(text)
             case 1:
                 .date(Date(timeIntervalSince1970: Double(random.next() % 10_000) / 8), .relative)
             case 2: .image(text)
             case 3: .redacted
-            case 4: .gauge(Double(random.next() % 1_000) / 1_000, label: part())
-            case 5: .button(call, label: part())
-            case 6: .toggle(random.next() % 2 == 0, call, label: part())
-            case 7: .link(text, label: part())
+            case 4: .color(Color(text))
+            case 9: .styledToggle(random.next() % 2 == 0, call, on: part(), off: part())
+            case 5: .gauge(Double(random.next() % 1_000) / 1_000, label: part())
+            case 6: .button(call, label: part())
+            case 7: .toggle(random.next() % 2 == 0, call, label: part())
+            case 8: .link(text, label: part())
             default: .stack(.depth, (0..<random.next() % 4).map { _ in part() })
             }
         return WidgetNode(
@@ -285,7 +352,8 @@ private struct GameStatusView: View {
         #"{"stack":"vertical","parts":[1]}"#, #"{"button":{},"label":{"text":"a"}}"#,
         #"{"button":{"intent":"I","parameters":{"a":1}},"label":{"text":"a"}}"#,
         #"{"toggle":{"intent":"I","parameters":{}},"label":{"text":"a"}}"#,
-        #"{"link":"a"}"#, #"{"text":"a","marks":["bold"]}"#,
+        #"{"styledToggle":{"intent":"I","parameters":{}},"isOn":true,"on":{"text":"a"}}"#,
+        #"{"color":1}"#, #"{"link":"a"}"#, #"{"text":"a","marks":["bold"]}"#,
     ]) func whatIsNotOfTheFormIsNothing(text: String) throws {
         #expect(WidgetNode(try JSONValue(parsing: Array(text.utf8))) == nil)
     }

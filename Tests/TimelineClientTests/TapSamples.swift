@@ -119,13 +119,6 @@ struct TapProvider: AsyncTimelineProvider {
 extension WidgetNode {
     /// Every text in it.
     var texts: [String] {
-        switch content {
-        case .text(let text): [text]
-        case .stack(_, let parts): parts.flatMap(\.texts)
-        case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
-            .gauge(_, let label):
-            label.texts
-        case .date, .image, .spacer, .redacted: []
-        }
+        if case .text(let text) = content { [text] } else { parts.flatMap(\.texts) }
     }
 }

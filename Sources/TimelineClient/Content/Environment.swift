@@ -2,11 +2,13 @@
 ///
 /// It has a value while the view is drawn, and only then.
 @propertyWrapper
-public struct Environment<Value> {
-    private let keyPath: KeyPath<WidgetEnvironment, Value>
+public struct Environment<Value>: Sendable {
+    private let keyPath: any KeyPath<WidgetEnvironment, Value> & Sendable
 
     /// The value of a property of the environment.
-    public init(_ keyPath: KeyPath<WidgetEnvironment, Value>) { self.keyPath = keyPath }
+    public init(_ keyPath: any KeyPath<WidgetEnvironment, Value> & Sendable) {
+        self.keyPath = keyPath
+    }
 
     /// The value.
     ///

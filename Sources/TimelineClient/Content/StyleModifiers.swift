@@ -38,14 +38,18 @@ extension View {
         StyledView(content: self) { $0.tint = $0.tint ?? color }
     }
 
-    /// Says how buttons look.
-    public func buttonStyle(_ style: ButtonStyle) -> some View {
-        StyledView(content: self) { $0.buttonStyle = $0.buttonStyle ?? style }
+    /// Says how buttons look: as the system draws them, or as a style of the app's own does.
+    public func buttonStyle(_ style: some ButtonStyle) -> some View {
+        let look = (style as? SystemButtonStyle)?.look
+        let content = ControlStyledView(content: self) { $0.buttons = look == nil ? style : nil }
+        return StyledView(content: content) { $0.buttonStyle = $0.buttonStyle ?? look }
     }
 
-    /// Says how toggles look.
-    public func toggleStyle(_ style: ToggleStyle) -> some View {
-        StyledView(content: self) { $0.toggleStyle = $0.toggleStyle ?? style }
+    /// Says how toggles look: as the system draws them, or as a style of the app's own does.
+    public func toggleStyle(_ style: some ToggleStyle) -> some View {
+        let look = (style as? SystemToggleStyle)?.look
+        let content = ControlStyledView(content: self) { $0.toggles = look == nil ? style : nil }
+        return StyledView(content: content) { $0.toggleStyle = $0.toggleStyle ?? look }
     }
 }
 

@@ -12,6 +12,13 @@ extension View {
         MarkedView(content: self, mark: isSensitive ? .privacySensitive : [])
     }
 
+    /// Hides the view for a reason of the app's own: all of it as a placeholder, or what is marked as
+    /// sensitive. The views in it see the reason in their environment, and may show something else
+    /// (article "Creating a widget extension", "Hide sensitive content").
+    public func redacted(reason: RedactionReasons) -> some View {
+        RedactedView(content: self, reason: reason)
+    }
+
     /// Never hides the view, whatever surrounds it.
     public func unredacted() -> some View { MarkedView(content: self, mark: .unredacted) }
 
@@ -51,6 +58,20 @@ private struct MarkedView<Content: View>: PrimitiveView {
             var node = node
             node.marks.formUnion(mark)
             return node
+        }
+    }
+}
+
+/// A view that is hidden, wholly or in part.
+private struct RedactedView<Content: View>: PrimitiveView {
+    let content: Content
+    let reason: RedactionReasons
+
+    var nodes: [WidgetNode] {
+        var environment = WidgetEnvironment.drawn
+        environment?.redactionReasons.formUnion(reason)
+        return WidgetEnvironment.$drawn.withValue(environment) {
+            content.drawn.map { $0.redacted(for: reason) }
         }
     }
 }

@@ -95,11 +95,20 @@ public struct Spacer: PrimitiveView {
 /// Views one upon the other, the first at the bottom.
 public struct ZStack<Content: View>: PrimitiveView {
     private let content: Content
+    private var style = WidgetStyle()
 
     /// Views one upon the other.
-    public init(@ViewBuilder content: () -> Content) { self.content = content() }
+    public init(alignment: Alignment = .center, @ViewBuilder content: () -> Content) {
+        self.content = content()
+        style.alignment = alignment.stack
+    }
 
-    var nodes: [WidgetNode] { [WidgetNode(.stack(.depth, content.drawn))] }
+    var nodes: [WidgetNode] { [WidgetNode(.stack(.depth, content.drawn), style: style)] }
+}
+
+/// A colour as a view: fills the space it gets, as a background does.
+extension Color: PrimitiveView {
+    var nodes: [WidgetNode] { [WidgetNode(.color(self))] }
 }
 
 /// Performs an intent when it is tapped (article "Adding interactivity to widgets and Live
@@ -114,7 +123,16 @@ public struct Button<Label: View>: PrimitiveView {
         self.label = label()
     }
 
-    var nodes: [WidgetNode] { [WidgetNode(.button(call, label: label.drawnAsOne))] }
+    var nodes: [WidgetNode] {
+        guard let style = ControlStyles.drawn.buttons else {
+            return [WidgetNode(.button(call, label: label.drawnAsOne))]
+        }
+        // All of it is the style's: the system adds nothing.
+        var look = WidgetStyle()
+        look.buttonStyle = .plain
+        let label = style.drawn(ControlLabel(nodes: label.drawn))
+        return [WidgetNode(.button(call, label: label), style: look)]
+    }
 }
 
 extension Button where Label == Text {
@@ -137,7 +155,18 @@ public struct Toggle<Label: View>: PrimitiveView {
         self.label = label()
     }
 
-    var nodes: [WidgetNode] { [WidgetNode(.toggle(isOn, call, label: label.drawnAsOne))] }
+    var nodes: [WidgetNode] {
+        guard let style = ControlStyles.drawn.toggles else {
+            return [WidgetNode(.toggle(isOn, call, label: label.drawnAsOne))]
+        }
+        let label = ControlLabel(nodes: label.drawn)
+        return [
+            WidgetNode(
+                .styledToggle(
+                    isOn, call, on: style.drawn(isOn: true, label),
+                    off: style.drawn(isOn: false, label)))
+        ]
+    }
 }
 
 /// Opens the app at a URL.

@@ -48,12 +48,15 @@ extension WidgetNode.Content {
         case .date(let date, let style):
             ["date": .number(date.timeIntervalSince1970), "style": .string(style.rawValue)]
         case .image(let name): ["image": .string(name)]
+        case .color(let color): ["color": .string(color.rawValue)]
         case .gauge(let fraction, let label): ["gauge": .number(fraction), "label": label.json]
         case .stack(let axis, let parts):
             ["stack": .string(axis.rawValue), "parts": .array(parts.map(\.json))]
         case .button(let call, let label): ["button": call.json, "label": label.json]
         case .toggle(let isOn, let call, let label):
             ["toggle": call.json, "isOn": .bool(isOn), "label": label.json]
+        case .styledToggle(let isOn, let call, let on, let off):
+            ["styledToggle": call.json, "isOn": .bool(isOn), "on": on.json, "off": off.json]
         case .link(let url, let label): ["link": .string(url), "label": label.json]
         case .spacer: ["spacer": true]
         case .redacted: ["redacted": true]
@@ -62,10 +65,12 @@ extension WidgetNode.Content {
 
     /// What the first member names.
     fileprivate init?(_ object: JSONObject) {
-        func label() -> WidgetNode? { object["label"].flatMap { WidgetNode($0) } }
+        func part(_ name: String) -> WidgetNode? { object[name].flatMap { WidgetNode($0) } }
+        func label() -> WidgetNode? { part("label") }
         switch object.members.first?.name {
         case "text": self.init(object["text"]?.stringValue) { .text($0) }
         case "image": self.init(object["image"]?.stringValue) { .image($0) }
+        case "color": self.init(object["color"]?.stringValue) { .color(Color($0)) }
         case "redacted": self = .redacted
         case "spacer": self = .spacer
         case "date":
@@ -94,6 +99,11 @@ extension WidgetNode.Content {
                 let isOn = object["isOn"]?.boolValue, let label = label()
             else { return nil }
             self = .toggle(isOn, call, label: label)
+        case "styledToggle":
+            guard let call = object["styledToggle"].flatMap({ IntentCall($0) }),
+                let isOn = object["isOn"]?.boolValue, let on = part("on"), let off = part("off")
+            else { return nil }
+            self = .styledToggle(isOn, call, on: on, off: off)
         case "link":
             guard let url = object["link"]?.stringValue, let label = label() else { return nil }
             self = .link(url, label: label)

@@ -33,6 +33,8 @@ public struct WidgetNode: Sendable, Hashable {
         case date(Date, DateStyle)
         /// An image by its name.
         case image(String)
+        /// A colour that fills the space it gets.
+        case color(Color)
         /// How much of something there is: 0 to 1.
         case gauge(Double, label: WidgetNode)
         /// Several parts.
@@ -41,6 +43,8 @@ public struct WidgetNode: Sendable, Hashable {
         case button(IntentCall, label: WidgetNode)
         /// Performs an intent that turns something on or off.
         case toggle(Bool, IntentCall, label: WidgetNode)
+        /// The same, drawn by the app in both states: what is shown is that of its state.
+        case styledToggle(Bool, IntentCall, on: WidgetNode, off: WidgetNode)
         /// Opens the app at a URL.
         case link(String, label: WidgetNode)
         /// Space that takes what its stack has left.
@@ -110,6 +114,19 @@ public struct IntentCall: Sendable, Hashable {
 }
 
 extension WidgetNode {
+    /// What is shown in it: the parts of a stack, the label of whatever has one, and of a toggle that
+    /// the app drew the look of its state.
+    public var parts: [WidgetNode] {
+        switch content {
+        case .stack(_, let parts): parts
+        case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
+            .gauge(_, let label):
+            [label]
+        case .styledToggle(let isOn, _, let on, let off): [isOn ? on : off]
+        case .text, .date, .image, .color, .spacer, .redacted: []
+        }
+    }
+
     /// The node as it may be shown: what must not be recognised is not in it any more, so that an
     /// archive for a locked device holds none of it (article "Creating a widget extension", "Hide
     /// sensitive content").
@@ -130,7 +147,8 @@ extension WidgetNode {
         case .stack(let axis, let children):
             node.content = .stack(axis, children.map { $0.redacted(for: parts) })
         case .spacer: break
-        case .text, .date, .image, .redacted, .gauge, .button, .toggle, .link:
+        case .text, .date, .image, .color, .redacted, .gauge, .button, .toggle, .styledToggle,
+            .link:
             if hidesAll {
                 // What it does would tell what it is.
                 node.content = .redacted
@@ -160,8 +178,10 @@ extension WidgetNode.Content {
         case .gauge(let value, let label): .gauge(value, label: change(label))
         case .button(let call, let label): .button(call, label: change(label))
         case .toggle(let isOn, let call, let label): .toggle(isOn, call, label: change(label))
+        case .styledToggle(let isOn, let call, let on, let off):
+            .styledToggle(isOn, call, on: change(on), off: change(off))
         case .link(let url, let label): .link(url, label: change(label))
-        case .text, .date, .image, .stack, .spacer, .redacted: self
+        case .text, .date, .image, .color, .stack, .spacer, .redacted: self
         }
     }
 }

@@ -51,10 +51,10 @@ extension WidgetStyle {
                 guard let read = member.value.numberValue else { return nil }
                 spacing = read
             case "buttons":
-                guard let read = text.flatMap(ButtonStyle.init) else { return nil }
+                guard let read = text.flatMap(ButtonLook.init) else { return nil }
                 buttonStyle = read
             case "toggles":
-                guard let read = text.flatMap(ToggleStyle.init) else { return nil }
+                guard let read = text.flatMap(ToggleLook.init) else { return nil }
                 toggleStyle = read
             default: return nil
             }

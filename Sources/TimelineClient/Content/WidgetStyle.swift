@@ -15,15 +15,27 @@ public struct WidgetStyle: Sendable, Hashable {
     public var alignment: StackAlignment?
     /// Points between the parts of a stack; `nil` for the system's.
     public var spacing: Double?
-    /// How buttons look.
-    public var buttonStyle: ButtonStyle?
-    /// How toggles look.
-    public var toggleStyle: ToggleStyle?
+    /// How buttons look that the system draws.
+    public var buttonStyle: ButtonLook?
+    /// How toggles look that the system draws.
+    public var toggleStyle: ToggleLook?
 
     /// Nothing is said.
     public init() {}
 
-    /// How the parts of a stack stand, across its axis.
+    /// How a button looks that the system draws.
+    public enum ButtonLook: String, Sendable, Hashable {
+        /// As the platform names them.
+        case automatic, plain, borderless, bordered, borderedProminent
+    }
+
+    /// How a toggle looks that the system draws.
+    public enum ToggleLook: String, Sendable, Hashable {
+        /// As the platform names them.
+        case automatic, button, checkbox, `switch`
+    }
+
+    /// How the parts of a stack stand, across its axis; of one in depth, to any side.
     public enum StackAlignment: String, Sendable, Hashable {
         /// Where a line of text begins.
         case leading
@@ -37,6 +49,8 @@ public struct WidgetStyle: Sendable, Hashable {
         case firstTextBaseline
         /// On the baseline of the last lines.
         case lastTextBaseline
+        /// In a corner, of a stack in depth.
+        case topLeading, topTrailing, bottomLeading, bottomTrailing
     }
 }
 
@@ -151,18 +165,6 @@ public struct Color: RawRepresentable, Sendable, Hashable {
     public static let pink = Color("pink")
 }
 
-/// How a button looks.
-public enum ButtonStyle: String, Sendable, Hashable {
-    /// As the platform names them.
-    case automatic, plain, borderless, bordered, borderedProminent
-}
-
-/// How a toggle looks.
-public enum ToggleStyle: String, Sendable, Hashable {
-    /// As the platform names them.
-    case automatic, button, checkbox, `switch`
-}
-
 /// Space at the edges, in points, finite.
 public struct EdgeInsets: Sendable, Hashable {
     /// Above.
@@ -246,6 +248,27 @@ public enum VerticalAlignment: Sendable, Hashable {
         case .bottom: .bottom
         case .firstTextBaseline: .firstTextBaseline
         case .lastTextBaseline: .lastTextBaseline
+        }
+    }
+}
+
+/// Where the parts of a ``ZStack`` stand.
+public enum Alignment: Sendable, Hashable {
+    /// By their middles, their edges or their corners.
+    case center, leading, trailing, top, bottom, topLeading, topTrailing, bottomLeading,
+        bottomTrailing
+
+    var stack: WidgetStyle.StackAlignment? {
+        switch self {
+        case .center: nil
+        case .leading: .leading
+        case .trailing: .trailing
+        case .top: .top
+        case .bottom: .bottom
+        case .topLeading: .topLeading
+        case .topTrailing: .topTrailing
+        case .bottomLeading: .bottomLeading
+        case .bottomTrailing: .bottomTrailing
         }
     }
 }

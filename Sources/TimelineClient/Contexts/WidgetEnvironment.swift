@@ -70,7 +70,7 @@ public struct WidgetEnvironment: Sendable, Hashable {
     /// Whether everything is shown in red, as StandBy does in low light.
     public let isTintedRed: Bool
     /// What must not be recognisable.
-    public let redactionReasons: RedactionReasons
+    public internal(set) var redactionReasons: RedactionReasons
     /// Why buttons and toggles do nothing; `nil` when they work.
     public let interactionRefusal: InteractionRefusal?
 

@@ -142,10 +142,7 @@ public struct WidgetInteractions: Sendable {
             guard let shown = controls[Key(widget: widget, call: call)]?.toggle else {
                 return toggle
             }
-            var toggle = toggle
-            if case .toggle(_, let call, let label) = toggle.content {
-                toggle.content = .toggle(shown.isOn, call, label: label)
-            }
+            let toggle = toggle.toggled(to: shown.isOn)
             guard let error = shown.error else { return toggle }
             return WidgetNode(.stack(.vertical, [toggle, WidgetNode(.text(error))]))
         }

@@ -10,21 +10,17 @@ extension WidgetNode {
     /// The first control that performs this call; `nil` when none does.
     func control(of call: IntentCall) -> ControlState? {
         switch content {
-        case .button(call, _): return .button
-        case .toggle(let isOn, call, _): return .toggle(isOn: isOn)
-        case .stack(_, let parts):
-            return parts.lazy.compactMap { $0.control(of: call) }.first
-        case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
-            .gauge(_, let label):
-            return label.control(of: call)
-        case .text, .date, .image, .spacer, .redacted: return nil
+        case .button(call, _): .button
+        case .toggle(let isOn, call, _), .styledToggle(let isOn, call, _, _):
+            .toggle(isOn: isOn)
+        default: parts.lazy.compactMap { $0.control(of: call) }.first
         }
     }
 
     /// The node with each toggle replaced.
     func mapToggles(_ change: (IntentCall, WidgetNode) -> WidgetNode) -> WidgetNode {
         switch content {
-        case .toggle(_, let call, _): return change(call, self)
+        case .toggle(_, let call, _), .styledToggle(_, let call, _, _): return change(call, self)
         case .stack(let axis, let parts):
             var node = self
             node.content = .stack(axis, parts.map { $0.mapToggles(change) })
@@ -33,8 +29,20 @@ extension WidgetNode {
             var node = self
             node.content = .link(url, label: label.mapToggles(change))
             return node
-        case .button, .gauge, .text, .date, .image, .spacer, .redacted: return self
+        case .button, .gauge, .text, .date, .image, .color, .spacer, .redacted: return self
         }
+    }
+
+    /// A toggle in this state; any other node as it is.
+    func toggled(to isOn: Bool) -> WidgetNode {
+        var node = self
+        switch content {
+        case .toggle(_, let call, let label): node.content = .toggle(isOn, call, label: label)
+        case .styledToggle(_, let call, let on, let off):
+            node.content = .styledToggle(isOn, call, on: on, off: off)
+        default: break
+        }
+        return node
     }
 
     /// What the app opens when the widget is tapped: the outermost `widgetURL` in it, and of several
@@ -53,16 +61,5 @@ extension WidgetNode {
     func hasLink(to url: URL) -> Bool {
         if case .link(url.absoluteString, _) = content { return true }
         return parts.contains { $0.hasLink(to: url) }
-    }
-
-    /// What it is made of.
-    private var parts: [WidgetNode] {
-        switch content {
-        case .stack(_, let parts): parts
-        case .button(_, let label), .toggle(_, _, let label), .link(_, let label),
-            .gauge(_, let label):
-            [label]
-        case .text, .date, .image, .spacer, .redacted: []
-        }
     }
 }

@@ -4,9 +4,9 @@ import TimelineClient
 /// What a terminal can show of a widget.
 extension WidgetNode {
     /// One line of text, without backgrounds and images of decoration.
-    func line() -> String { parts.joined(separator: " · ") }
+    func line() -> String { lineParts.joined(separator: " · ") }
 
-    private var parts: [String] {
+    private var lineParts: [String] {
         guard !marks.contains(.containerBackground) else { return [] }
         switch content {
         case .text(let text): return [text]
@@ -14,11 +14,12 @@ extension WidgetNode {
         case .image(let name): return ["[\(name)]"]
         case .gauge(let fraction, let label):
             return ["\(label.line()) \(Int((fraction * 100).rounded())) %"]
-        case .stack(_, let children): return children.flatMap(\.parts)
+        case .stack(_, let children): return children.flatMap(\.lineParts)
         case .button(_, let label): return ["(\(label.line()))"]
         case .toggle(let isOn, _, let label): return ["\(isOn ? "☑" : "☐") \(label.line())"]
+        case .styledToggle: return parts.flatMap(\.lineParts)
         case .link(_, let label): return ["<\(label.line())>"]
-        case .spacer: return []
+        case .color, .spacer: return []
         case .redacted: return ["▒▒▒"]
         }
     }
@@ -29,7 +30,8 @@ extension WidgetNode {
         case .stack(_, let children): children.lazy.compactMap { $0.call(labelled: text) }.first
         case .button(let call, let label), .toggle(_, let call, let label):
             label.line() == text ? call : nil
-        case .text, .date, .image, .gauge, .link, .spacer, .redacted: nil
+        case .styledToggle(_, let call, _, _): line().hasSuffix(text) ? call : nil
+        case .color, .text, .date, .image, .gauge, .link, .spacer, .redacted: nil
         }
     }
 }
