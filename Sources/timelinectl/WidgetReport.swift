@@ -63,7 +63,8 @@ struct WidgetReport {
         nextEntry = sequence.nextChange(after: date)
         let environment: WidgetEnvironment
         do throws(UnsupportedContext) {
-            environment = try Self.environment(of: placed.widget, on: device, in: context)
+            environment = try Self.environment(
+                of: placed.widget, with: archive.traits(of: placed.widget), on: device, in: context)
         } catch {
             faults.append(error.description)
             return
@@ -89,12 +90,11 @@ struct WidgetReport {
 
     /// The first context of the widget that is one of those asked for.
     private static func environment(
-        of widget: WidgetInfo, on device: WidgetDevice, in context: Context
+        of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice,
+        in context: Context
     ) throws(UnsupportedContext) -> WidgetEnvironment {
         var rules = WidgetContextRules()
         rules.admitsUnknownNames = false
-        // What the widget declares was heeded when it was drawn.
-        let traits = WidgetTraits()
         let first = rules.environments(
             of: widget, with: traits, on: device, state: context.state
         ).first { environment in

@@ -59,7 +59,9 @@ private struct BridgeView: View {
     private let date = "2026-01-31T12:30:00Z"
 
     /// Lets a client build the widget, and stops it.
-    private func build(_ widgets: [WidgetInfo]? = nil) async throws {
+    private func build(
+        _ widgets: [WidgetInfo]? = nil, protection: DataProtection? = nil
+    ) async throws {
         let gateway = try ScriptedGateway()
         let configuration = try #require(
             TimelineClientConfiguration(
@@ -72,7 +74,7 @@ private struct BridgeView: View {
                     StaticConfiguration(kind: info.kind, provider: BridgeProvider()) { entry in
                         BridgeView(entry: entry)
                     }
-                ], intents: [TapIntent.self]),
+                ], intents: [TapIntent.self], dataProtection: protection),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             archive: ClientArchive(directory: directory))
@@ -119,6 +121,20 @@ private struct BridgeView: View {
         #expect(face.state == .hidden && face.node == nil)
         #expect(face.faults.count == 1 && face.faults[0].contains("not for watch faces"))
         #expect(try show("--kind", "other").isEmpty)
+    }
+
+    /// A device that is locked shows nothing of a widget whose files are protected then.
+    @Test(arguments: DataProtection.allCases)
+    func aLockHidesWhatTheWidgetProtects(protection: DataProtection) async throws {
+        try await build(protection: protection)
+        let isHidden = protection.hidesContent(while: .lockedWithPasscode)
+        let locked = try #require(try show("--locked").first)
+        #expect(locked.state == (isHidden ? .placeholder : .fresh))
+        #expect(locked.text.contains("25 %") != isHidden)
+        #expect(try show().first?.state == .fresh)
+        let onMac = try #require(
+            try show("--location", "iPhoneWidgetsOnMac").first)
+        #expect((onMac.state == .hidden) == isHidden, "protected widgets are not for a Mac")
     }
 
     @Test func aLaterMomentShowsALaterEntry() async throws {

@@ -70,6 +70,23 @@ private struct StatusEntry: TimelineEntry {
         #expect(try TimelineArchive(serialized: empty.serialized) == empty)
     }
 
+    /// Whoever shows it without the app knows what a lock hides.
+    @Test func whatDecidesWhatIsShownIsArchivedToo() throws {
+        for protection in DataProtection.allCases {
+            for isOn in [false, true] {
+                let declared = WidgetTraits(
+                    supportedFamilies: [.systemSmall], isContainerBackgroundRemovable: isOn,
+                    dataProtection: protection, configuresRedaction: !isOn)
+                let archive = TimelineArchive(
+                    widget: Self.info, entries: [], reloadDate: nil, traits: declared)
+                let read = try TimelineArchive(serialized: archive.serialized)
+                var expected = declared
+                expected.supportedFamilies = nil
+                #expect(read == archive && read.traits == expected)
+            }
+        }
+    }
+
     /// Three entries in four contexts look alike in each: they are written once.
     @Test func drawingsThatAreAlikeAreKeptOnce() throws {
         let text = String(decoding: try Self.sample().serialized, as: UTF8.self)

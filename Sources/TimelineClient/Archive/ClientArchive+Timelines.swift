@@ -56,6 +56,12 @@ extension ClientArchive {
         try archive(placeholderPath(widget), of: widget)
     }
 
+    /// What a placed widget declares that decides what is shown of it, as it was archived with its
+    /// placeholder, which no lock hides; that of a widget that declares nothing where there is none.
+    public func traits(of widget: WidgetInfo) -> WidgetTraits {
+        (try? placeholder(of: widget))?.traits ?? WidgetTraits()
+    }
+
     /// Replaces the timeline of a widget.
     ///
     /// - Throws: ``Failure``; the timeline is then the one saved before.

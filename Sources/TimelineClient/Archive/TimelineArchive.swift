@@ -55,19 +55,32 @@ public struct TimelineArchive: Sendable, Equatable {
     public var entries: [Entry]
     /// When the policy asks for the next timeline; `nil` for never.
     public var reloadDate: Date?
+    /// What the widget declares that decides what is shown of it: its protection, its redaction and
+    /// its background. Families and locations are not kept: they decided what was drawn.
+    public let traits: WidgetTraits
 
     /// An archive.
-    public init(widget: WidgetInfo, entries: [Entry], reloadDate: Date?) {
+    ///
+    /// - Parameter traits: What the widget declares; see ``traits``.
+    public init(
+        widget: WidgetInfo, entries: [Entry], reloadDate: Date?,
+        traits: WidgetTraits = WidgetTraits()
+    ) {
         self.widget = widget
         self.entries = entries
         self.reloadDate = reloadDate
+        self.traits = WidgetTraits(
+            isContainerBackgroundRemovable: traits.isContainerBackgroundRemovable,
+            dataProtection: traits.dataProtection,
+            configuresRedaction: traits.configuresRedaction)
     }
 
     /// A timeline, drawn for each of these environments by the app's own code, for the last time.
     ///
     /// - Throws: What `draw` throws.
     public init(
-        _ timeline: AnyTimeline, of widget: WidgetInfo, for environments: [WidgetEnvironment],
+        _ timeline: AnyTimeline, of widget: WidgetInfo, with traits: WidgetTraits = WidgetTraits(),
+        for environments: [WidgetEnvironment],
         draw: (any TimelineEntry, WidgetEnvironment) throws -> WidgetNode
     ) rethrows {
         self.init(
@@ -78,7 +91,7 @@ public struct TimelineArchive: Sendable, Equatable {
                     drawings[Context(environment)] = try draw(entry, environment)
                 }
                 return Entry(date: entry.date, relevance: entry.relevance, drawings: drawings)
-            }, reloadDate: timeline.reloadDate)
+            }, reloadDate: timeline.reloadDate, traits: traits)
     }
 
     /// What is shown at `date` in some context that hides nothing: what a timeline says is the same
@@ -171,6 +184,13 @@ extension TimelineArchive {
             "nodes": .array(nodes),
         ]
         if let reloadDate { object["reloadAt"] = .number(reloadDate.timeIntervalSince1970) }
+        if traits != WidgetTraits() {
+            object["traits"] = [
+                "protection": .string(traits.dataProtection.rawValue),
+                "redacts": .bool(traits.configuresRedaction),
+                "removableBackground": .bool(traits.isContainerBackgroundRemovable),
+            ]
+        }
         return .object(object)
     }
 
@@ -184,11 +204,30 @@ extension TimelineArchive {
         let nodes = documents.compactMap { WidgetNode($0) }
         let entries = elements.compactMap { Entry($0, nodes) }
         guard nodes.count == documents.count, entries.count == elements.count else { return nil }
+        var traits = WidgetTraits()
+        if let kept = object["traits"] {
+            guard let read = WidgetTraits(archived: kept) else { return nil }
+            traits = read
+        }
         self.init(
             widget: WidgetInfo(
                 kind: kind, family: WidgetFamily(rawValue: family), configuration: configuration),
             entries: entries,
-            reloadDate: object["reloadAt"]?.numberValue.map(Date.init(timeIntervalSince1970:)))
+            reloadDate: object["reloadAt"]?.numberValue.map(Date.init(timeIntervalSince1970:)),
+            traits: traits)
+    }
+}
+
+extension WidgetTraits {
+    fileprivate init?(archived json: JSONValue) {
+        guard let object = json.objectValue,
+            let protection = object["protection"]?.stringValue.flatMap(DataProtection.init),
+            let redacts = object["redacts"]?.boolValue,
+            let isRemovable = object["removableBackground"]?.boolValue
+        else { return nil }
+        self.init(
+            isContainerBackgroundRemovable: isRemovable, dataProtection: protection,
+            configuresRedaction: redacts)
     }
 }
 

@@ -125,7 +125,8 @@ public struct WidgetRuntime: Sendable {
         let traits = try declaration(of: info).traits
         let environments =
             device.map { rules.drawnEnvironments(of: info, with: traits, on: $0) } ?? []
-        return try TimelineArchive(timeline, of: info, for: environments) { entry, environment in
+        return try TimelineArchive(timeline, of: info, with: traits, for: environments) {
+            entry, environment in
             try draw(entry, of: info, in: environment)
         }
     }
@@ -151,7 +152,7 @@ public struct WidgetRuntime: Sendable {
         return TimelineArchive(
             widget: info,
             entries: [.init(date: .distantPast, relevance: nil, drawings: drawings)],
-            reloadDate: nil)
+            reloadDate: nil, traits: traits)
     }
 
     /// What the declared widget says of itself; `nil` when the kind is not declared.
