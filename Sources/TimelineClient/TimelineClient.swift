@@ -9,6 +9,9 @@ import WidgetModel
 public actor TimelineClient {
     /// What was built last, by widget, as it was drawn: all that is shown of it.
     public internal(set) var timelines: [WidgetInfo: TimelineArchive] = [:]
+    /// When which configurations of a kind are relevant that people place, as its provider said last;
+    /// asked for on watches, and on platforms that are not Apple's.
+    public internal(set) var relevance: [String: [RelevantConfiguration]] = [:]
 
     let configuration: TimelineClientConfiguration
     let runtime: WidgetRuntime
@@ -19,7 +22,10 @@ public actor TimelineClient {
     let settings: ReloadEngine.Settings
     private let origin = ContinuousClock.now
 
+    /// What is placed, and the widgets that nobody places.
     var widgets: [WidgetInfo]
+    /// How often each kind's provider was asked for it.
+    var relevanceQuestions: [String: Int] = [:]
     var engine: ReloadEngine?
     var serverTime = ServerTime()
     var interactions: WidgetInteractions
@@ -73,15 +79,18 @@ public actor TimelineClient {
             settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection
         }
         self.settings = settings
-        self.widgets = configuration.widgets
+        self.widgets = Self.completed(
+            configuration.widgets, widgets, on: configuration.device)
         interactions = WidgetInteractions(timeout: configuration.interactionTimeout)
     }
 
     /// The calls an app makes when it knows itself what is stale.
     public nonisolated var widgetCenter: WidgetCenter { WidgetCenter(client: self) }
 
-    /// The widgets that are placed.
-    public var placedWidgets: [WidgetInfo] { widgets }
+    /// The widgets that are placed; not those of a ``RelevanceConfiguration``, which nobody places.
+    public var placedWidgets: [WidgetInfo] {
+        widgets.filter { !runtime.isRelevance(ofKind: $0.kind) }
+    }
 
     /// Everything up to here is applied; `nil` before the first registration.
     public var cursor: Cursor? { engine?.cursor }
@@ -123,6 +132,7 @@ public actor TimelineClient {
     /// Takes what people have placed now, as a whole: registers it, builds what is new and forgets
     /// what is gone. Widgets configured alike stand in the list as often as they are placed.
     public func place(_ widgets: [WidgetInfo]) {
+        let widgets = Self.completed(widgets, runtime, on: configuration.device)
         let isChanged = Set(widgets) != Set(self.widgets)
         self.widgets = widgets
         if isChanged { tellPushHandlers() }
@@ -151,6 +161,11 @@ public actor TimelineClient {
         await withDiscardingTaskGroup { group in
             handle(.started(keptTimelines, lock: lock, activity: activity))
             if !areAllNew { handle(.recommendationsInvalidated) }
+            if WidgetRuntime.heedsRelevance(configuration.device) {
+                for kind in runtime.kindsWithRelevance {
+                    group.addTask { await self.askForRelevance(ofKind: kind) }
+                }
+            }
             // Not unbounded: the engine orders each thing once at a time.
             for await action in actions {
                 group.addTask { await self.perform(action) }

@@ -94,10 +94,11 @@ public enum TimelineClientEvent: Sendable {
     case registered(warnings: [Fault])
     /// A stream is open, or a poll answered.
     case connected(resumedFrom: Cursor?)
-    /// A notification verified. Its `controls` are for the app to act on; stale timelines and
-    /// recommendation sets are rebuilt by the client.
+    /// A notification verified. Its `controls` are for the app to act on; stale timelines, relevance
+    /// and recommendation sets are rebuilt by the client.
     case notified(ReloadNotification)
-    /// What is known of this kind's relevance is stale, says the gateway or the app.
+    /// What is known of this kind's relevance is stale, says the gateway or the app. The client asks
+    /// the kind's provider by itself.
     case relevanceInvalidated(kind: String)
     /// A notification did not verify; the same cursor is asked again.
     case unverified(VerificationFailure)

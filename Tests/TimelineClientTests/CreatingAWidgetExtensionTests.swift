@@ -151,6 +151,22 @@ private struct StatusWidget: Widget {
             #expect(runtime.gallery.map { $0.parameters.map(\.name) } == [[], ["team"]])
             #expect(runtime.recommendedKinds == ["team"])
         }
+
+        /// Relevance clues are for watches: nobody places such a widget, so no gallery has it.
+        @Test func aRelevanceWidgetIsInNoGalleryAndOnWatchesAlone() throws {
+            let runtime = try WidgetRuntime([
+                StatusWidget().body,
+                RelevanceConfiguration(kind: "card", provider: CardProvider()) { Text($0.text) },
+            ])
+            #expect(runtime.gallery.map(\.kind) == ["status"])
+            let card = [WidgetInfo(kind: "card", family: .accessoryRectangular)]
+            func widgets(_ platform: WidgetDevice.Platform, _ version: String?) -> [WidgetInfo] {
+                runtime.relevanceWidgets(
+                    on: WidgetDevice(platform, osVersion: version.flatMap { OSVersion($0) }))
+            }
+            #expect(widgets(.watchOS, "26.0") == card && widgets(.watchOS, nil) == card)
+            #expect(widgets(.watchOS, "11.6").isEmpty && widgets(.iOS, "26.0").isEmpty)
+        }
     }
 
     @Suite("Add configuration details") struct Details {

@@ -21,9 +21,11 @@ package enum Archived: Sendable, Hashable {
         if notification.all { return true }
         switch self {
         case .timeline(let info):
-            return notification.reload.contains {
-                $0.concerns(kind: info.kind, values: info.configuration)
-            }
+            // Of a relevance widget, whose kind is told alone, the timeline is what is relevant.
+            return notification.relevance.contains(info.kind)
+                || notification.reload.contains {
+                    $0.concerns(kind: info.kind, values: info.configuration)
+                }
         case .recommendations(let kind):
             return notification.recommendations.contains(kind)
         }

@@ -39,6 +39,15 @@ public protocol TimelineProvider: Sendable {
     /// The data it fetches must be at least as new as the moment of the call.
     func getTimeline(
         in context: Context, completion: @escaping @Sendable (Timeline<Entry>) -> Void)
+    /// When the widget is relevant: then a watch's Smart Stack shows it before others. Asked when the
+    /// client starts, and again after ``WidgetCenter/invalidateRelevance(ofKind:)``; by no iPhone or
+    /// iPad, which go by ``TimelineEntry/relevance``.
+    func relevance() async -> WidgetRelevance<Void>
+}
+
+extension TimelineProvider {
+    /// Never more than others.
+    public func relevance() async -> WidgetRelevance<Void> { WidgetRelevance([]) }
 }
 
 /// Builds the timelines of a widget that nobody can configure.
@@ -157,11 +166,16 @@ public protocol AppIntentTimelineProvider: Sendable {
     /// moment of the call. An implementation that cannot fetch throws, and is asked again later, while
     /// the set stays as it is; one that has all on the device need be neither `async` nor `throws`.
     func recommendations() async throws -> [AppIntentRecommendation<Intent>]
+    /// When which configurations of the widget are relevant; see ``TimelineProvider/relevance()``.
+    func relevance() async -> WidgetRelevance<Intent>
 }
 
 extension AppIntentTimelineProvider {
     /// Nothing ready-made: the person configures the widget.
     public func recommendations() -> [AppIntentRecommendation<Intent>] { [] }
+
+    /// Never more than others.
+    public func relevance() async -> WidgetRelevance<Intent> { WidgetRelevance([]) }
 }
 
 /// A configuration offered ready-made.

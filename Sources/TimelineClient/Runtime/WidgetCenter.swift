@@ -21,10 +21,10 @@ public struct WidgetCenter: Sendable {
         client.request(.recommendationsInvalidated)
     }
 
-    /// Tells whoever shows widgets by their relevance that what is known of a kind's is stale: the
-    /// client's observer.
+    /// Says that what is known of a kind's relevance is stale: its provider is asked for it again, soon
+    /// and by itself, and the client's observer is told.
     public func invalidateRelevance(ofKind kind: String) {
-        Task { await client.tell(.relevanceInvalidated(kind: kind)) }
+        Task { await client.invalidateRelevance(ofKind: kind) }
     }
 
     /// Hands on what ``currentConfigurations()`` returns; there is no failure.

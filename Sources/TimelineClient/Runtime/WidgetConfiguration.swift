@@ -1,8 +1,8 @@
 import Foundation
 import WidgetModel
 
-/// A widget as an app declares it: a ``StaticConfiguration`` or ``AppIntentConfiguration``, and
-/// what its modifiers say of it.
+/// A widget as an app declares it: a ``StaticConfiguration``, ``AppIntentConfiguration`` or
+/// ``RelevanceConfiguration``, and what its modifiers say of it.
 public protocol WidgetConfiguration: Sendable {
     /// The declaration without its types.
     var declaration: AnyWidgetConfiguration { get }
@@ -37,7 +37,7 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
 
     /// The declaration without its types.
     public var declaration: AnyWidgetConfiguration {
-        AnyWidgetConfiguration(
+        var declaration = AnyWidgetConfiguration(
             kind: kind,
             placeholder: { [provider] in provider.placeholder(in: $0) },
             snapshot: { [provider] _, context in
@@ -47,6 +47,12 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
                 AnyTimeline(try await provider.awaitedTimeline(in: context))
             },
             draw: draw)
+        declaration.relevance = { [provider] in
+            await provider.relevance().attributes.map {
+                RelevantConfiguration(configuration: [:], context: $0.context)
+            }
+        }
+        return declaration
     }
 }
 
@@ -100,6 +106,12 @@ public struct AppIntentConfiguration<
                     parameters: $0.intent.parameters, description: $0.description)
             }
         }
+        declaration.relevance = { [provider] in
+            await provider.relevance().attributes.map {
+                RelevantConfiguration(
+                    configuration: $0.configuration.parameters, context: $0.context)
+            }
+        }
         declaration.parameters = Intent.parameterDeclarations
         declaration.intent = "\(Intent.self)"
         return declaration
@@ -132,6 +144,12 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     var pushHandler: (any WidgetPushHandler.Type)?
     /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
     var recommendations: (@Sendable () async throws -> [RecommendationSet.Item])?
+    /// When which configurations are relevant; `nil` for a relevance widget, whose entries say it.
+    var relevance: (@Sendable () async -> [RelevantConfiguration])?
+    /// Nobody places it: it is shown while it is relevant.
+    var isRelevance = false
+    /// The kind whose widgets it stands in for.
+    var associatedKind: String?
     /// The name of its intent.
     var intent: String?
 

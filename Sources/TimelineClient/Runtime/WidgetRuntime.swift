@@ -9,7 +9,7 @@ public struct WidgetRuntime: Sendable {
         public let description: String
     }
 
-    /// The declared widgets in the order of their declaration.
+    /// The declared widgets that people can place, in the order of their declaration.
     public let gallery: [AnyWidgetConfiguration]
     private let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
@@ -41,14 +41,14 @@ public struct WidgetRuntime: Sendable {
             }
         }
         self.intents = byName
-        let gallery = widgets.map { widget in
+        let declared = widgets.map { widget in
             var declaration = widget.declaration
             if let dataProtection { declaration.traits.dataProtection = dataProtection }
             return declaration
         }
-        if let error = WidgetDeclarationError(gallery) { throw error }
-        self.gallery = gallery
-        declarations = Dictionary(uniqueKeysWithValues: gallery.map { ($0.kind, $0) })
+        if let error = WidgetDeclarationError(declared) { throw error }
+        gallery = declared.filter { !$0.isRelevance }
+        declarations = Dictionary(uniqueKeysWithValues: declared.map { ($0.kind, $0) })
         kinds = declarations.keys.sorted()
     }
 
@@ -168,6 +168,20 @@ public struct WidgetRuntime: Sendable {
     /// - Throws: What the provider throws.
     func recommendations(ofKind kind: String) async throws -> [RecommendationSet.Item]? {
         try await declarations[kind]?.recommendations?()
+    }
+
+    /// Whether nobody places widgets of this kind.
+    func isRelevance(ofKind kind: String) -> Bool { declarations[kind]?.isRelevance ?? false }
+
+    /// The kind whose widgets those of this kind stand in for.
+    func associatedKind(ofKind kind: String) -> String? { declarations[kind]?.associatedKind }
+
+    /// The kinds that people place, whose providers say when they are relevant.
+    var kindsWithRelevance: [String] { kinds.filter { declarations[$0]?.relevance != nil } }
+
+    /// When which configurations of a kind are relevant; none for a kind that is not declared.
+    func relevance(ofKind kind: String) async -> [RelevantConfiguration] {
+        await declarations[kind]?.relevance?() ?? []
     }
 
     private func declaration(of info: WidgetInfo) throws -> AnyWidgetConfiguration {

@@ -1,0 +1,114 @@
+import Foundation
+import WidgetModel
+
+/// A widget that a watch shows while it is relevant, and that nobody can place, pin or configure
+/// (article "Creating a widget extension", "Add a widget target to your app"). From watchOS 26 on.
+public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: WidgetConfiguration {
+    /// Most contexts that are heeded, the first that the provider names.
+    public static var attributesMax: Int { 50 }
+
+    private let kind: String
+    private let provider: Provider
+    private let draw: AnyWidgetConfiguration.Draw
+
+    /// Declares a widget.
+    ///
+    /// - Parameters:
+    ///   - kind: Identifies it; the same string as in the catalog, whose `configuration` is
+    ///     `relevance`.
+    ///   - content: What it shows of an entry.
+    public init(
+        kind: String, provider: Provider,
+        @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
+    ) {
+        self.kind = kind
+        self.provider = provider
+        draw = { entry, environment in
+            (entry as? RelevantEntry<Provider.Entry>).map { entry in
+                environment.draw { content(entry.content) }
+            }
+        }
+    }
+
+    /// The declaration without its types.
+    public var declaration: AnyWidgetConfiguration {
+        let placeholder: @Sendable (TimelineProviderContext) -> any TimelineEntry = {
+            [provider] context in
+            RelevantEntry(
+                content: provider.placeholder(context: .init(context)), when: .date(.distantPast))
+        }
+        var declaration = AnyWidgetConfiguration(
+            kind: kind, placeholder: placeholder, snapshot: { _, context in placeholder(context) },
+            timeline: { [provider] _, context in
+                try await Self.timeline(of: provider, in: .init(context))
+            },
+            draw: draw)
+        declaration.traits.supportedFamilies = [WidgetRuntime.relevanceFamily]
+        declaration.isRelevance = true
+        return declaration
+    }
+
+    /// Every context with what is shown in it; asked for again when the last one is over.
+    private static func timeline(
+        of provider: Provider, in context: RelevanceEntriesProviderContext
+    ) async throws -> AnyTimeline {
+        var entries: [RelevantEntry<Provider.Entry>] = []
+        for attribute in try await provider.relevance().attributes.prefix(attributesMax) {
+            let entry = try await provider.entry(
+                configuration: attribute.configuration, context: context)
+            entries.append(RelevantEntry(content: entry, when: attribute.context))
+        }
+        return AnyTimeline(
+            entries: entries.sorted { $0.date < $1.date }, reloadDate: entries.map(\.end).max())
+    }
+}
+
+/// An entry of a relevance widget as one of a timeline: relevant from its date on, for its duration.
+private struct RelevantEntry<Content: RelevanceEntry>: TimelineEntry {
+    let content: Content
+    let date: Date
+    let end: Date
+
+    init(content: Content, when context: RelevantContext) {
+        self.content = content
+        date = context.start
+        end = context.end
+    }
+
+    var relevance: TimelineEntryRelevance? {
+        TimelineEntryRelevance(score: 1, duration: end.timeIntervalSince(date))
+    }
+}
+
+extension RelevanceEntriesProviderContext {
+    fileprivate init(_ context: TimelineProviderContext) {
+        self.init(displaySize: context.displaySize, isPreview: context.isPreview)
+    }
+}
+
+extension WidgetConfiguration {
+    /// Names the kind whose widgets a relevance widget stands in for: while it is shown in a Smart
+    /// Stack, they are not.
+    public func associatedKind(_ kind: String) -> some WidgetConfiguration {
+        with { $0.associatedKind = kind }
+    }
+}
+
+extension WidgetRuntime {
+    /// The one family that Smart Stacks of a watch show such widgets in.
+    static var relevanceFamily: WidgetFamily { .accessoryRectangular }
+
+    /// The widgets that nobody places: one for each kind, which stands for all its configurations.
+    func relevanceWidgets(on device: WidgetDevice?) -> [WidgetInfo] {
+        guard Self.heedsRelevance(device), device?.has(major: 26) ?? true else { return [] }
+        return kinds.filter { isRelevance(ofKind: $0) }.map {
+            WidgetInfo(kind: $0, family: Self.relevanceFamily)
+        }
+    }
+
+    /// Whether providers are asked for their relevance: iPhone and iPad go by their entries' instead.
+    /// On platforms that are not Apple's, that is the app's to know.
+    static func heedsRelevance(_ device: WidgetDevice?) -> Bool {
+        device.map { $0.platform == .watchOS } ?? true
+    }
+}

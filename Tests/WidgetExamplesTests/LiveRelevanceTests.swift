@@ -1,0 +1,111 @@
+import Foundation
+import GatewayTestSupport
+import Synchronization
+import Testing
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+private struct ChooseBoss: WidgetConfigurationIntent {
+    static let title: LocalizedStringResource = "Choose a boss"
+    @Parameter(title: "Name", default: "") var name: String
+
+    init() {}
+
+    init(_ name: String) { self.name = name }
+}
+
+private struct BossEntry: RelevanceEntry {
+    let name: String
+}
+
+/// Reads what the game's server knows now.
+private struct BossProvider: RelevanceEntriesProvider {
+    let server: @Sendable () -> [String]
+
+    func relevance() async throws -> WidgetRelevance<ChooseBoss> {
+        WidgetRelevance(
+            server().map {
+                WidgetRelevanceAttribute(configuration: ChooseBoss($0), context: .date(.now))
+            })
+    }
+
+    func entry(configuration: ChooseBoss, context: Context) async throws -> BossEntry {
+        BossEntry(name: configuration.name)
+    }
+
+    func placeholder(context: Context) -> BossEntry { BossEntry(name: "") }
+}
+
+/// A widget that nobody places, on a watch that follows a real gateway.
+@Suite(.serialized, .timeLimit(.minutes(2))) final class LiveRelevanceTests: Sendable {
+    private static let app = "com.mygame"
+    private let bosses = Mutex(["Troll"])
+
+    private static let catalog = """
+        app: com.mygame
+        entities:
+          Boss: { properties: [name] }
+        widgets:
+          - kind: com.mygame.boss
+            configuration: relevance
+            platforms: [watchOS]
+            families: [accessoryRectangular]
+            dependsOn:
+              - entity: Boss
+        """
+
+    @Test func aChangeOnTheServerChangesTheSmartStack() async throws {
+        let gateway = try GatewayProcess()
+        let backend = try gateway.token(app: Self.app, scope: "catalog:write changes:write")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: Self.catalog)
+        try #require(put.status == 201, "\(put.text)")
+
+        let token = try gateway.token(app: Self.app, scope: "client", sub: "my-watch")
+        let connection = try CurlConnection(
+            .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
+        let (events, continuation) = AsyncStream.makeStream(of: TimelineClientEvent.self)
+        var configuration = try #require(
+            TimelineClientConfiguration(
+                app: Self.app, client: "my-watch", platform: "watchOS",
+                osVersion: OSVersion("26.1")))
+        configuration.observer = { continuation.yield($0) }
+        let client = TimelineClient(
+            configuration: configuration,
+            widgets: try WidgetRuntime([
+                RelevanceConfiguration(
+                    kind: "com.mygame.boss",
+                    provider: BossProvider(server: { self.bosses.withLock { $0 } })
+                ) { Text($0.name) }
+            ]), connection: connection,
+            verifier: PublishedKeyVerifier(connection: connection, app: Self.app))
+        let run = Task { await client.run() }
+        var iterator = events.makeAsyncIterator()
+        func rebuilt() async {
+            while let event = await iterator.next() {
+                switch event {
+                case .registered(let warnings): #expect(warnings.isEmpty)
+                case .rebuilt: return
+                default: break
+                }
+            }
+        }
+        await rebuilt()
+        #expect(await client.smartStack().map(\.node) == [WidgetNode(.text("Troll"))])
+
+        bosses.withLock { $0 = ["Dragon", "Troll"] }
+        let event = CloudEvent(
+            source: "game", id: "1", change: Change(entity: "Boss", id: "2", operation: .insert))
+        let post = try gateway.http().request(
+            "POST", "/v1/apps/\(Self.app)/changes", token: backend,
+            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
+        try #require(post.status == 202, "\(post.text)")
+        await rebuilt()
+        let names = await client.smartStack().map(\.node.content)
+        #expect(Set(names) == [.text("Dragon"), .text("Troll")])
+        run.cancel()
+        await run.value
+    }
+}
