@@ -31,7 +31,8 @@ extension UUID: EntityIdentifierConvertible {
 }
 
 /// One of the app's own things that somebody may choose, such as a character of a game. A placed
-/// widget stores its id; the query finds it again.
+/// widget stores its id; the query finds it again (article "Making a configurable widget", "Add a
+/// custom app intent to your project").
 public protocol AppEntity: IntentValue, Identifiable where ID: EntityIdentifierConvertible {
     /// How it is found.
     associatedtype DefaultQuery: EntityQuery where DefaultQuery.Entity == Self
@@ -44,7 +45,8 @@ public protocol AppEntity: IntentValue, Identifiable where ID: EntityIdentifierC
     var displayRepresentation: DisplayRepresentation { get }
 }
 
-/// Finds the entities of one type.
+/// Finds the entities of one type (article "Making a configurable widget", "Implement a query to
+/// provide dynamic values").
 public protocol EntityQuery: Sendable {
     /// What it finds.
     associatedtype Entity: AppEntity
@@ -52,11 +54,17 @@ public protocol EntityQuery: Sendable {
     associatedtype DefaultValue = Never
 
     /// The entities with these ids, in any order. Also those that are suggested no more: widgets
-    /// that were configured with them go on.
+    /// that were configured with them go on. Those that are gone are left out.
+    ///
+    /// - Throws: Why they cannot be looked for now, such as a network that is down: the timeline that
+    ///   needs them is not built, and asked for again later.
     func entities(for identifiers: [Entity.ID]) async throws -> [Entity]
     /// What somebody may choose from.
+    ///
+    /// - Throws: Why it cannot be said now.
     func suggestedEntities() async throws -> [Entity]
-    /// What is chosen where nobody has chosen anything.
+    /// What is chosen where nobody has chosen anything; `nil` when there is nothing at the moment, and
+    /// then a timeline that needs it is not built.
     func defaultResult() async -> DefaultValue?
 }
 
@@ -73,6 +81,8 @@ extension EntityQuery where DefaultValue == Never {
 /// A query that finds entities by what somebody has typed.
 public protocol EntityStringQuery: EntityQuery {
     /// The entities that match a text.
+    ///
+    /// - Throws: Why they cannot be looked for now.
     func entities(matching string: String) async throws -> [Entity]
 }
 
@@ -82,6 +92,8 @@ public protocol EnumerableEntityQuery: EntityQuery {
     associatedtype Entity
 
     /// All of them.
+    ///
+    /// - Throws: Why they cannot be listed now.
     func allEntities() async throws -> [Entity]
 }
 
@@ -101,6 +113,9 @@ extension AppEntity {
     public var parameterValue: ParameterValue { .single(id.entityIdentifierString) }
 
     /// The entity with the id.
+    ///
+    /// - Throws: ``IntentValueError``, also when there is no such entity any more; what the query
+    ///   throws.
     public static func resolved(from value: ParameterValue) async throws -> Self {
         guard case .single(let text) = value else {
             throw IntentValueError.malformed(expected: "an id")
@@ -111,7 +126,9 @@ extension AppEntity {
         return entity
     }
 
-    /// The entities with these ids, asked for at once.
+    /// The entities with these ids, asked for at once; those that are gone are left out.
+    ///
+    /// - Throws: What the query throws.
     public static func resolved(fromList texts: [String]) async throws -> [Self] {
         let ids = texts.compactMap { ID.entityIdentifier(for: $0) }
         guard !ids.isEmpty else { return [] }
@@ -133,6 +150,8 @@ extension AppEntity {
 
     /// What the query suggests; with a text, what it finds by it, or else those of the suggested
     /// whose names have it.
+    ///
+    /// - Throws: What the query throws.
     public static func options(matching text: String?) async throws -> [ParameterOption]? {
         if let text, !text.isEmpty, let query = defaultQuery as? any EntityStringQuery {
             return try await query.options(matching: text)

@@ -1,6 +1,7 @@
 import WidgetModel
 
-/// A fixed list of values that somebody may choose from.
+/// A fixed list of values that somebody may choose from (article "Making a configurable widget", "Add
+/// a custom app intent to your project").
 public protocol AppEnum: IntentValue, RawRepresentable, CaseIterable, Hashable
 where RawValue == String {
     /// How the type is called.
@@ -14,6 +15,8 @@ extension AppEnum {
     public var parameterValue: ParameterValue { .single(rawValue) }
 
     /// The case with this raw value.
+    ///
+    /// - Throws: ``IntentValueError`` when there is none.
     public static func resolved(from value: ParameterValue) throws -> Self {
         guard case .single(let text) = value, let result = Self(rawValue: text) else {
             throw IntentValueError.malformed(

@@ -4,7 +4,8 @@ import WidgetModel
 /// widget calls.
 ///
 /// Its parameters are declared with `@Parameter`. Those of a button or toggle must have values:
-/// nobody is there to choose them.
+/// nobody is there to choose them (article "Adding interactivity to widgets and Live Activities", "Add
+/// an app intent that performs the action").
 public protocol AppIntent: Sendable {
     /// What ``perform()`` returns.
     associatedtype PerformResult: IntentResult
@@ -25,6 +26,9 @@ public protocol AppIntent: Sendable {
 
     /// Does it. When it returns, the widget's timeline is reloaded: what the provider reads has to
     /// be in its place by then. Errors are to be handled here, by what the widget shows.
+    ///
+    /// - Throws: Why it had no success. A toggle goes back then, and shows the `errorDescription` of a
+    ///   `LocalizedError`; the timeline is reloaded all the same.
     func perform() async throws -> PerformResult
 }
 
@@ -131,12 +135,16 @@ public struct IntentParameterDeclaration: Sendable {
     var hasDefault: Bool { parameter.hasDefault }
 
     /// The value where nobody chooses one; `nil` when there is none at the moment.
+    ///
+    /// - Throws: What the query of its type throws.
     public func defaultValue() async throws -> ParameterValue? {
         try await parameter.defaultValue()
     }
 
     /// What somebody may choose from, such as the suggested entities; `nil` when any value will do.
     /// With `text` only what matches what was typed.
+    ///
+    /// - Throws: What the query of its type throws.
     public func options(matching text: String? = nil) async throws -> [ParameterOption]? {
         try await parameter.options(matching: text)
     }

@@ -22,6 +22,8 @@ public protocol IntentValue: Sendable {
     static var hasDefault: Bool { get }
 
     /// That value; `nil` when there is none at the moment.
+    ///
+    /// - Throws: What a query throws.
     static func defaultValue() async throws -> Self?
 
     /// How the type is called.
@@ -29,6 +31,8 @@ public protocol IntentValue: Sendable {
 
     /// What somebody may choose from; `nil` when any value will do. With `text` only what matches
     /// what was typed.
+    ///
+    /// - Throws: What a query throws.
     static func options(matching text: String?) async throws -> [ParameterOption]?
 }
 

@@ -35,8 +35,12 @@ public protocol RelevanceEntriesProvider: Sendable {
     /// Which configurations are relevant, and when. Asked when the client starts, when the gateway or
     /// ``WidgetCenter/invalidateRelevance(ofKind:)`` says that it is stale, and when the last context is
     /// over; no more often than the widget's budget allows.
+    ///
+    /// - Throws: Why it cannot be said now. What is shown stays, and is asked for again later.
     func relevance() async throws -> WidgetRelevance<Configuration>
     /// What is shown of a configuration while it is relevant.
+    ///
+    /// - Throws: Why there is nothing: as for ``relevance()``, for all of them.
     func entry(configuration: Configuration, context: Context) async throws -> Entry
     /// A generic picture without data, at once.
     func placeholder(context: Context) -> Entry

@@ -19,7 +19,8 @@ public struct TimelineProviderContext: Sendable, Hashable {
 }
 
 /// Builds the timelines of a widget that nobody can configure, and hands them to completion
-/// handlers; ``AsyncTimelineProvider`` returns them.
+/// handlers; ``AsyncTimelineProvider`` returns them (article "Creating a widget extension", "Provide
+/// timeline entries").
 ///
 /// Providers may be asked for several timelines at once, from any thread. Of a handler that is
 /// called more than once the first call counts; one that is dropped uncalled is a failure, and the
@@ -30,9 +31,10 @@ public protocol TimelineProvider: Sendable {
     /// Where the widget stands.
     typealias Context = TimelineProviderContext
 
-    /// A generic picture without data, at once.
+    /// A generic picture without data, at once (the same article, "Display a placeholder widget").
     func placeholder(in context: Context) -> Entry
-    /// The current moment, soon; sample data will do when `context.isPreview`.
+    /// The current moment, soon; sample data will do when `context.isPreview` (the same article,
+    /// "Generate a preview for the widget gallery").
     func getSnapshot(in context: Context, completion: @escaping @Sendable (Entry) -> Void)
     /// The timeline from now on.
     ///
@@ -61,6 +63,8 @@ public protocol AsyncTimelineProvider: TimelineProvider {
     /// The data it fetches must be at least as new as the moment of the call. An implementation
     /// that cannot fetch throws, and is asked again later, instead of returning old entries that
     /// would pass for new ones; one that cannot fail need not be marked `throws`.
+    ///
+    /// - Throws: Why there is none. What is shown stays, and stays stale.
     func timeline(in context: Context) async throws -> Timeline<Entry>
 }
 
@@ -140,7 +144,8 @@ extension AsyncTimelineProvider {
     }
 }
 
-/// Builds the timelines of a widget that people configure with an app intent.
+/// Builds the timelines of a widget that people configure with an app intent (article "Making a
+/// configurable widget", "Handle customized values in your widget").
 ///
 /// Providers may be asked for several timelines at once, from any thread.
 public protocol AppIntentTimelineProvider: Sendable {
@@ -158,13 +163,18 @@ public protocol AppIntentTimelineProvider: Sendable {
     /// The timeline from now on, for what the person chose.
     ///
     /// The same promises as for ``AsyncTimelineProvider/timeline(in:)``.
+    ///
+    /// - Throws: Why there is none. What is shown stays, and stays stale.
     func timeline(for configuration: Intent, in context: Context) async throws -> Timeline<Entry>
     /// The configurations offered ready-made. An empty array is a choice: the person configures the
     /// widget.
     ///
     /// It is called when the set is told stale too: what it is made of must be at least as new as the
     /// moment of the call. An implementation that cannot fetch throws, and is asked again later, while
-    /// the set stays as it is; one that has all on the device need be neither `async` nor `throws`.
+    /// the set stays as it is; one that has all on the device need be neither `async` nor `throws`
+    /// (article "Making a configurable widget", "Offer configurable widgets and complications on Apple Watch").
+    ///
+    /// - Throws: Why it cannot be said now.
     func recommendations() async throws -> [AppIntentRecommendation<Intent>]
     /// When which configurations of the widget are relevant; see ``TimelineProvider/relevance()``.
     func relevance() async -> WidgetRelevance<Intent>

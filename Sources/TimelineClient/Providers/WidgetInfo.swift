@@ -1,7 +1,8 @@
 import WidgetModel
 
 /// A widget as a person configured it: kind, family and values. There is no instance id, so two
-/// widgets configured alike are equal, and one timeline serves both.
+/// widgets configured alike are equal, and one timeline serves both (article "Making a configurable
+/// widget", "Access customized values in your app").
 public struct WidgetInfo: Sendable, Hashable {
     /// The widget kind, byte for byte as declared.
     public var kind: String

@@ -1,4 +1,4 @@
-/// A widget of an app.
+/// A widget of an app (article "Creating a widget extension", "Add a widget target to your app").
 public protocol Widget: Sendable {
     /// What ``body`` is.
     associatedtype Body: WidgetConfiguration
@@ -9,7 +9,8 @@ public protocol Widget: Sendable {
     var body: Body { get }
 }
 
-/// The widgets of one extension.
+/// The widgets of one extension (article "Creating a widget extension", "Create multiple widget
+/// extensions").
 public protocol WidgetBundle: Sendable {
     /// The bundle.
     init()

@@ -8,7 +8,8 @@ public protocol WidgetConfiguration: Sendable {
     var declaration: AnyWidgetConfiguration { get }
 }
 
-/// A widget that nobody can configure.
+/// A widget that nobody can configure (article "Creating a widget extension", "Add configuration
+/// details").
 public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfiguration {
     private let kind: String
     private let provider: Provider
@@ -56,7 +57,8 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
     }
 }
 
-/// A widget that people configure with an app intent.
+/// A widget that people configure with an app intent (article "Making a configurable widget", "Handle
+/// customized values in your widget").
 public struct AppIntentConfiguration<
     Intent: WidgetConfigurationIntent, Provider: AppIntentTimelineProvider
 >: WidgetConfiguration where Provider.Intent == Intent {

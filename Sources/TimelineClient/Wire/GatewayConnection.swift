@@ -112,6 +112,8 @@ public struct GatewayBody: AsyncSequence, Sendable {
 
     /// A body whose pieces `next` hands out; it is never called twice at once. What `next` holds
     /// is released with the last copy of the body, which ends the exchange.
+    ///
+    /// - Parameter next: The next piece, never empty; `nil` at the end; throws when it breaks off.
     public init(next: @escaping @Sendable () async throws(ConnectionError) -> [UInt8]?) {
         pull = next
     }
@@ -124,11 +126,15 @@ public struct GatewayBody: AsyncSequence, Sendable {
         fileprivate let pull: @Sendable () async throws(ConnectionError) -> [UInt8]?
 
         /// The next piece, never empty; `nil` at the end.
+        ///
+        /// - Throws: ``ConnectionError`` when the body breaks off.
         public mutating func next() async throws(ConnectionError) -> [UInt8]? {
             try await pull()
         }
 
         /// The next piece, wherever the caller runs.
+        ///
+        /// - Throws: ``ConnectionError`` when the body breaks off.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ConnectionError) -> [UInt8]? {

@@ -33,6 +33,8 @@ extension JSONValue {
     }
 
     /// Parses a whole JSON text held in a string. See ``init(parsing:)-([UInt8])``.
+    ///
+    /// - Throws: ``JSONFault`` for anything that is not exactly one JSON value.
     public init(parsing text: String) throws(JSONFault) {
         try self.init(parsing: Array(text.utf8))
     }

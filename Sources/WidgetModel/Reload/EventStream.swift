@@ -85,6 +85,8 @@ public struct EventStreamParser: Sendable {
 
     /// Takes the next bytes and returns the blocks they complete: events, and id-only blocks that
     /// moved the last event id.
+    ///
+    /// - Throws: ``Failure``; what comes after it cannot be read.
     public mutating func parse(
         _ bytes: some Sequence<UInt8>
     ) throws(Failure) -> [ServerSentEvent] {
