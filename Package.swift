@@ -80,6 +80,7 @@ let package = Package(
             dependencies: ["COpenSSL", "WidgetModel"],
             swiftSettings: settings
         ),
+        .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "GatewayTLS",
             dependencies: [
@@ -134,7 +135,9 @@ let package = Package(
         ),
         .target(
             name: "TimelineClientHTTP",
-            dependencies: ["CCurl", "GatewaySigning", "TimelineClient", "WidgetModel"],
+            dependencies: [
+                "CCurl", "CurlMulti", "GatewaySigning", "TimelineClient", "WidgetModel",
+            ],
             swiftSettings: settings
         ),
 

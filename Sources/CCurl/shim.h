@@ -5,8 +5,8 @@
 
 #include <curl/curl.h>
 
-// TimelineClientHTTP: curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt, once per type of
-// their variadic argument, so that the compiler checks it.
+// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt, once per type of their variadic
+// argument, so that the compiler checks it.
 static inline CURLcode client_curl_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);
 }
@@ -28,6 +28,32 @@ static inline CURLcode client_curl_set_callback(
     CURL *handle, CURLoption option,
     size_t (*callback)(char *bytes, size_t size, size_t count, void *context)) {
     return curl_easy_setopt(handle, option, callback);
+}
+static inline CURLcode client_curl_set_blob(
+    CURL *handle, CURLoption option, void *bytes, size_t count) {
+    // The bytes are not copied and must live as long as they are set.
+    struct curl_blob blob = {bytes, count, CURL_BLOB_NOCOPY};
+    return curl_easy_setopt(handle, option, &blob);
+}
+static inline CURLcode client_curl_set_open_callback(
+    CURL *handle,
+    curl_socket_t (*callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address)) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+static inline CURLcode client_curl_set_close_callback(
+    CURL *handle, int (*callback)(void *context, curl_socket_t socket)) {
+    return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
+static inline CURLcode client_curl_set_request_callback(
+    CURL *handle,
+    int (*callback)(void *context, char *to, char *from, int to_port, int from_port)) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
+}
+static inline CURLMcode client_curl_multi_set_long(CURLM *handle, CURLMoption option, long value) {
+    return curl_multi_setopt(handle, option, value);
+}
+static inline CURLcode client_curl_get_long(CURL *handle, CURLINFO info, long *value) {
+    return curl_easy_getinfo(handle, info, value);
 }
 static inline void *client_curl_get_context(CURL *handle) {
     char *context = NULL;

@@ -1,3 +1,4 @@
+import CurlMulti
 import TimelineClient
 
 /// Reaches a gateway with libcurl: HTTP/2 over TLS where it is offered, HTTP/1.1 otherwise.
@@ -37,7 +38,8 @@ public final class CurlConnection: GatewayConnection {
     }
 
     private let configuration: Configuration
-    private let loop: CurlLoop
+    private let count = TransferDriver.Count()
+    private let loop: CurlLoop<TransferDriver>
 
     /// A connection; nothing is sent before the first request.
     ///
@@ -56,7 +58,9 @@ public final class CurlConnection: GatewayConnection {
                 .badRequest, "the gateway must be an https origin such as https://host:8443")
         }
         self.configuration = configuration
-        loop = try CurlLoop()
+        let loop = CurlLoop(name: "timeline-client") { [count] in TransferDriver(count) }
+        guard let loop else { throw ConnectionError(.broken, "libcurl could not be initialised") }
+        self.loop = loop
     }
 
     deinit {
@@ -69,7 +73,7 @@ public final class CurlConnection: GatewayConnection {
     }
 
     /// Exchanges that hold a handle of libcurl; none when all have ended.
-    package var openExchanges: Int { loop.openHandles }
+    package var openExchanges: Int { count.openHandles }
 
     /// Sends a request and reads its whole answer.
     ///

@@ -1,4 +1,4 @@
-import CCurl
+import CurlMulti
 import Synchronization
 import TimelineClient
 
@@ -43,10 +43,10 @@ final class CurlTransfer: Sendable {
     }
 
     let order: Order
-    private let loop: CurlLoop
+    private let loop: CurlLoop<TransferDriver>
     private let state = Mutex(State())
 
-    init(order: Order, loop: CurlLoop) {
+    init(order: Order, loop: CurlLoop<TransferDriver>) {
         self.order = order
         self.loop = loop
     }

@@ -1,0 +1,96 @@
+import CCurl
+
+/// libcurl's multi handle: the requests under way of one thread, and the connections they share.
+package struct CurlMulti: @unchecked Sendable {
+    // Sound: other threads only call `wake`, which is meant for that, and `CurlLoop` calls it
+    // under the lock that also guards the handle's end; all else is the loop's thread.
+    private let pointer: UnsafeMutableRawPointer
+
+    /// Once per process, before any other call.
+    private static let isInitialised = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    /// `nil` when libcurl has no memory.
+    init?() {
+        guard Self.isInitialised, let pointer = curl_multi_init() else { return nil }
+        self.pointer = pointer
+    }
+
+    /// Bounds what the requests share; `false` when libcurl does not know the option.
+    package func set(_ option: CURLMoption, _ value: Int) -> Bool {
+        client_curl_multi_set_long(pointer, option, value) == CURLM_OK
+    }
+
+    /// Begins a request; `false` when libcurl has no memory, or it has begun already.
+    package func add(_ easy: CurlEasy) -> Bool {
+        curl_multi_add_handle(pointer, easy.pointer) == CURLM_OK
+    }
+
+    /// Ends a request, whatever is still to come of it.
+    package func remove(_ easy: CurlEasy) {
+        curl_multi_remove_handle(pointer, easy.pointer)
+    }
+
+    /// Does what can be done without waiting.
+    func perform() {
+        var running: Int32 = 0
+        curl_multi_perform(pointer, &running)
+    }
+
+    /// A request that has ended, if one has.
+    func nextEnded() -> (easy: CurlEasy, code: CURLcode)? {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(pointer, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle
+            else { continue }
+            return (CurlEasy(easy), message.pointee.data.result)
+        }
+        return nil
+    }
+
+    /// Sleeps until a socket is ready, libcurl has something due, ``wake()`` is called, or
+    /// `milliseconds` are over.
+    func poll(_ milliseconds: Int32) {
+        curl_multi_poll(pointer, nil, 0, milliseconds, nil)
+    }
+
+    /// Ends ``poll(_:)``, now or the next time.
+    func wake() {
+        curl_multi_wakeup(pointer)
+    }
+
+    /// Closes every connection; no request may be left in it.
+    func free() {
+        curl_multi_cleanup(pointer)
+    }
+}
+
+/// libcurl's easy handle: one request, and after it the next. Used by one thread.
+package struct CurlEasy {
+    /// What libcurl's functions take.
+    package let pointer: UnsafeMutableRawPointer
+
+    /// A new handle; `nil` when libcurl has no memory.
+    package init?() {
+        guard let pointer = curl_easy_init() else { return nil }
+        self.pointer = pointer
+    }
+
+    /// One that libcurl names.
+    init(_ pointer: UnsafeMutableRawPointer) {
+        self.pointer = pointer
+    }
+
+    /// What ``CurlOptions/context(_:)`` was given.
+    package var context: UnsafeMutableRawPointer? { client_curl_get_context(pointer) }
+
+    /// A figure of the last request; `nil` when libcurl does not know it.
+    package func figure(_ info: CURLINFO) -> Int? {
+        var value = 0
+        return client_curl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
+    }
+
+    /// Frees the handle, which must not be in a multi handle any more.
+    package func free() {
+        curl_easy_cleanup(pointer)
+    }
+}

@@ -1,0 +1,88 @@
+import CCurl
+
+/// Sets the options of a handle, and remembers whether libcurl took each of them.
+package struct CurlOptions {
+    private let easy: CurlEasy
+    /// Whether libcurl took all that were set.
+    package private(set) var areTaken = true
+
+    /// Sets options of `easy`.
+    package init(_ easy: CurlEasy) {
+        self.easy = easy
+    }
+
+    /// What every request of this package has: `https` alone, certificates that are checked, no
+    /// redirects, no signals, and nobody's proxy but one that is asked for.
+    ///
+    /// - Parameter connectDeadline: Longest wait for a connection, TLS included.
+    package mutating func secure(connectDeadline: Duration) {
+        set(CURLOPT_PROTOCOLS_STR, "https")
+        set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        set(CURLOPT_PIPEWAIT, 1)
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_SSL_VERIFYPEER, 1)
+        set(CURLOPT_SSL_VERIFYHOST, 2)
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        set(CURLOPT_CONNECTTIMEOUT_MS, connectDeadline.curlMilliseconds)
+    }
+
+    /// Trusts the certificates of a PEM file instead of the system's.
+    package mutating func trust(file: String) {
+        set(CURLOPT_CAINFO, file)
+        set(CURLOPT_CAPATH, nil as String?)
+    }
+
+    /// Sets a number.
+    package mutating func set(_ option: CURLoption, _ value: Int) {
+        note(client_curl_set_long(easy.pointer, option, value))
+    }
+
+    /// Sets a text, which libcurl copies.
+    package mutating func set(_ option: CURLoption, _ text: String?) {
+        note(client_curl_set_text(easy.pointer, option, text))
+    }
+
+    /// Sets a list, which must live as long as it is set.
+    package mutating func set(_ option: CURLoption, _ list: UnsafeMutablePointer<curl_slist>?) {
+        note(client_curl_set_list(easy.pointer, option, list))
+    }
+
+    /// Sets a pointer, which must live as long as it is set.
+    package mutating func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
+        note(client_curl_set_pointer(easy.pointer, option, value))
+    }
+
+    /// Sets a callback for parts of an answer.
+    package mutating func set(_ option: CURLoption, _ callback: CurlReading) {
+        note(client_curl_set_callback(easy.pointer, option, callback))
+    }
+
+    /// What ``CurlEasy/context`` and the callbacks for an answer are given.
+    package mutating func context(_ context: UnsafeMutableRawPointer) {
+        set(CURLOPT_PRIVATE, context)
+        set(CURLOPT_WRITEDATA, context)
+        set(CURLOPT_HEADERDATA, context)
+    }
+
+    /// Notes what a function of `CCurl` returned that this type has no name for.
+    package mutating func note(_ code: CURLcode) {
+        if code != CURLE_OK { areTaken = false }
+    }
+}
+
+/// Called by libcurl with a part of an answer: bytes, the size of one, how many there are, and the
+/// context. Returns how many it took.
+package typealias CurlReading =
+    @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
+
+extension Duration {
+    /// For libcurl, which counts milliseconds, and takes zero for "no limit".
+    package var curlMilliseconds: Int {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = Int(clamping: seconds).multipliedReportingOverflow(by: 1000)
+        let limit = Int(Int32.max)
+        guard !overflow else { return seconds < 0 ? 1 : limit }
+        return min(limit, max(1, whole + Int(attoseconds / 1_000_000_000_000_000)))
+    }
+}
