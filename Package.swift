@@ -82,6 +82,11 @@ let package = Package(
         ),
         .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
+            name: "GatewayDelivery",
+            dependencies: ["CCurl", "CurlMulti", "GatewayCore", "GatewaySigning", "WidgetModel"],
+            swiftSettings: settings
+        ),
+        .target(
             name: "GatewayTLS",
             dependencies: [
                 "CLinux", "COpenSSL",
@@ -214,6 +219,14 @@ let package = Package(
                 "COpenSSL", "GatewayTLS",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayDeliveryTests",
+            dependencies: [
+                "GatewayCore", "GatewayDelivery", "GatewaySigning", "GatewayTestSupport",
+                "WidgetModel",
             ],
             swiftSettings: settings
         ),

@@ -1,0 +1,220 @@
+import Foundation
+import Synchronization
+import WidgetModel
+
+/// An HTTP/2 server in another process that does with each request what a test says, in the order
+/// in which requests arrive, whatever they ask for.
+///
+/// It reads frames and no headers, so that it can answer as no library would. The last action is
+/// repeated.
+final class ScriptedServer: Sendable {
+    struct Failure: Error {
+        let what: String
+    }
+
+    /// What one request meets.
+    enum Action: String {
+        /// 200 without a body.
+        case ok
+        /// 200 with a body of 100,000 bytes.
+        case big
+        /// 400 with a reason.
+        case reason
+        /// 429 with `retry-after` and a body that ends the stream later.
+        case busy
+        /// 302.
+        case redirect
+        /// 103, and then 200.
+        case interim
+        /// A status, and then the stream is reset.
+        case statusThenReset
+        /// RST_STREAM with REFUSED_STREAM.
+        case refuse
+        /// RST_STREAM with INTERNAL_ERROR.
+        case reset
+        /// Nothing.
+        case silence
+        /// The connection is closed at once.
+        case close
+        /// GOAWAY that names the stream before as the last one; that one is answered afterwards.
+        case goAwayBefore
+        /// GOAWAY that names this stream as the last one, which is then answered.
+        case goAway
+    }
+
+    let directory: String
+    let port: Int
+    private let process: Process
+    private let input = Pipe()
+    private let lines: Mutex<FileHandle>
+
+    var origin: String { "https://localhost:\(port)" }
+    var certificate: String { directory + "/ca.pem" }
+    /// A certificate and key of an authority that did not sign the server's.
+    var otherCertificate: String { directory + "/other.pem" }
+
+    /// - Parameters:
+    ///   - streamsMax: The server's `SETTINGS_MAX_CONCURRENT_STREAMS`.
+    ///   - addresses: Loopback addresses that it listens on, at one port.
+    ///   - wantsCertificate: Whether clients must show a certificate of `ca.pem`'s.
+    init(
+        _ script: [Action], streamsMax: Int = 1_000, addresses: [String] = ["127.0.0.1"],
+        wantsCertificate: Bool = false
+    ) throws {
+        directory = NSTemporaryDirectory() + "gateway-delivery-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        for name in ["ca", "other"] {
+            try Self.openssl([
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                "-days", "2", "-subj", "/CN=\(name)", "-addext",
+                "subjectAltName=IP:127.0.0.1,IP:127.0.0.2,DNS:localhost,DNS:hooks.example.com",
+                "-keyout", "\(directory)/\(name).key", "-out", "\(directory)/\(name).pem",
+            ])
+        }
+        let program = directory + "/server.py"
+        try Self.program.write(toFile: program, atomically: true, encoding: .utf8)
+        process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["python3", program, directory, String(streamsMax), wantsCertificate ? "1" : "0"]
+            + [addresses.joined(separator: ",")] + script.map(\.rawValue)
+        let output = Pipe()
+        process.standardOutput = output
+        // The server ends with its standard input, so none outlives even a test that crashed.
+        process.standardInput = input
+        try process.run()
+        lines = Mutex(output.fileHandleForReading)
+        guard let port = Int(Self.line(output.fileHandleForReading)) else {
+            throw Failure(what: "the server did not start")
+        }
+        self.port = port
+    }
+
+    deinit {
+        kill(process.processIdentifier, SIGKILL)
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// What the server saw so far: one line for each connection and request.
+    func seen() throws -> [String] {
+        try lines.withLock { handle in
+            try input.fileHandleForWriting.write(contentsOf: Data("seen\n".utf8))
+            return Self.line(handle).split(separator: ",").map(String.init)
+        }
+    }
+
+    private static func line(_ handle: FileHandle) -> String {
+        var line = Data()
+        while line.last != 0x0A, let byte = try? handle.read(upToCount: 1), !byte.isEmpty {
+            line += byte
+        }
+        return String(decoding: line, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    private static func openssl(_ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.standardError = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure(what: "no certificate") }
+    }
+
+    private static let program = """
+        import os, socket, ssl, struct, sys, threading
+        directory, streams_max, wants, addresses = sys.argv[1:5]
+        script = sys.argv[5:]
+        lock = threading.Lock()
+        seen, count, connections = [], 0, 0
+        DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
+        def frame(kind, flags, stream, payload=b""):
+            return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+        def field(name, value):
+            return b"\\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+        def status(code):
+            return field(b":status", str(code).encode()) + field(b"apns-id", b"id-" + str(code).encode())
+        def serve(sock):
+            global count, connections
+            try:
+                sock = context.wrap_socket(sock, server_side=True)
+                file = sock.makefile("rb")
+                if len(file.read(24)) < 24: return
+            except OSError: return
+            with lock:
+                connections += 1
+                me = connections
+                seen.append("connection %d" % me)
+            last = 0
+            dead = False
+            def send(*frames):
+                try: sock.sendall(b"".join(frames))
+                except OSError: pass
+            send(frame(SETTINGS, 0, 0, struct.pack(">HI", 3, int(streams_max))))
+            while True:
+                try: head = file.read(9)
+                except OSError: return
+                if len(head) < 9: return
+                size = struct.unpack(">I", b"\\0" + head[:3])[0]
+                kind, flags = head[3], head[4]
+                stream = struct.unpack(">I", head[5:])[0] & 0x7fffffff
+                payload = file.read(size)
+                if kind == SETTINGS and not flags & 1: send(frame(SETTINGS, 1, 0))
+                if kind == PING and not flags & 1: send(frame(PING, 1, 0, payload))
+                if kind == DATA and flags & 1 and not dead:
+                    with lock:
+                        action = script[min(count, len(script) - 1)]
+                        count += 1
+                        seen.append("request %d %s" % (me, action))
+                    ok = frame(HEADERS, 5, stream, b"\\x88" + field(b"apns-id", b"id-%d" % stream))
+                    if action == "ok": send(ok)
+                    elif action == "big":
+                        send(frame(HEADERS, 4, stream, status(200)))
+                        for part in range(10): send(frame(DATA, 1 if part == 9 else 0, stream, b"x" * 10000))
+                    elif action == "reason":
+                        send(frame(HEADERS, 4, stream, status(400)), frame(DATA, 1, stream, b'{"reason":"BadDeviceToken"}'))
+                    elif action == "busy":
+                        send(frame(HEADERS, 4, stream, status(429) + field(b"retry-after", b"120")), frame(DATA, 0, stream, b"later"), frame(DATA, 1, stream))
+                    elif action == "redirect": send(frame(HEADERS, 5, stream, status(302) + field(b"location", b"/elsewhere")))
+                    elif action == "interim": send(frame(HEADERS, 4, stream, status(103)), ok)
+                    elif action == "statusThenReset":
+                        send(frame(HEADERS, 4, stream, status(410)), frame(RST, 0, stream, struct.pack(">I", 2)))
+                    elif action == "refuse": send(frame(RST, 0, stream, struct.pack(">I", 7)))
+                    elif action == "reset": send(frame(RST, 0, stream, struct.pack(">I", 2)))
+                    elif action == "close":
+                        sock.shutdown(socket.SHUT_RDWR)
+                        sock.close()
+                        return
+                    elif action == "goAwayBefore":
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", last, 0)))
+                        dead = True
+                        if last: send(frame(HEADERS, 5, last, b"\\x88"))
+                    elif action == "goAway":
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)), ok)
+                        dead = True
+                    last = stream
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(directory + "/ca.pem", directory + "/ca.key")
+        context.set_alpn_protocols(["h2"])
+        if wants == "1":
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(directory + "/ca.pem")
+        port = 0
+        def accept(listener):
+            while True:
+                sock, _ = listener.accept()
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with lock: seen.append("accepted " + sock.getsockname()[0])
+                threading.Thread(target=serve, args=(sock,), daemon=True).start()
+        for address in addresses.split(","):
+            listener = socket.create_server((address, port))
+            port = listener.getsockname()[1]
+            threading.Thread(target=accept, args=(listener,), daemon=True).start()
+        print(port, flush=True)
+        for line in sys.stdin:
+            with lock: print(",".join(seen), flush=True)
+        os._exit(0)
+        """
+}
