@@ -76,7 +76,8 @@ package struct Gateway: Sendable {
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
-        pushGroup = configuration.push.map { _ in MultiThreadedEventLoopGroup(numberOfThreads: 1) }
+        pushGroup =
+            configuration.push.isActive ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read says no goodbye; stopping does not wait long for it.
         tlsSettings.closeTimeout = .seconds(2)

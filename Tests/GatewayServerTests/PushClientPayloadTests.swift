@@ -10,6 +10,7 @@ import Testing
             isUsable: false, wait: 9, repeatWait: 11)
         let attempts = DeliveryAttempts.Saved(
             savedAt: 1, latest: 8, confirmed: 6, urgency: 3, isKnownToAnswer: true, held: 4,
+            grace: 5,
             addresses: [address])
         let saved = PushDesk.SavedClient(
             lanes: [PushSort.everything, .timelines, .recommendations, .control(id: "a b")].map {

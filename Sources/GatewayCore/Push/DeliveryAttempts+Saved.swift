@@ -15,13 +15,16 @@ extension DeliveryAttempts {
         package var isKnownToAnswer: Bool
         /// For how much longer the push is spread, in milliseconds.
         package var held: Int64
+        /// For how much longer a stream, or a client whose stream ended, has its chance, in
+        /// milliseconds.
+        package var grace: Int64
         /// The addresses, in the order of preference.
         package var addresses: [SavedAddress]
 
         /// What was persisted.
         package init(
             savedAt: Int64, latest: UInt64, confirmed: UInt64, urgency: UInt8,
-            isKnownToAnswer: Bool, held: Int64, addresses: [SavedAddress]
+            isKnownToAnswer: Bool, held: Int64, grace: Int64, addresses: [SavedAddress]
         ) {
             self.savedAt = savedAt
             self.latest = latest
@@ -29,6 +32,7 @@ extension DeliveryAttempts {
             self.urgency = urgency
             self.isKnownToAnswer = isKnownToAnswer
             self.held = held
+            self.grace = grace
             self.addresses = addresses
         }
     }
@@ -76,6 +80,7 @@ extension DeliveryAttempts {
         Saved(
             savedAt: wall, latest: latest, confirmed: confirmed, urgency: urgency.rank,
             isKnownToAnswer: isKnownToAnswer, held: heldUntil.elapsed(since: now),
+            grace: streams > 0 ? Self.grace : graceUntil.elapsed(since: now),
             addresses: addresses.map {
                 SavedAddress(
                     id: $0.id, delivered: $0.delivered, givenUp: $0.givenUp,
@@ -86,7 +91,7 @@ extension DeliveryAttempts {
     }
 
     /// The attempts that were persisted. All streams ended with the program that had them, so
-    /// every client has the time of grace to come back. No wait is longer than a day.
+    /// who had one has the time of grace to come back. No wait is longer than a day.
     package init(_ saved: Saved, now: Int64, wall: Int64) {
         let away = TimeAway.between(saved.savedAt, wall)
         func end(of wait: Int64) -> Int64 {
@@ -98,7 +103,7 @@ extension DeliveryAttempts {
         urgency = Urgency(rank: saved.urgency)
         isKnownToAnswer = saved.isKnownToAnswer
         heldUntil = end(of: saved.held)
-        graceUntil = now.later(by: Self.grace)
+        if saved.grace > 0 { graceUntil = now.later(by: min(saved.grace, Self.grace)) }
         pendingSince = now
         latestAt = now
         addresses = saved.addresses.map {

@@ -34,16 +34,18 @@ package struct ConfigurationOption: Sendable {
 
 /// Every option there is. A key that is not here is an error.
 package enum ConfigurationSchema {
-    private static func option(
+    static func option(
         _ key: String, _ kind: ConfigurationOption.Kind, _ standard: String, _ help: String
     ) -> ConfigurationOption {
         ConfigurationOption(key: key, kind: kind, standard: standard, help: help)
     }
 
-    private static let limit = ConfigurationOption.Kind.number(1...1_000_000_000)
+    static let limit = ConfigurationOption.Kind.number(1...1_000_000_000)
 
     /// The options, in the order in which a person meets them.
-    package static let options: [ConfigurationOption] = [
+    package static let options: [ConfigurationOption] = general + push
+
+    private static let general: [ConfigurationOption] = [
         option("data", .path, "required", "Data directory: log, registrations, keys. One gateway."),
         option("listen", .address, "127.0.0.1:8443", "TLS port for backends and clients."),
         option(

@@ -62,8 +62,8 @@ package struct GatewayConfiguration: Sendable {
     package var limits = Limits()
     /// Bounds of the core.
     package var coreLimits = CoreLimits()
-    /// How much is pushed; `nil` where nothing is.
-    package var push: PushDesk.Terms?
+    /// What is pushed, and with what.
+    package var push = PushConfiguration()
     /// What is logged.
     package var logLevel = Logger.Level.info
     /// Started without configuration: certificates and issuer of its own, loopback only.
@@ -127,6 +127,7 @@ package struct GatewayConfiguration: Sendable {
         if let retry = layers.seconds("streams.retry") {
             streams.retryMilliseconds = Int(retry) * 1000
         }
+        push = PushConfiguration(&layers)
         readLimits(&layers)
         logLevel = layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
         if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,

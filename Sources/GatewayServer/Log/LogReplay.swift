@@ -33,8 +33,8 @@ enum LogReplay {
         var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
         let documents = try replay(store, hash, &decider, &shard)
         var push: PushLoop?
-        if let terms = configuration.push, let pushLoop {
-            let desk = PushDesk(shard, terms: terms, hash: hash)
+        if let pushLoop {
+            let desk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
             push = PushLoop(
                 loop: pushLoop, desk: try pushDesk(desk, store, registry), metrics: metrics,
                 logger: logger)

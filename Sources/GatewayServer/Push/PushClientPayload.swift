@@ -33,6 +33,7 @@ enum PushClientPayload {
             "latest": .bits(attempts.latest), "confirmed": .bits(attempts.confirmed),
             "urgency": .integer(Int64(attempts.urgency)),
             "answers": .bool(attempts.isKnownToAnswer), "held": .integer(attempts.held),
+            "grace": .integer(attempts.grace),
             "addresses": .array(
                 attempts.addresses.map {
                     [
@@ -55,6 +56,7 @@ enum PushClientPayload {
                 confirmed: try lane.bits("confirmed"),
                 urgency: UInt8(clamping: try lane.number("urgency")),
                 isKnownToAnswer: try lane.flag("answers"), held: try lane.number("held"),
+                grace: try lane.number("grace"),
                 addresses: try lane.list("addresses").map {
                     let address = try Members($0)
                     return .init(
