@@ -117,7 +117,9 @@ struct GatewayChannel: Sendable {
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: tlsSettings.firstRequestTimeout,
             idleTimeout: TimeAmount(settings.idleTimeout))
-        try channel.pipeline.syncOperations.addHandler(HTTP2ProtocolErrorEnd())
+        try channel.pipeline.syncOperations.addHandlers([
+            HTTP2LateResets(isOver: { end.isOver($0) }), HTTP2ProtocolErrorEnd(),
+        ])
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
             mode: .server, streamDelegate: end, configuration: configuration
         ) { stream in

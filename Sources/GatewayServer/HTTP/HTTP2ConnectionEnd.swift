@@ -14,7 +14,8 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     private let firstRequestTimeout: TimeAmount
     private let idleTimeout: TimeAmount
     private var context: ChannelHandlerContext?
-    private var openStreams = 0
+    private var openStreams: Set<HTTP2StreamID> = []
+    private var newestStream = HTTP2StreamID.rootStream
     private var idleTimer: Scheduled<Void>?
 
     init(firstRequestTimeout: TimeAmount, idleTimeout: TimeAmount) {
@@ -33,14 +34,22 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     }
 
     func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
-        openStreams += 1
+        openStreams.insert(id)
+        newestStream = max(newestStream, id)
         idleTimer?.cancel()
         idleTimer = nil
     }
 
     func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
-        openStreams -= 1
-        if openStreams == 0, let context { startIdleTimer(idleTimeout, context) }
+        openStreams.remove(id)
+        if openStreams.isEmpty, let context { startIdleTimer(idleTimeout, context) }
+    }
+
+    /// Whether a stream was open once and is no more; only clients open streams, which are odd.
+    func isOver(_ id: UInt32) -> Bool {
+        guard id % 2 == 1, let number = Int32(exactly: id) else { return false }
+        let id = HTTP2StreamID(number)
+        return id <= newestStream && !openStreams.contains(id)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -50,7 +59,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent {
-            end(after: openStreams == 0 ? .zero : Self.grace, context)
+            end(after: openStreams.isEmpty ? .zero : Self.grace, context)
         } else {
             context.fireUserInboundEventTriggered(event)
         }

@@ -1,0 +1,51 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// Clients that make many requests over one connection of HTTP/2.
+    @Suite struct HTTP2Tests {
+        /// libcurl resets a stream whose answer is complete for it before its end is there; of many
+        /// resets the gateway would conclude that it is attacked.
+        @Test func manyAnswersWithoutABodyShareOneConnection() throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let backend = try gateway.token(
+                app: CharacterGame.app, scope: "catalog:write clients:write")
+            let client = try gateway.token(
+                app: CharacterGame.app, scope: "client", sub: "device-1")
+            let put = try gateway.http().request(
+                "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: backend,
+                headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
+            #expect(put.status == 201)
+            let registration = ClientRegistration(
+                platform: "iOS", widgets: [CharacterGame.widget("bramble")])
+            let path = "/v1/apps/\(CharacterGame.app)/clients/device-1"
+            let http = gateway.http(.two)
+            let registered = try http.request(
+                "PUT", path, token: client,
+                body: registration.json(maskingTokens: false).text)
+            #expect(registered.status == 201 && registered.version == "2", "\(registered.text)")
+            let done: JSONObject = ["cursor": registered["cursor"] ?? .null]
+            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let before = try handshakes(admin)
+            for _ in 0..<300 {
+                let answer = try http.request(
+                    "POST", path + "/acks", token: client, body: JSONValue.object(done).text)
+                try #require(answer.status == 204, "\(answer.text)")
+            }
+            #expect(try handshakes(admin) == before)
+        }
+
+        /// TLS connections so far.
+        private func handshakes(_ admin: TestHTTP) throws -> Double {
+            let lines = try admin.request("GET", "/metrics").text.split(separator: "\n").filter {
+                $0.hasPrefix("timeline_gateway_tls_handshakes_total")
+            }
+            try #require(!lines.isEmpty)
+            return lines.reduce(0) {
+                $0 + ($1.split(separator: " ").last.flatMap { Double($0) } ?? .nan)
+            }
+        }
+    }
+}
