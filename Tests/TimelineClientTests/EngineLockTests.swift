@@ -9,8 +9,10 @@ import WidgetModel
     private let panda = character("Power Panda")
 
     /// An engine that shows a widget with protected files and one without, with a stream open.
-    private func running(lock: DeviceLock = .unlocked) -> ReloadEngine {
-        var settings = ReloadEngine.Settings()
+    private func running(
+        lock: DeviceLock = .unlocked, settings: ReloadEngine.Settings = .init()
+    ) -> ReloadEngine {
+        var settings = settings
         settings.protections = [panda.kind: .complete, status.kind: .none]
         let widgets = [panda, status]
         var engine = ReloadEngine(
@@ -59,8 +61,33 @@ import WidgetModel
         #expect(orders == [], "the gateway is told of a failure")
         #expect(engine.nextWake == nil)
         #expect(
-            engine.handle(.lockChanged(.unlocked), now: .zero) == [.saveBudgets, .build(panda)],
-            "it waits for a failure that was none")
+            engine.handle(.lockChanged(.unlocked), now: .zero) == [.build(panda)],
+            "it waits for a failure that was none, or spends again")
+    }
+
+    @Test func aBuildThatTheLockOvertookSpendsOnceHoweverOftenAndWaitsForNoBudget() {
+        var settings = ReloadEngine.Settings()
+        settings.schedule.budgetLimit = 1
+        var engine = running(settings: settings)
+        _ = engine.handle(.notification(attempt: 1, claims([panda], sequence: 11)), now: .zero)
+        for second in 1...3 {
+            let now = Duration.seconds(second)
+            _ = engine.handle(.lockChanged(.lockedWithPasscode), now: now)
+            _ = engine.handle(.buildFailed(panda, reason: "not permitted"), now: now)
+            #expect(engine.handle(.lockChanged(.unlocked), now: now) == [.build(panda)])
+        }
+        // The person may be faster than the provider.
+        _ = engine.handle(.lockChanged(.lockedWithPasscode), now: .seconds(4))
+        _ = engine.handle(.lockChanged(.unlocked), now: .seconds(4))
+        #expect(
+            engine.handle(.buildFailed(panda, reason: "not permitted"), now: .seconds(4)) == [
+                .build(panda)
+            ])
+        #expect(engine.state.budgets[panda]?.dates.count == 1)
+        // One that fails by itself spends like any other, and there is nothing left to spend.
+        _ = engine.handle(.buildFailed(panda, reason: "no data"), now: .seconds(5))
+        _ = engine.handle(.woke, now: .seconds(3_600))
+        #expect(engine.records[.timeline(panda)]?.build == nil)
     }
 
     @Test func aDeviceThatStartsLockedBuildsNothingThatItCannotRead() {

@@ -43,6 +43,8 @@ struct EngineWorld {
     var content: [Archived: Int] = [:]
     var saved = EngineState()
     var lock = DeviceLock.unlocked
+    /// Builds whose files the lock has taken away since they began.
+    var overtaken: Set<Archived> = []
     var savedContent: [Archived: Int] = [:]
     var savedPolicies: [WidgetInfo: Date] = [:]
     var savedBudgets: [WidgetInfo: JSONValue] = [:]
@@ -127,6 +129,7 @@ struct EngineWorld {
         if lock != .unlocked, item.kind == setKind {
             violations.append("\(item) is built while its files cannot be read")
         }
+        overtaken.remove(item)
         if reasons.remove(item) == nil { violations.append("built \(item) unasked") }
         // The worst provider fetches at once.
         fetched[item] = moment
@@ -171,7 +174,7 @@ struct EngineWorld {
 
     mutating func step(faults: Bool) {
         now += .milliseconds(pick(400))
-        switch pick(faults ? 49 : 30) {
+        switch pick(faults ? 51 : 30) {
         case 0..<6: change()
         case 6..<16: deliverFrame()
         case 16..<27: obey()
@@ -187,6 +190,7 @@ struct EngineWorld {
         case 42: skew += Double(pick(7 * 86_400)) - 3 * 86_400
         case 44: lockChanges(DeviceLock.allCases[pick(4)])
         case 45: lockChanges(.unlocked)
+        case 49, 50: overtake()
         case 46, 47, 48: use()
         case 43: now += .seconds(pick(86_400))
         case 37: failBuild()
@@ -213,9 +217,20 @@ struct EngineWorld {
     }
 
     private mutating func lockChanges(_ lock: DeviceLock) {
+        if lock != .unlocked {
+            overtaken.formUnion(fetched.keys.filter { $0.kind == setKind })
+        }
         self.lock = lock
         hand(.lockChanged(lock))
     }
+    /// The lock comes while something is built, and may be gone again when that fails.
+    private mutating func overtake() {
+        lockChanges(.lockedWithPasscode)
+        if pick(3) == 0 { lockChanges(.unlocked) }
+        failBuild(of: overtaken)
+        if pick(3) == 0 { lockChanges(.unlocked) }
+    }
+
 
     private mutating func ask(_ reason: ReloadReason) {
         let info = placed[pick(placed.count)]
@@ -379,10 +394,11 @@ struct EngineWorld {
         hand(.ended(attempt: attempt, .closed))
     }
 
-    mutating func failBuild() {
+    mutating func failBuild(of meant: Set<Archived>? = nil) {
         let index = pending.firstIndex {
             switch $0 {
-            case .build, .recommend: true
+            case .build(let info): meant?.contains(.timeline(info)) ?? true
+            case .recommend(let kind): meant?.contains(.recommendations(kind: kind)) ?? true
             default: false
             }
         }
@@ -396,7 +412,11 @@ struct EngineWorld {
         guard case .build(let info) = action else { return }
         fetched[.timeline(info)] = nil
         reasons.insert(.timeline(info))
-        if lock == .unlocked || info.kind != setKind { accounts.fail(info) }
+        if overtaken.contains(.timeline(info)) {
+            accounts.overtake(info)
+        } else {
+            accounts.fail(info)
+        }
         accounts.repeatLater(info)
         hand(.buildFailed(info, reason: "fault"))
     }

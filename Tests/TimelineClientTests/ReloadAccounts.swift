@@ -15,6 +15,8 @@ struct ReloadAccounts {
         var wasUsed = false
         /// Its last build failed.
         var hasFailed = false
+        /// The lock overtook its last build, which was spent for.
+        var isPaid = false
         /// Its last build did not end well, and what it was for is still owed.
         var mayRepeat = false
         /// When its policy asks.
@@ -26,6 +28,7 @@ struct ReloadAccounts {
     private(set) var violations: [String] = []
     private(set) var counted = 0
     private(set) var withheld = 0
+    private(set) var resumed = 0
     private var last = Date.distantPast
 
     init(limit: Int) { self.limit = limit }
@@ -55,6 +58,11 @@ struct ReloadAccounts {
     }
 
     mutating func fail(_ info: WidgetInfo) { accounts[info]?.hasFailed = true }
+
+    mutating func overtake(_ info: WidgetInfo) {
+        accounts[info]?.hasFailed = false
+        accounts[info]?.isPaid = true
+    }
 
     mutating func repeatLater(_ info: WidgetInfo) {
         accounts[info]?.isOwed = true
@@ -94,7 +102,8 @@ struct ReloadAccounts {
         if reload.reasons.contains(.placeholder), hasTimeline, !account.mayRepeat {
             violations.append("\(info) is built for want of a timeline that it has")
         }
-        let isFree = reload.reasons.contains(where: \.isExempt)
+        if account.isPaid { resumed += 1 }
+        let isFree = account.isPaid || reload.reasons.contains(where: \.isExempt)
         if isFree != (reload.budgetsSpent == 0) { violations.append("\(reload) counts wrongly") }
         if !isFree {
             if remaining(info) == 0 { violations.append("\(reload) spends what there is not") }
@@ -103,6 +112,7 @@ struct ReloadAccounts {
         }
         account.isOwed = false
         account.wasUsed = false
+        account.isPaid = false
         account.policy = nil
         accounts[info] = account
     }
@@ -127,7 +137,7 @@ struct ReloadAccounts {
             else { continue }
             if account.wasUsed { violations.append("\(info) was used, but waits") }
             guard !account.hasFailed else { continue }
-            if left > 0 {
+            if left > 0 || account.isPaid {
                 violations.append("\(info) is owed a reload, but waits")
             } else {
                 withheld += 1

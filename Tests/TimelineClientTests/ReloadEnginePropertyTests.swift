@@ -11,6 +11,7 @@ import WidgetModel
         var counted = 0
         var withheld = 0
         var spared = 0
+        var resumed = 0
         for seed in (block * 5)..<(block * 5 + 5) {
             var world = EngineWorld(seed: seed)
             for _ in 0..<250 { world.step(faults: true) }
@@ -25,6 +26,7 @@ import WidgetModel
             counted += accounts.counted
             withheld += accounts.withheld
             spared += world.spared
+            resumed += accounts.resumed
         }
         // A world in which nothing happens would prove nothing.
         #expect(builds > 100)
@@ -32,6 +34,7 @@ import WidgetModel
         #expect(counted > 50)
         #expect(withheld > 0)
         #expect(spared > 0)
+        #expect(resumed > 0)
     }
 
     @Test func equalEventsGiveEqualOrders() {

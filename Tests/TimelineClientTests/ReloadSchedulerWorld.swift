@@ -11,7 +11,7 @@ struct ReloadSchedulerWorld {
         /// One list of all counted reloads for each placed instance, in the order of placing.
         var spent: [[Date]] = []
         var asked: [(reason: ReloadReason, at: Date)] = []
-        var retry: (reasons: Set<ReloadReason>, at: Date, wait: TimeInterval)?
+        var retry: (reasons: Set<ReloadReason>, at: Date, wait: TimeInterval, isPaid: Bool)?
         var policy: (date: Date, jitter: TimeInterval)?
         var lastReload: Date?
         var running: ReloadScheduler.Reload?
@@ -90,7 +90,7 @@ struct ReloadSchedulerWorld {
             reasons.insert(.policy)
         }
         if let retry = account.retry, retry.at + retry.wait <= moment,
-            isFree(retry.reasons) || hasBudget(account, at: moment)
+            retry.isPaid || isFree(retry.reasons) || hasBudget(account, at: moment)
         {
             reasons.formUnion(retry.reasons)
         }
@@ -172,11 +172,17 @@ struct ReloadSchedulerWorld {
             let reload = accounts.values.compactMap(\.running)
                 .sorted(by: { $0.number < $1.number }).randomElement(using: &chance)
         else { return }
+        guard Int.random(in: 0..<8, using: &chance) > 0 else {
+            scheduler.interrupted(reload, now: now)
+            accounts[reload.widget]?.running = nil
+            accounts[reload.widget]?.retry = (reload.reasons, now, 0, true)
+            return
+        }
         guard Int.random(in: 0..<4, using: &chance) > 0 else {
             let wait = Double(Int.random(in: 0...600, using: &chance))
             scheduler.failed(reload, retryAfter: wait, now: now)
             accounts[reload.widget]?.running = nil
-            accounts[reload.widget]?.retry = (reload.reasons, now, wait)
+            accounts[reload.widget]?.retry = (reload.reasons, now, wait, false)
             return
         }
         let wait = Double(Int.random(in: -5000...20_000, using: &chance))
@@ -207,7 +213,7 @@ struct ReloadSchedulerWorld {
             account.spent = account.spent.map { $0.map { min($0, now) } }
             account.asked = account.asked.map { ($0.reason, min($0.at, now)) }
             if let retry = account.retry {
-                account.retry = (retry.reasons, min(retry.at, now), retry.wait)
+                account.retry = (retry.reasons, min(retry.at, now), retry.wait, retry.isPaid)
             }
             account.lastReload = account.lastReload.map { min($0, now) }
             accounts[widget] = account
@@ -291,7 +297,8 @@ struct ReloadSchedulerWorld {
         if !reload.reasons.isSubset(of: account.policy == nil ? wanted : wanted.union([.policy])) {
             violations.append("\(reload) serves what nobody asked for")
         }
-        let spends = isFree(reload.reasons) ? 0 : account.spent.count
+        let isPaid = account.retry?.isPaid ?? false
+        let spends = isPaid || isFree(reload.reasons) ? 0 : account.spent.count
         if reload.budgetsSpent != spends {
             violations.append("\(reload) spends from \(reload.budgetsSpent) instead of \(spends)")
         }

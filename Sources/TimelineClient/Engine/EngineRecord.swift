@@ -11,6 +11,8 @@ struct EngineRecord: Sendable, Equatable {
         var wasStale: Bool
         /// Something sent since it began concerns it.
         var isOutdated = false
+        /// The lock took its files away since it began, be it that they are back.
+        var isOvertaken = false
         /// What the scheduler started; `nil` for a recommendation set.
         let reload: ReloadScheduler.Reload?
     }

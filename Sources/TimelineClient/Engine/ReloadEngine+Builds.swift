@@ -47,6 +47,13 @@ extension ReloadEngine {
         return protection.rebuildPermission(while: lock) == .now
     }
 
+    mutating func lockChanged(_ lock: DeviceLock) {
+        self.lock = lock
+        for (item, record) in records where record.build != nil && !canRead(item) {
+            records[item]?.build?.isOvertaken = true
+        }
+    }
+
     private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
         guard var record = records[item] else { return false }
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
@@ -111,9 +118,9 @@ extension ReloadEngine {
         guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
             return
         }
-        var wait = Duration.zero
         // One that the lock overtook has not failed: it is repeated when its files can be read.
-        if canRead(item) {
+        var wait = Duration.zero
+        if !build.isOvertaken {
             wait = waitAfterFailure(of: &record)
             reports.failed.append(.init(widget: info, reason: reason))
             if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
@@ -125,7 +132,10 @@ extension ReloadEngine {
             record.cursor = max(cursor, heard ?? cursor)
         }
         records[item] = record
-        if let reload = build.reload {
+        guard let reload = build.reload else { return }
+        if build.isOvertaken {
+            scheduler.interrupted(reload, now: date)
+        } else {
             scheduler.failed(reload, retryAfter: wait / .seconds(1), now: date)
         }
     }
@@ -133,12 +143,12 @@ extension ReloadEngine {
     /// The set stays as it is, and owed: it was asked for because it may be old.
     mutating func recommendFailed(_ kind: String) {
         let item = Archived.recommendations(kind: kind)
-        guard var record = records[item], record.build != nil, !forgetIfRemoved(item) else {
+        guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
             return
         }
         record.build = nil
         record.isStale = true
-        if canRead(item) { record.retryAt = now + waitAfterFailure(of: &record) }
+        if !build.isOvertaken { record.retryAt = now + waitAfterFailure(of: &record) }
         records[item] = record
     }
 

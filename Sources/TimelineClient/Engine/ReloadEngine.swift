@@ -213,7 +213,7 @@ package struct ReloadEngine: Sendable {
         case .interacted(let info, let cursor): interacted(info, at: cursor)
         case .recommendationsInvalidated: recommendationsInvalidated()
         case .activityChanged(let activity): scheduler.activity = activity
-        case .lockChanged(let lock): self.lock = lock
+        case .lockChanged(let lock): lockChanged(lock)
         case .unhidden(let timeline): unhidden(timeline)
         }
         orderRegistration()

@@ -37,7 +37,7 @@ extension ReloadScheduler {
             due = Self.earlier(Self.later(policyDate(policy, record), budget), due)
         }
         if let retry = record.retry {
-            let isFree = retry.reasons.contains(where: \.isExempt)
+            let isFree = retry.isPaid || retry.reasons.contains(where: \.isExempt)
             let date = Self.later(retry.failedAt + retry.wait, isFree ? nil : budget)
             due = Self.earlier(date, due)
         }

@@ -96,6 +96,8 @@ public struct ReloadScheduler: Sendable, Equatable {
         var reasons: Set<ReloadReason>
         var failedAt: Date
         var wait: TimeInterval
+        /// It has spent already what the next try would.
+        var isPaid = false
     }
 
     /// Waits and bounds.
@@ -163,7 +165,8 @@ public struct ReloadScheduler: Sendable, Equatable {
     }
 
     /// Starts what is due. Each reload is under way, and its widget not due again, until
-    /// ``finished(_:reloadDate:now:using:)`` or ``failed(_:retryAfter:now:)`` is called for it.
+    /// ``finished(_:reloadDate:now:using:)``, ``failed(_:retryAfter:now:)`` or
+    /// ``interrupted(_:now:)`` is called for it.
     ///
     /// - Parameter limit: How many may start; the others stay owed, due again at once or, where some
     ///   are about to be, with the next batch.
@@ -215,9 +218,22 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
+    /// A reload ended without a word of its provider, which is none of its faults. What it served
+    /// stays owed and is due at once; the next one that serves it, and whatever else was asked
+    /// meanwhile, spends nothing: it was spent for when this one started.
+    ///
+    /// Does nothing when the widget was removed meanwhile.
+    public mutating func interrupted(_ reload: Reload, now: Date) {
+        clockStands(at: now)
+        guard var record = records[reload.widget], record.running == reload.number else { return }
+        record.running = nil
+        record.retry = Retry(reasons: reload.reasons, failedAt: now, wait: 0, isPaid: true)
+        records[reload.widget] = record
+    }
+
     /// When the next reload of a widget is due, other widgets aside; `nil` for never, while it is
-    /// withheld, and while one is under way. As long as nothing else is called it runs then, or with a batch up to
-    /// ``Settings/batchWindow`` later.
+    /// withheld, and while one is under way. As long as nothing else is called it runs then, or with
+    /// a batch up to ``Settings/batchWindow`` later.
     public func dueDate(of widget: WidgetInfo) -> Date? {
         withheld.contains(widget) ? nil : records[widget].flatMap(dueDate)
     }
@@ -238,7 +254,8 @@ public struct ReloadScheduler: Sendable, Equatable {
         guard var record = records[widget] else { return nil }
         var reasons = record.requests.union(record.retry?.reasons ?? [])
         if let policy = record.policy, policyDate(policy, record) <= now { reasons.insert(.policy) }
-        let isFree = !counts || reasons.contains(where: \.isExempt)
+        let isFree =
+            !counts || reasons.contains(where: \.isExempt) || record.retry?.isPaid ?? false
         if !isFree { record.budget.spend(now: now) }
         reloads &+= 1
         record.running = reloads
