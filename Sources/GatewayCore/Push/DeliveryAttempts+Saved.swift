@@ -80,7 +80,7 @@ extension DeliveryAttempts {
         Saved(
             savedAt: wall, latest: latest, confirmed: confirmed, urgency: urgency.rank,
             isKnownToAnswer: isKnownToAnswer, held: heldUntil.elapsed(since: now),
-            grace: streams > 0 ? Self.grace : graceUntil.elapsed(since: now),
+            grace: graceLeft(now: now),
             addresses: addresses.map {
                 SavedAddress(
                     id: $0.id, delivered: $0.delivered, givenUp: $0.givenUp,
@@ -88,6 +88,12 @@ extension DeliveryAttempts {
                     isUsable: $0.isUsable, wait: $0.notBefore.elapsed(since: now),
                     repeatWait: $0.repeatAt.elapsed(since: now))
             })
+    }
+
+    private func graceLeft(now: Int64) -> Int64 {
+        guard streams == 0 else { return Self.grace }
+        let end = max(graceUntil, carried.last?.until ?? .min)
+        return min(Self.grace, end.elapsed(since: now))
     }
 
     /// The attempts that were persisted. All streams ended with the program that had them, so
@@ -105,7 +111,7 @@ extension DeliveryAttempts {
         heldUntil = end(of: saved.held)
         if saved.grace > 0 { graceUntil = now.later(by: min(saved.grace, Self.grace)) }
         pendingSince = now
-        latestAt = now
+        uncarried = latest
         addresses = saved.addresses.map {
             var address = Address(id: $0.id)
             address.delivered = $0.delivered

@@ -92,13 +92,19 @@ package struct DeliveryAttempts: Sendable {
 
     /// Open streams.
     var streams = 0
-    /// Until then the stream has its chance.
+    /// Until then a client whose stream came or went has its chance.
     var graceUntil = Int64.min
+    /// Changes that a stream carried, and until when it has its chance to be confirmed. Bounded:
+    /// the last one stands for all that came after it.
+    var carried: [(sequence: UInt64, until: Int64)] = []
+    /// The latest change that no stream carried.
+    var uncarried: UInt64 = 0
     /// Until then the change is spread.
     var heldUntil = Int64.min
-    /// When the oldest change that waits to be pushed came, and when the latest did.
+    /// When the oldest change that waits to be pushed came.
     var pendingSince = Int64.min
-    var latestAt = Int64.min
+    /// Changes a stream carried that are told apart.
+    private static let carriedMax = 8
 
     /// Nothing is owed: up to `confirmed` the client has heard of everything.
     package init(confirmed: UInt64 = 0) {
@@ -119,7 +125,7 @@ package struct DeliveryAttempts: Sendable {
         guard sequence > latest else { return }
         let wasPending = isPending
         latest = sequence
-        latestAt = now
+        carry(sequence, now)
         for index in addresses.indices { addresses[index].withheldUntil = .min }
         if wasPending {
             if urgency.rank > self.urgency.rank { self.urgency = urgency }
@@ -128,8 +134,24 @@ package struct DeliveryAttempts: Sendable {
             self.urgency = urgency
             heldUntil = now.later(by: delay)
             pendingSince = now
-            if streams > 0 { graceUntil = now.later(by: Self.grace) }
         }
+    }
+
+    /// A stream that is open carries a change, and has its chance.
+    private mutating func carry(_ sequence: UInt64, _ now: Int64) {
+        guard streams > 0 else {
+            uncarried = sequence
+            carried.removeAll()
+            return
+        }
+        if carried.count == Self.carriedMax { carried.removeLast() }
+        carried.append((sequence, now.later(by: Self.grace)))
+    }
+
+    /// Until when the streams have their chance to say what an address has not said.
+    private func graceEnd(beyond covered: UInt64) -> Int64 {
+        guard uncarried <= max(covered, confirmed) else { return .min }
+        return carried.first { $0.sequence > max(covered, confirmed) }?.until ?? .min
     }
 
     /// A stream opened; it says what is stale since its cursor.
@@ -172,7 +194,7 @@ package struct DeliveryAttempts: Sendable {
     /// everything is owed as of `head`.
     package mutating func forgetPositions(head: UInt64, now: Int64) {
         latest = head
-        latestAt = now
+        uncarried = head
         pendingSince = now
         confirmed = 0
         moot = 0
@@ -196,7 +218,8 @@ package struct DeliveryAttempts: Sendable {
                 if isFailing { continue }
                 break
             } else if address.covered < latest {
-                due = max(graceUntil, heldUntil, address.firstPush)
+                due = max(
+                    graceUntil, graceEnd(beyond: address.covered), heldUntil, address.firstPush)
             } else if address.delivered < latest {
                 continue
             } else if isKnownToAnswer, address.awaitsSign {
@@ -319,11 +342,7 @@ package struct DeliveryAttempts: Sendable {
     private mutating func confirm(_ cursor: UInt64) {
         guard cursor > confirmed else { return }
         confirmed = cursor
-        // The rest came later than what was confirmed, at the latest when the latest did.
-        if streams > 0, isPending {
-            pendingSince = latestAt
-            graceUntil = max(graceUntil, latestAt.later(by: Self.grace))
-        }
+        carried.removeAll { $0.sequence <= cursor }
     }
 
     /// A client whose streams come and go without confirming anything is pushed to all the same.

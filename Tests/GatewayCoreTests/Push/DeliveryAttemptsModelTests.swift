@@ -10,7 +10,7 @@ import WidgetModel
     @Test(arguments: 0..<8)
     func `every push is due, none is forgotten`(part: Int) {
         var counts: [String: Int] = [:]
-        for seed in stride(from: part, to: 1_600, by: 8) {
+        for seed in stride(from: part, to: 4_000, by: 8) {
             var history = DeliveryHistory(seed: UInt64(seed))
             for _ in 0..<80 where history.violation == nil { history.step() }
             if history.violation == nil { history.converge() }
