@@ -52,6 +52,19 @@ static inline CURLcode client_curl_set_request_callback(
 static inline CURLMcode client_curl_multi_set_long(CURLM *handle, CURLMoption option, long value) {
     return curl_multi_setopt(handle, option, value);
 }
+static inline CURLMcode client_curl_multi_set_socket_callback(
+    CURLM *handle,
+    int (*callback)(CURL *easy, curl_socket_t socket, int interest, void *context, void *unused),
+    void *context) {
+    CURLMcode code = curl_multi_setopt(handle, CURLMOPT_SOCKETDATA, context);
+    return code != CURLM_OK ? code : curl_multi_setopt(handle, CURLMOPT_SOCKETFUNCTION, callback);
+}
+static inline CURLMcode client_curl_multi_set_timer_callback(
+    CURLM *handle, int (*callback)(CURLM *handle, long milliseconds, void *context),
+    void *context) {
+    CURLMcode code = curl_multi_setopt(handle, CURLMOPT_TIMERDATA, context);
+    return code != CURLM_OK ? code : curl_multi_setopt(handle, CURLMOPT_TIMERFUNCTION, callback);
+}
 static inline CURLcode client_curl_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
 }

@@ -1,10 +1,9 @@
 import CCurl
 
 /// libcurl's multi handle: the requests under way of one thread, and the connections they share.
-package struct CurlMulti: @unchecked Sendable {
-    // Sound: other threads only call `wake`, which is meant for that, and `CurlLoop` calls it
-    // under the lock that also guards the handle's end; all else is the loop's thread.
+package struct CurlMulti {
     private let pointer: UnsafeMutableRawPointer
+    private let sockets: CurlSockets
 
     /// Once per process, before any other call.
     private static let isInitialised = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -13,6 +12,11 @@ package struct CurlMulti: @unchecked Sendable {
     init?() {
         guard Self.isInitialised, let pointer = curl_multi_init() else { return nil }
         self.pointer = pointer
+        sockets = CurlSockets()
+        guard sockets.serve(pointer) else {
+            curl_multi_cleanup(pointer)
+            return nil
+        }
     }
 
     /// Bounds what the requests share; `false` when libcurl does not know the option.
@@ -30,10 +34,20 @@ package struct CurlMulti: @unchecked Sendable {
         curl_multi_remove_handle(pointer, easy.pointer)
     }
 
-    /// Does what can be done without waiting.
-    func perform() {
+    /// Sleeps until a socket or `wake` is ready, libcurl has something due, or `milliseconds` are
+    /// over, and has libcurl do what can be done without waiting.
+    ///
+    /// - Returns: Whether `wake` is ready.
+    func turn(_ milliseconds: Int32, wake: Int32) -> Bool {
         var running: Int32 = 0
-        curl_multi_perform(pointer, &running)
+        let (ready, isWoken) = sockets.wait(milliseconds, wake: wake)
+        for socket in ready {
+            curl_multi_socket_action(pointer, socket.descriptor, socket.readiness, &running)
+        }
+        if sockets.takeDue() {
+            curl_multi_socket_action(pointer, CURL_SOCKET_TIMEOUT, 0, &running)
+        }
+        return isWoken
     }
 
     /// A request that has ended, if one has.
@@ -45,17 +59,6 @@ package struct CurlMulti: @unchecked Sendable {
             return (CurlEasy(easy), message.pointee.data.result)
         }
         return nil
-    }
-
-    /// Sleeps until a socket is ready, libcurl has something due, ``wake()`` is called, or
-    /// `milliseconds` are over.
-    func poll(_ milliseconds: Int32) {
-        curl_multi_poll(pointer, nil, 0, milliseconds, nil)
-    }
-
-    /// Ends ``poll(_:)``, now or the next time.
-    func wake() {
-        curl_multi_wakeup(pointer)
     }
 
     /// Closes every connection; no request may be left in it.

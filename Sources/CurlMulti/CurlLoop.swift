@@ -34,16 +34,23 @@ extension CurlDriver {
 package final class CurlLoop<Driver: CurlDriver>: Sendable {
     private struct Shared {
         var commands: [Driver.Command] = []
-        var multi: CurlMulti?
         var isStopped = false
+        /// Rings while the thread is there.
+        var alarm: CurlAlarm?
         /// Whether the thread sleeps, or is about to.
         var isAsleep = false
     }
 
+    /// What is made by one thread and then used by another alone.
+    private struct Handover: @unchecked Sendable {
+        // Sound: `init` hands it to the thread and does not touch it again.
+        let multi: CurlMulti
+    }
+
     private let shared: Mutex<Shared>
 
-    /// A loop whose thread runs until ``stop()``; `nil` when libcurl has no memory, or when it
-    /// knows no option that `configure` sets.
+    /// A loop whose thread runs until ``stop()``; `nil` when libcurl has no memory, the process
+    /// has too many descriptors, or libcurl knows no option that `configure` sets.
     ///
     /// - Parameters:
     ///   - name: Of the thread.
@@ -54,12 +61,13 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
         driver: @escaping @Sendable () -> Driver
     ) {
         guard let multi = CurlMulti() else { return nil }
-        guard configure(multi) else {
+        guard configure(multi), let alarm = CurlAlarm() else {
             multi.free()
             return nil
         }
-        shared = Mutex(Shared(multi: multi))
-        let thread = Thread { [self] in run(multi, driver()) }
+        shared = Mutex(Shared(alarm: alarm))
+        let handover = Handover(multi: multi)
+        let thread = Thread { [self] in run(handover.multi, alarm, driver()) }
         thread.name = name
         thread.start()
     }
@@ -69,11 +77,11 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
     /// - Returns: Whether the thread will do it; not after ``stop()``.
     package func submit(_ command: Driver.Command) -> Bool {
         shared.withLock { shared in
-            guard !shared.isStopped, let multi = shared.multi else { return false }
+            guard !shared.isStopped, let alarm = shared.alarm else { return false }
             shared.commands.append(command)
             if shared.isAsleep {
                 shared.isAsleep = false
-                multi.wake()
+                alarm.ring()
             }
             return true
         }
@@ -83,13 +91,13 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
     package func stop() {
         shared.withLock { shared in
             shared.isStopped = true
-            shared.multi?.wake()
+            shared.alarm?.ring()
         }
     }
 
     // MARK: The thread
 
-    private func run(_ multi: CurlMulti, _ driver: Driver) {
+    private func run(_ multi: CurlMulti, _ alarm: CurlAlarm, _ driver: Driver) {
         // OpenSSL writes to sockets that the peer has closed.
         var pipe = sigset_t()
         sigemptyset(&pipe)
@@ -106,17 +114,17 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
             for command in commands { driver.obey(command, multi) }
             commands.removeAll(keepingCapacity: true)
             if isStopped { break }
-            multi.perform()
-            while let (easy, code) = multi.nextEnded() { driver.ended(easy, code, multi) }
             let patience = driver.turned(multi)
             let mayRest = shared.withLock { shared in
                 shared.isAsleep = shared.commands.isEmpty && !shared.isStopped
                 return shared.isAsleep
             }
-            if mayRest { multi.poll(patience) }
+            if multi.turn(mayRest ? patience : 0, wake: alarm.descriptor) { alarm.silence() }
+            while let (easy, code) = multi.nextEnded() { driver.ended(easy, code, multi) }
         }
         driver.stop(multi)
-        shared.withLock { $0.multi = nil }
+        shared.withLock { $0.alarm = nil }
+        alarm.free()
         multi.free()
         driver.stopped()
     }

@@ -41,7 +41,7 @@ final class DeliveryTerms {
         options.set(CURLOPT_TCP_KEEPIDLE, configuration.keepAlive.seconds)
         options.set(CURLOPT_TCP_KEEPINTVL, configuration.keepAlive.seconds)
         // Answers are short, and each handle has a buffer of its own.
-        options.set(CURLOPT_BUFFERSIZE, 4_096)
+        options.set(CURLOPT_BUFFERSIZE, 16_384)
         switch configuration.trust {
         case .system: break
         case .file(let path): options.trust(file: path)

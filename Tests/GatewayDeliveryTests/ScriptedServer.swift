@@ -36,9 +36,11 @@ final class ScriptedServer: Sendable {
         case silence
         /// The connection is closed at once.
         case close
-        /// GOAWAY that names the stream before as the last one; that one is answered afterwards.
+        /// GOAWAY that names the stream before as the last one; if that one met silence, it is
+        /// answered afterwards.
         case goAwayBefore
-        /// GOAWAY that names this stream as the last one, which is then answered.
+        /// GOAWAY that names this stream as the last one, which is then answered. After either
+        /// GOAWAY the connection is closed.
         case goAway
     }
 
@@ -124,7 +126,7 @@ final class ScriptedServer: Sendable {
     }
 
     private static let program = """
-        import os, socket, ssl, struct, sys, threading
+        import os, socket, ssl, struct, sys, threading, time
         directory, streams_max, wants, addresses = sys.argv[1:5]
         script = sys.argv[5:]
         lock = threading.Lock()
@@ -147,8 +149,7 @@ final class ScriptedServer: Sendable {
                 connections += 1
                 me = connections
                 seen.append("connection %d" % me)
-            last = 0
-            dead = False
+            last, silent, dead = 0, False, False
             def send(*frames):
                 try: sock.sendall(b"".join(frames))
                 except OSError: pass
@@ -163,7 +164,7 @@ final class ScriptedServer: Sendable {
                 payload = file.read(size)
                 if kind == SETTINGS and not flags & 1: send(frame(SETTINGS, 1, 0))
                 if kind == PING and not flags & 1: send(frame(PING, 1, 0, payload))
-                if kind == DATA and flags & 1 and not dead:
+                if kind == DATA and flags & 1:
                     with lock:
                         action = script[min(count, len(script) - 1)]
                         count += 1
@@ -180,7 +181,9 @@ final class ScriptedServer: Sendable {
                     elif action == "redirect": send(frame(HEADERS, 5, stream, status(302) + field(b"location", b"/elsewhere")))
                     elif action == "interim": send(frame(HEADERS, 4, stream, status(103)), ok)
                     elif action == "statusThenReset":
-                        send(frame(HEADERS, 4, stream, status(410)), frame(RST, 0, stream, struct.pack(">I", 2)))
+                        send(frame(HEADERS, 4, stream, status(410)))
+                        time.sleep(0.1)
+                        send(frame(RST, 0, stream, struct.pack(">I", 2)))
                     elif action == "refuse": send(frame(RST, 0, stream, struct.pack(">I", 7)))
                     elif action == "reset": send(frame(RST, 0, stream, struct.pack(">I", 2)))
                     elif action == "close":
@@ -190,11 +193,17 @@ final class ScriptedServer: Sendable {
                     elif action == "goAwayBefore":
                         send(frame(GOAWAY, 0, 0, struct.pack(">II", last, 0)))
                         dead = True
-                        if last: send(frame(HEADERS, 5, last, b"\\x88"))
+                        time.sleep(0.1)
+                        if silent: send(frame(HEADERS, 5, last, b"\\x88"))
                     elif action == "goAway":
                         send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)), ok)
                         dead = True
-                    last = stream
+                    if dead:
+                        time.sleep(0.1)
+                        sock.shutdown(socket.SHUT_RDWR)
+                        sock.close()
+                        return
+                    last, silent = stream, action == "silence"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(directory + "/ca.pem", directory + "/ca.key")
         context.set_alpn_protocols(["h2"])

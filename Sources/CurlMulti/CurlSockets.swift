@@ -1,0 +1,110 @@
+import CCurl
+import Foundation
+
+/// The sockets that a multi handle waits for, and the moment at which it has something to do.
+///
+/// libcurl could wait by itself (`curl_multi_poll`), but version 7.88 then sleeps through answers
+/// that it has read already where requests wait for a place on a connection.
+final class CurlSockets {
+    /// A socket for which something can be done.
+    struct Ready {
+        let descriptor: curl_socket_t
+        /// In libcurl's terms.
+        let readiness: Int32
+    }
+
+    /// What is waited for. The first place is the caller's own descriptor.
+    private var polled = [pollfd(fd: -1, events: Int16(POLLIN), revents: 0)]
+    private var places: [curl_socket_t: Int] = [:]
+    private var ready: [Ready] = []
+    private var due: ContinuousClock.Instant?
+
+    /// Has a multi handle, which must not outlive this object, say what it waits for.
+    func serve(_ multi: UnsafeMutableRawPointer) -> Bool {
+        // Sound: the handle's owner holds this object as long as the handle.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        return client_curl_multi_set_socket_callback(multi, onSocket, context) == CURLM_OK
+            && client_curl_multi_set_timer_callback(multi, onTimer, context) == CURLM_OK
+    }
+
+    /// Waits until a socket or `wake` is ready, something is due, or `milliseconds` are over.
+    func wait(_ milliseconds: Int32, wake: Int32) -> (ready: [Ready], isWoken: Bool) {
+        polled[0].fd = wake
+        ready.removeAll(keepingCapacity: true)
+        guard poll(&polled, nfds_t(polled.count), min(milliseconds, untilDue)) > 0 else {
+            return (ready, false)
+        }
+        for entry in polled.dropFirst() where entry.revents != 0 {
+            var readiness: Int32 = 0
+            let bad = Int16(POLLERR) | Int16(POLLNVAL)
+            if entry.revents & (Int16(POLLIN) | Int16(POLLHUP) | bad) != 0 {
+                readiness |= CURL_CSELECT_IN
+            }
+            if entry.revents & Int16(POLLOUT) != 0 { readiness |= CURL_CSELECT_OUT }
+            if entry.revents & bad != 0 { readiness |= CURL_CSELECT_ERR }
+            ready.append(Ready(descriptor: entry.fd, readiness: readiness))
+        }
+        return (ready, polled[0].revents != 0)
+    }
+
+    /// Whether something is due now; it is then forgotten.
+    func takeDue() -> Bool {
+        guard let due, due <= .now else { return false }
+        self.due = nil
+        return true
+    }
+
+    private var untilDue: Int32 {
+        guard let due else { return .max }
+        let left = due - .now
+        // Rounded up, as too early is for nothing.
+        return left <= .zero ? 0 : Int32(clamping: (left + .microseconds(999)).curlMilliseconds)
+    }
+
+    fileprivate func wait(for socket: curl_socket_t, _ interest: Int32) {
+        guard interest != CURL_POLL_REMOVE else {
+            guard let place = places.removeValue(forKey: socket) else { return }
+            let last = polled.removeLast()
+            if place < polled.count {
+                polled[place] = last
+                places[last.fd] = place
+            }
+            return
+        }
+        var events: Int16 = 0
+        if interest & CURL_POLL_IN != 0 { events |= Int16(POLLIN) }
+        if interest & CURL_POLL_OUT != 0 { events |= Int16(POLLOUT) }
+        if let place = places[socket] {
+            polled[place].events = events
+        } else {
+            places[socket] = polled.count
+            polled.append(pollfd(fd: socket, events: events, revents: 0))
+        }
+    }
+
+    fileprivate func isDue(in milliseconds: Int) {
+        due = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+    }
+}
+
+/// Called by libcurl with what it waits for on a socket.
+private let onSocket:
+    @convention(c) (
+        UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?,
+        UnsafeMutableRawPointer?
+    ) -> Int32 = { _, socket, interest, context, _ in
+        guard let context else { return -1 }
+        // Sound: the multi handle does not outlive its sockets.
+        Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().wait(for: socket, interest)
+        return 0
+    }
+
+/// Called by libcurl with when it has something to do.
+private let onTimer:
+    @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int32 = {
+        _, milliseconds, context in
+        guard let context else { return -1 }
+        // Sound: as before.
+        Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().isDue(in: milliseconds)
+        return 0
+    }
