@@ -131,6 +131,19 @@ let package = Package(
             swiftSettings: settings + injectedCost
         ),
 
+        // A push service to try things out against.
+        .target(
+            name: "APNsSimulator",
+            dependencies: [
+                "GatewaySigning", "GatewayTLS", "WidgetModel",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+
         // SDK.
         .target(
             name: "TimelineClient",
@@ -159,7 +172,8 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
+                "APNsSimulator", "GatewaySigning", "GatewayTLS", "TimelineClient",
+                "TimelineClientHTTP", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
@@ -233,6 +247,18 @@ let package = Package(
         .testTarget(
             name: "GatewayStorageTests",
             dependencies: ["GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "APNsSimulatorTests",
+            dependencies: [
+                "APNsSimulator", "GatewaySigning", "GatewayTestSupport", "GatewayTLS",
+                "WidgetModel",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

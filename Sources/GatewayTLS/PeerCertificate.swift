@@ -6,14 +6,14 @@ enum PeerCertificate {
     static let urisMax = 16
     /// A longer URI is ignored.
     static let uriBytesMax = 2048
+    /// A longer user id is none (RFC 4524 section 2.25).
+    static let userIDBytesMax = 256
 
     /// The URIs of the subject alternative name (RFC 5280 section 4.2.1.6), when the peer showed a
     /// certificate that was verified and is valid now; otherwise none. The second check matters for
     /// resumed sessions, whose certificate was verified when the ticket was issued.
     static func uris(of ssl: OpaquePointer) -> [String] {
-        guard let certificate = SSL_get0_peer_certificate(ssl),
-            SSL_get_verify_result(ssl) == Int(X509_V_OK),
-            X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0,
+        guard let certificate = verified(of: ssl),
             let found = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
         else { return [] }
         let names = OpaquePointer(found)
@@ -34,5 +34,30 @@ enum PeerCertificate {
             uris.append(String(decoding: buffer, as: UTF8.self))
         }
         return uris
+    }
+
+    /// The user id of the subject (RFC 4519 section 2.39), which is an app's bundle id in the
+    /// certificates of Apple's push service, under the same conditions.
+    static func userID(of ssl: OpaquePointer) -> String? {
+        guard let certificate = verified(of: ssl), let name = X509_get_subject_name(certificate)
+        else { return nil }
+        let index = X509_NAME_get_index_by_NID(name, NID_userId, -1)
+        guard index >= 0,
+            let text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)),
+            let bytes = ASN1_STRING_get0_data(text)
+        else { return nil }
+        let count = Int(ASN1_STRING_length(text))
+        guard count > 0, count <= userIDBytesMax else { return nil }
+        let buffer = UnsafeBufferPointer(start: bytes, count: count)
+        guard buffer.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        return String(decoding: buffer, as: UTF8.self)
+    }
+
+    private static func verified(of ssl: OpaquePointer) -> OpaquePointer? {
+        guard let certificate = SSL_get0_peer_certificate(ssl),
+            SSL_get_verify_result(ssl) == Int(X509_V_OK),
+            X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0
+        else { return nil }
+        return certificate
     }
 }

@@ -93,6 +93,10 @@ package final class TLSConnection: @unchecked Sendable {
     /// is gone. Read once per request or connection: it parses.
     package var peerCertificateURIs: [String] { ssl.map { PeerCertificate.uris(of: $0) } ?? [] }
 
+    /// The user id in the subject of the client's verified certificate; `nil` without one, and once
+    /// OpenSSL's object is gone.
+    package var peerCertificateUserID: String? { ssl.flatMap { PeerCertificate.userID(of: $0) } }
+
     /// Gives up OpenSSL's object, if a handful of keys can go on without it.
     ///
     /// The connection is for `TLSStreams` from here on.

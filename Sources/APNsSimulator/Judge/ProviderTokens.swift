@@ -1,0 +1,119 @@
+import GatewaySigning
+import WidgetModel
+
+/// APNs' two environments.
+package enum SimulatedEnvironment: String, Sendable, CaseIterable {
+    case production
+    case sandbox
+}
+
+/// A key that a team made for its provider tokens.
+package struct ProviderKey: Sendable {
+    /// The key id: `kid` of its tokens.
+    package let id: String
+    /// The team: `iss` of its tokens.
+    package let team: String
+    /// The environments it is for.
+    package let environments: Set<SimulatedEnvironment>
+    private let keys: JWKSet
+
+    /// A P-256 key.
+    ///
+    /// - Throws: `SigningError` for another one, and for an id that is no text for a `kid`.
+    package init(
+        id: String, team: String, key: VerificationKey,
+        environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
+    ) throws(SigningError) {
+        guard key.algorithm == .es256 else {
+            throw SigningError(.keyUnsupported, "APNs takes tokens of P-256 keys alone")
+        }
+        var jwk = key.jwk
+        jwk["kid"] = .string(id)
+        keys = JWKSet([try VerificationKey(jwk: jwk)])
+        self.id = id
+        self.team = team
+        self.environments = environments
+    }
+
+    /// The claims of a token that this key signed; `nil` for any other.
+    fileprivate func claims(_ token: JWS) -> JSONObject? {
+        guard let payload = try? token.verifiedPayload(by: keys, as: .token) else { return nil }
+        return try? JSONValue(parsing: payload).objectValue
+    }
+}
+
+/// Looks at provider tokens; each is verified once.
+package struct ProviderTokens: Sendable {
+    /// Tokens whose verification is remembered; then all are forgotten.
+    static let rememberedMax = 10_000
+    /// How far in the future `iat` may lie, in seconds.
+    static let aheadMax: Int64 = 60
+
+    /// A token whose signature holds.
+    package struct Token: Sendable, Hashable {
+        /// The key that signed it.
+        package let keyID: String
+        /// The team it speaks for.
+        package let team: String
+        /// `iat`, in seconds since 1970.
+        package let issuedAt: Int64
+    }
+
+    private let keys: [String: ProviderKey]
+    private let environment: SimulatedEnvironment
+    private let ageMax: Int64
+    private var remembered: [String: Result<Token, Refusal>] = [:]
+    /// The different tokens whose signature held, oldest first; no more than are remembered.
+    private(set) var valid: [Token] = []
+
+    /// Why a token is refused.
+    struct Refusal: Error, Hashable {
+        let reason: APNsReason
+    }
+
+    /// - Parameter ageMax: From `iat` to its end, in seconds.
+    init(_ keys: [ProviderKey], environment: SimulatedEnvironment, ageMax: Int64) {
+        self.keys = Dictionary(keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        self.environment = environment
+        self.ageMax = ageMax
+    }
+
+    /// The token in an `authorization` field, if it holds now.
+    ///
+    /// - Parameter wall: Seconds since 1970.
+    mutating func token(_ authorization: String, wall: Int64) -> Result<Token, Refusal> {
+        let known = remembered[authorization]
+        let found = known ?? read(authorization)
+        if known == nil {
+            if remembered.count >= Self.rememberedMax { remembered = [:] }
+            remembered[authorization] = found
+            if case .success(let token) = found, valid.count < Self.rememberedMax {
+                valid.append(token)
+            }
+        }
+        guard case .success(let token) = found else { return found }
+        let (age, overflow) = wall.subtractingReportingOverflow(token.issuedAt)
+        if overflow || age < -Self.aheadMax {
+            return .failure(Refusal(reason: .invalidProviderToken))
+        }
+        return age > ageMax ? .failure(Refusal(reason: .expiredProviderToken)) : found
+    }
+
+    private func read(_ authorization: String) -> Result<Token, Refusal> {
+        let words = authorization.split(separator: " ", omittingEmptySubsequences: true)
+        guard words.count == 2, words[0].lowercased() == "bearer" else {
+            return .failure(Refusal(reason: .missingProviderToken))
+        }
+        let invalid = Result<Token, Refusal>.failure(Refusal(reason: .invalidProviderToken))
+        guard
+            let jws = try? JWS(parsing: Array(words[1].utf8), bytesMax: JWS.tokenBytesMax),
+            let key = keys[jws.kid], let claims = key.claims(jws),
+            claims["iss"]?.stringValue == key.team,
+            let issuedAt = claims["iat"]?.integerValue
+        else { return invalid }
+        guard key.environments.contains(environment) else {
+            return .failure(Refusal(reason: .badEnvironmentKeyIDInToken))
+        }
+        return .success(Token(keyID: key.id, team: key.team, issuedAt: issuedAt))
+    }
+}

@@ -1,0 +1,130 @@
+/// A request as it came, with the fields that APNs looks at.
+package struct PushRequest: Sendable, Hashable {
+    /// `:method`.
+    package var method = ""
+    /// `:path`.
+    package var path = ""
+    /// `authorization`.
+    package var authorization: String?
+    /// `apns-push-type`.
+    package var pushType: String?
+    /// `apns-topic`.
+    package var topic: String?
+    /// `apns-id`.
+    package var id: String?
+    /// `apns-expiration`.
+    package var expiration: String?
+    /// `apns-priority`.
+    package var priority: String?
+    /// `apns-collapse-id`.
+    package var collapseID: String?
+    /// Whether one of these fields came twice.
+    package var isFieldRepeated = false
+    /// How long the body is, in bytes.
+    package var bodyBytes = 0
+    /// The body, as far as it is kept.
+    package var body: [UInt8] = []
+
+    /// What every push is sent to, before the device token.
+    package static let devicePath = "/3/device/"
+
+    /// Nothing came yet.
+    package init() {}
+
+    /// The device token as it stands in the path; `nil` for a path of another form.
+    package var deviceToken: Substring? {
+        guard path.hasPrefix(Self.devicePath) else { return nil }
+        let token = path.dropFirst(Self.devicePath.utf8.count)
+        return token.utf8.contains(UInt8(ascii: "/")) ? nil : token
+    }
+
+    /// Takes a header field; one that APNs does not know is ignored.
+    package mutating func take(_ name: String, _ value: String) {
+        switch name {
+        case ":method": method = value
+        case ":path": path = value
+        case "authorization": set(\.authorization, value)
+        case "apns-push-type": set(\.pushType, value)
+        case "apns-topic": set(\.topic, value)
+        case "apns-id": set(\.id, value)
+        case "apns-expiration": set(\.expiration, value)
+        case "apns-priority": set(\.priority, value)
+        case "apns-collapse-id": set(\.collapseID, value)
+        default: break
+        }
+    }
+
+    /// Takes a piece of the body, of which no more than `bytesMax` are kept in all.
+    package mutating func take(body piece: some Collection<UInt8>, bytesMax: Int) {
+        bodyBytes += piece.count
+        body.append(contentsOf: piece.prefix(max(0, bytesMax - body.count)))
+    }
+
+    private mutating func set(_ field: WritableKeyPath<PushRequest, String?>, _ value: String) {
+        if self[keyPath: field] != nil { isFieldRepeated = true }
+        self[keyPath: field] = value
+    }
+}
+
+/// The identity of a push (`apns-id`), as a number of 128 bits.
+package struct PushID: Sendable, Hashable {
+    private let high: UInt64
+    private let low: UInt64
+
+    /// Reads the one form that is allowed: lowercase hexadecimal, 8-4-4-4-12.
+    package init?(_ text: String) {
+        var text = text
+        let parsed = text.withUTF8 { letters -> (UInt64, UInt64)? in
+            guard letters.count == 36 else { return nil }
+            var (high, low): (UInt64, UInt64) = (0, 0)
+            for (place, letter) in letters.enumerated() {
+                switch (place, letter) {
+                case (8, 0x2D), (13, 0x2D), (18, 0x2D), (23, 0x2D): continue
+                case (8, _), (13, _), (18, _), (23, _): return nil
+                default: break
+                }
+                let digit: UInt8
+                switch letter {
+                case 0x30...0x39: digit = letter - 0x30
+                case 0x61...0x66: digit = letter - 0x61 + 10
+                default: return nil
+                }
+                high = high << 4 | low >> 60
+                low = low << 4 | UInt64(digit)
+            }
+            return (high, low)
+        }
+        guard let parsed else { return nil }
+        (high, low) = parsed
+    }
+
+    /// One that APNs makes for a push that has none: a UUID of version 4 in form.
+    init(random high: UInt64, _ low: UInt64) {
+        self.high = high & ~0xF000 | 0x4000
+        self.low = low & ~(0xC0 << 56) | 0x80 << 56
+    }
+
+    /// Another one that follows from this.
+    var other: PushID {
+        PushID(random: FaultDraw.mixed(high), FaultDraw.mixed(low))
+    }
+
+    /// The form of the header field.
+    package var text: String {
+        String(unsafeUninitializedCapacity: 36) { letters in
+            // Sound: 32 digits and 4 dashes are written, which is what was asked for.
+            var place = 0
+            for index in 0..<32 {
+                if index == 8 || index == 12 || index == 16 || index == 20 {
+                    letters[place] = 0x2D
+                    place += 1
+                }
+                let word = index < 16 ? high : low
+                let digit = UInt8(word >> UInt64(60 - index % 16 * 4) & 0xF)
+                letters[place] = digit < 10 ? 0x30 + digit : 0x61 + digit - 10
+                place += 1
+            }
+            return 36
+        }
+    }
+}

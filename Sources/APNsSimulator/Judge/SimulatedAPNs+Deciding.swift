@@ -1,0 +1,186 @@
+extension SimulatedAPNs {
+    /// What becomes of a request that is looked at.
+    mutating func decide(
+        _ request: PushRequest, _ stream: Int, on connection: inout Connection, _ moment: Moment,
+        _ effects: inout [Effect]
+    ) -> Decision {
+        kept.requests += 1
+        let underWay = connection.open.count + 1
+        kept.mostStreams = max(kept.mostStreams, underWay)
+        guard underWay <= connection.streamsMax else {
+            kept.note(Self.excess(on: connection))
+            effects.append(.reset(stream: stream, isRefused: true))
+            return Decision(request: request, behaviour: .refuseStream)
+        }
+        let push = Push(
+            token: request.deviceToken.map(String.init) ?? "",
+            id: request.id.flatMap(PushID.init) ?? makeID(), request: request)
+        let behaviour: PushBehaviour
+        if let reason = refusal(of: request, on: &connection, moment) {
+            behaviour = .refused(reason)
+        } else {
+            noteRepeat(of: push)
+            behaviour = self.behaviour(to: push)
+        }
+        apply(behaviour, to: push, stream, on: &connection, moment, &effects)
+        return Decision(request: request, behaviour: behaviour)
+    }
+
+    private mutating func makeID() -> PushID {
+        idsMade += 1
+        let high = FaultDraw.mixed(terms.seed ^ FaultDraw.mixed(idsMade))
+        return PushID(random: high, FaultDraw.mixed(high))
+    }
+
+    // MARK: Rules
+
+    private mutating func refusal(
+        of request: PushRequest, on connection: inout Connection, _ moment: Moment
+    ) -> APNsReason? {
+        let rules = terms.rules
+        let ofFields = rules.refusalOfFields(request)
+        if ofFields == nil, connection.certificateTopics == nil,
+            let reason = refusal(of: request.authorization, on: &connection, moment)
+        {
+            return reason
+        }
+        let reason =
+            ofFields
+            ?? rules.refusalOfTopic(request, allowed: connection.certificateTopics)
+            ?? rules.refusalOfPayload(request)
+        if let reason { kept.note(.badRequest(reason)) }
+        return reason
+    }
+
+    /// Why the provider token is refused on this connection, if it is.
+    private mutating func refusal(
+        of authorization: String?, on connection: inout Connection, _ moment: Moment
+    ) -> APNsReason? {
+        guard let authorization else { return .missingProviderToken }
+        let token: ProviderTokens.Token
+        switch tokens.token(authorization, wall: moment.wall / 1_000) {
+        case .success(let valid): token = valid
+        case .failure(let refusal): return refusal.reason
+        }
+        if authorization == connection.authorization { return nil }
+        if let keyID = connection.keyID {
+            guard keyID == token.keyID else { return .unrelatedKeyIDInToken }
+            guard moment.now - connection.authorizedSince >= terms.providerTokenUseMin else {
+                return .tooManyProviderTokenUpdates
+            }
+        }
+        connection.keyID = token.keyID
+        connection.authorization = authorization
+        connection.authorizedSince = moment.now
+        return nil
+    }
+
+    // MARK: The device token
+
+    private mutating func noteRepeat(of push: Push) {
+        let standing = answered[push.id]
+        if standing.wasTold(200), !answered.lost.contains(standing.connection) {
+            kept.note(.repeatedAfterSuccess)
+        }
+        if let reason = standing.refusal, !answered.lost.contains(standing.connection) {
+            kept.note(.repeatedAfter(reason))
+        }
+    }
+
+    private mutating func behaviour(to push: Push) -> PushBehaviour {
+        guard kept.devices.count < PushRecord.devicesMax || kept.devices[push.token] != nil else {
+            return .take
+        }
+        let (behaviour, isToDead) = Self.next(
+            of: &kept.devices[push.token, default: DeviceRecord()], push.token, draw)
+        if isToDead { kept.note(.pushedToDead) }
+        return behaviour
+    }
+
+    /// What a device token does with the next push, and whether the client should have known.
+    private static func next(
+        of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw
+    ) -> (PushBehaviour, isToDead: Bool) {
+        device.requests += 1
+        let behaviour: PushBehaviour
+        if let scripted = device.script.first {
+            if device.script.count > 1 { device.script.removeFirst() }
+            behaviour = scripted
+        } else if device.isDead, let last = device.last {
+            behaviour = last
+        } else {
+            behaviour = draw.fault(token: token, request: device.requests) ?? .take
+        }
+        let endsToken = behaviour.answer?.documentedReason?.endsToken ?? false
+        defer {
+            device.isDead = endsToken
+            device.last = behaviour
+        }
+        return (behaviour, device.isDead && endsToken)
+    }
+
+    // MARK: What is done
+
+    private mutating func apply(
+        _ behaviour: PushBehaviour, to push: Push, _ stream: Int,
+        on connection: inout Connection, _ moment: Moment, _ effects: inout [Effect]
+    ) {
+        switch behaviour {
+        case .answer(let answer):
+            self.answer(answer, to: push, stream, on: &connection, moment, &effects)
+        case .slow(let milliseconds, let answer):
+            connection.open[stream] = Open(push: push, answer: answer)
+            effects.append(.wait(stream: stream, milliseconds: max(0, milliseconds)))
+        case .silence(let isTaken):
+            if isTaken { take(push, on: connection, moment) }
+            connection.open[stream] = Open(push: push, answer: nil)
+        case .resetStream(let isTaken):
+            if isTaken { take(push, on: connection, moment) }
+            effects.append(.reset(stream: stream, isRefused: false))
+        case .refuseStream:
+            effects.append(.reset(stream: stream, isRefused: true))
+        case .resetConnection(let isTaken):
+            if isTaken { take(push, on: connection, moment) }
+            answered.lost.insert(connection.number)
+            effects.append(.cut)
+        case .goAway(let reason, let includesThis):
+            if includesThis {
+                answer(.taken, to: push, stream, on: &connection, moment, &effects)
+            }
+            // Streams of a client have odd numbers.
+            let last = includesThis ? stream : max(0, stream - 2)
+            connection.lastStream = min(connection.lastStream ?? last, last)
+            effects.append(.goAway(lastStream: last, reason: reason))
+        }
+    }
+
+    /// Answers a push.
+    mutating func answer(
+        _ answer: PushAnswer, to push: Push, _ stream: Int, on connection: inout Connection,
+        _ moment: Moment, _ effects: inout [Effect]
+    ) {
+        if answer.status == 200 {
+            take(push, on: connection, moment)
+            connection.hasSucceeded = true
+            if connection.streamsMax < terms.streamsMax {
+                connection.streamsMax = terms.streamsMax
+                effects.append(.settings(streamsMax: terms.streamsMax))
+            }
+        }
+        kept.answers[PushAnswer(status: answer.status, reason: answer.reason), default: 0] += 1
+        answered[push.id].note(answer, on: connection.number)
+        effects.append(.answer(stream: stream, answer, id: push.id))
+    }
+
+    private mutating func take(_ push: Push, on connection: Connection, _ moment: Moment) {
+        kept.taken += 1
+        if answered[push.id].isTaken { kept.duplicates += 1 }
+        answered[push.id].isTaken = true
+        // What is kept is shown: it holds no secret.
+        var request = push.request
+        request.authorization = nil
+        kept.devices[push.token]?.take(
+            DeviceRecord.Push(
+                id: push.id, at: moment.wall, connection: connection.number, request: request))
+    }
+}

@@ -1,0 +1,48 @@
+import NIOCore
+import NIOPosix
+
+/// Resets its connection. It stands before TLS, which would say goodbye.
+final class ConnectionCut: ChannelOutboundHandler {
+    typealias OutboundIn = Any
+
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    /// Closes the socket at once; the kernel throws away what was not sent and answers with RST.
+    func cut() {
+        guard let context else { return }
+        let abort = linger(l_onoff: 1, l_linger: 0)
+        _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(abort)
+        context.close(promise: nil)
+    }
+}
+
+/// Writes GOAWAY behind the back of NIO's HTTP/2 handler. Told of one, that handler would take what
+/// the client sent before it heard of it for a breach of the protocol, and end the connection, when
+/// streams before the last one still wait for their answers.
+final class FrameBypass: ChannelOutboundHandler {
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    private static let goAwayType: UInt8 = 7
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    /// Writes GOAWAY with NO_ERROR (RFC 9113 section 6.8).
+    func goAway(lastStream: Int, data: String) {
+        guard let context else { return }
+        let length = UInt32(clamping: 8 + data.utf8.count)
+        var frame = context.channel.allocator.buffer(capacity: 9 + Int(length))
+        // The length has three bytes, the type is the fourth; flags and stream are zero.
+        frame.writeInteger(length << 8 | UInt32(Self.goAwayType))
+        frame.writeRepeatingByte(0, count: 5)
+        frame.writeInteger(UInt32(clamping: lastStream))
+        frame.writeInteger(0 as UInt32)
+        frame.writeString(data)
+        context.writeAndFlush(wrapOutboundOut(.byteBuffer(frame)), promise: nil)
+    }
+}

@@ -1,0 +1,106 @@
+import APNsSimulator
+import GatewaySigning
+import WidgetModel
+
+/// A team's key, and the tokens it makes.
+struct TeamKey: Sendable {
+    let key: SigningKey
+    let id: String
+    let team: String
+
+    init(id: String = "KEY1234567", team: String = "TEAM123456") throws {
+        key = try SigningKey(generating: .es256)
+        (self.id, self.team) = (id, team)
+    }
+
+    /// The key as the simulator knows it.
+    func registered(
+        _ environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
+    ) throws -> ProviderKey {
+        try ProviderKey(id: id, team: team, key: key.publicKey, environments: environments)
+    }
+
+    /// An `authorization` field.
+    func bearer(issuedAt: Int64, team: String? = nil) throws -> String {
+        let header = #"{"alg":"ES256","kid":"\#(id)"}"#
+        let claims = #"{"iss":"\#(team ?? self.team)","iat":\#(issuedAt)}"#
+        let input =
+            Base64URL.string(Array(header.utf8)) + "." + Base64URL.string(Array(claims.utf8))
+        return "bearer \(input).\(Base64URL.string(try key.sign(Array(input.utf8))))"
+    }
+}
+
+/// A simulated APNs, one connection to it, and a push that it takes.
+struct JudgeFixture {
+    static let token = String(repeating: "0a", count: 32)
+    static let start = SimulatedAPNs.Moment(now: 1_000_000, wall: 1_800_000_000_000)
+
+    let team: TeamKey
+    /// The token of its pushes.
+    let authorization: String
+    var apns: SimulatedAPNs
+    var moment = Self.start
+    var connection = 0
+    private var stream = -1
+    private var pushes = 0
+
+    init(
+        certificate: Set<String>? = nil,
+        _ change: (inout SimulatedAPNs.Terms) throws -> Void = { _ in }
+    ) throws {
+        team = try TeamKey()
+        authorization = try team.bearer(issuedAt: Self.start.wall / 1_000)
+        var terms = SimulatedAPNs.Terms()
+        terms.keys = [try team.registered()]
+        try change(&terms)
+        apns = SimulatedAPNs(terms)
+        connect(certificate: certificate)
+    }
+
+    /// Another connection, which is used from here on.
+    mutating func connect(certificate: Set<String>? = nil) {
+        connection = apns.opened(certificateTopics: certificate, at: moment).connection
+        stream = -1
+    }
+
+    /// A push that nothing is wrong with.
+    mutating func request(to token: String = Self.token) throws -> PushRequest {
+        pushes += 1
+        var request = PushRequest()
+        request.method = "POST"
+        request.path = PushRequest.devicePath + token
+        request.authorization = authorization
+        request.pushType = "widgets"
+        request.topic = "com.mygame.push-type.widgets"
+        request.id = Self.id(pushes)
+        request.take(body: Array(#"{"aps":{"content-changed":true}}"#.utf8), bytesMax: 4_096)
+        return request
+    }
+
+    static func id(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count)
+            + digits
+    }
+
+    /// Sends a request on the next stream; what follows from it.
+    mutating func send(_ request: PushRequest) -> [SimulatedAPNs.Effect] {
+        stream += 2
+        var effects: [SimulatedAPNs.Effect] = []
+        _ = apns.requested(
+            request, stream: stream, on: connection, at: moment, &effects)
+        return effects
+    }
+
+    /// The answer to a request that is answered at once.
+    mutating func answer(to request: PushRequest) -> PushAnswer? {
+        for case .answer(stream: stream, let answer, id: _) in send(request) { return answer }
+        return nil
+    }
+
+    /// A push that is taken, so that the connection is like any other.
+    mutating func warmUp() throws {
+        let request = try request(to: String(repeating: "ff", count: 32))
+        _ = send(request)
+    }
+}
