@@ -9,6 +9,9 @@ package struct VerificationKey: Sendable {
     /// The algorithm of every signature this key accepts.
     package var algorithm: SigningAlgorithm { key.algorithm }
 
+    /// The key alone: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
+    package var publicBytes: [UInt8] { key.publicBytes }
+
     /// A `kid` is compared and kept; longer ones are refused. Bytes.
     package static let kidBytesMax = 256
 

@@ -1,0 +1,59 @@
+/// Signs webhooks as Standard Webhooks 1.0 says, with Ed25519 (`v1a`).
+///
+/// While keys are changed there are two, and each signs: a receiver that knows either accepts the
+/// message.
+package struct WebhookSigner: Sendable {
+    /// Most keys that sign one message.
+    package static let keysMax = 2
+    /// The longest `webhook-id`, in bytes.
+    package static let idBytesMax = 256
+
+    private let keys: [SigningKey]
+
+    /// A signer with the keys of a rotation, or the one key when there is none.
+    ///
+    /// - Throws: ``SigningError``: `limitExceeded` for no key and for more than ``keysMax``,
+    ///   `keyUnsupported` for one that is not Ed25519.
+    package init(_ keys: [SigningKey]) throws(SigningError) {
+        guard (1...Self.keysMax).contains(keys.count) else {
+            throw SigningError(
+                .limitExceeded, "a webhook is signed by one key or \(Self.keysMax)")
+        }
+        guard keys.allSatisfy({ $0.algorithm == .edDSA }) else {
+            throw SigningError(.keyUnsupported, "webhooks are signed by Ed25519 keys only")
+        }
+        self.keys = keys
+    }
+
+    /// What receivers verify with, one text for each key: `whpk_` and the key in base64.
+    package var publicKeys: [String] {
+        keys.map { "whpk_" + Base64.string($0.publicKey.publicBytes) }
+    }
+
+    /// The header fields of a message. The body must be sent as it was signed, byte for byte.
+    ///
+    /// - Parameters:
+    ///   - id: Names the message; the same at each attempt to deliver it. Visible ASCII without a
+    ///     dot, 1...``idBytesMax`` bytes.
+    ///   - timestamp: Of this attempt, in seconds since 1970.
+    /// - Throws: ``SigningError``: `documentMalformed` for another id, `cryptoFailed` when OpenSSL
+    ///   has no memory.
+    package func fields(
+        id: String, timestamp: Int64, body: [UInt8]
+    ) throws(SigningError) -> [(name: String, value: String)] {
+        // A dot would let one message be read as another with a longer body.
+        let isPlain = id.utf8.allSatisfy {
+            (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ".")
+        }
+        guard isPlain, (1...Self.idBytesMax).contains(id.utf8.count) else {
+            throw SigningError(.documentMalformed, "a webhook's id is visible ASCII without dots")
+        }
+        let content = Array("\(id).\(timestamp).".utf8) + body
+        var signatures: [String] = []
+        for key in keys { signatures.append("v1a," + Base64.string(try key.sign(content))) }
+        return [
+            ("webhook-id", id), ("webhook-timestamp", String(timestamp)),
+            ("webhook-signature", signatures.joined(separator: " ")),
+        ]
+    }
+}
