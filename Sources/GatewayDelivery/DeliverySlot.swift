@@ -250,14 +250,7 @@ extension IPAddress {
         // Sound: the address lies there and is `addrlen` bytes long, more than `sockaddr` has.
         let bytes = UnsafeRawBufferPointer(
             start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
-        let place: Range<Int>? =
-            switch address.pointee.family {
-            case AF_INET: 4..<8
-            case AF_INET6: 8..<24
-            default: nil
-            }
-        guard let place, bytes.count >= place.upperBound else { return nil }
-        self.init(bytes: bytes[place])
+        self.init(family: address.pointee.family, socketAddress: bytes)
     }
 }
 

@@ -1,0 +1,129 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import Synchronization
+import Testing
+
+@testable import GatewayDelivery
+
+@Suite(.timeLimit(.minutes(2))) struct WebhookSenderTests {
+    static let message = WebhookMessage(
+        id: "msg_1", timestamp: 1_800_000_000, body: Array(#"{"cursor":"a"}"#.utf8))
+
+    static func endpoint(_ server: ScriptedServer, host: String) throws -> WebhookEndpoint {
+        try WebhookEndpoint("https://\(host):\(server.port)/hook?a=b")
+    }
+
+    static func sender(
+        _ server: ScriptedServer, allowed: String, resolver: NameResolver
+    ) throws -> WebhookSender {
+        let range = try #require(AddressRange(allowed))
+        return try WebhookSender(
+            addressGuard: AddressGuard(allowed: [range]), resolver: resolver,
+            trust: .file(server.certificate))
+    }
+
+    /// A resolver that gives other addresses each time; the last ones again and again.
+    static func resolver(_ answers: [[String]?]) -> NameResolver {
+        let left = Mutex(answers)
+        return NameResolver { _ in
+            let answer = left.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? nil }
+            return answer?.compactMap { IPAddress($0) }
+        }
+    }
+
+    static func send(
+        _ sender: WebhookSender, _ endpoint: WebhookEndpoint
+    ) async throws -> WebhookResult {
+        await sender.send(message, to: endpoint, signer: try WebhookSigner([SigningKey()]))
+    }
+
+    /// 127.0.0.1 stands for a public address, 127.0.0.2 for one of the gateway's own network, and
+    /// the same server listens on both.
+    @Test func `a name that turns to a private address does not lead there`() async throws {
+        let server = try ScriptedServer([.ok], addresses: ["127.0.0.1", "127.0.0.2"])
+        let endpoint = try Self.endpoint(server, host: "hooks.example.com")
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1",
+            resolver: Self.resolver([["127.0.0.1"], ["127.0.0.2"], ["::1", "10.0.0.1"]]))
+        #expect(try await Self.send(sender, endpoint).answer == .status(200))
+        for _ in 0..<2 {
+            let refused = try await Self.send(sender, endpoint)
+            #expect(refused.answer == .none && refused.error?.code == .addressNotAllowed)
+        }
+        let seen = try server.seen()
+        #expect(seen.filter { $0.hasPrefix("accepted") } == ["accepted 127.0.0.1"])
+        #expect(seen.filter { $0.hasPrefix("request") }.count == 1)
+        await sender.drain()
+    }
+
+    @Test func `of several addresses those are tried that may be`() async throws {
+        let server = try ScriptedServer([.ok], addresses: ["127.0.0.2", "127.0.0.3"])
+        let endpoint = try Self.endpoint(server, host: "hooks.example.com")
+        // Nothing listens on the first, and the second may not be asked.
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1", resolver: Self.resolver([["127.0.0.1", "127.0.0.2"]]))
+        #expect(try await Self.send(sender, endpoint).error?.code == .unreachable)
+        let other = try Self.sender(
+            server, allowed: "127.0.0.0/8",
+            resolver: Self.resolver([["10.0.0.1", "127.0.0.1", "127.0.0.3", "127.0.0.2"]]))
+        #expect(try await Self.send(other, endpoint).answer == .status(200))
+        #expect(try server.seen().filter { $0.hasPrefix("accepted") } == ["accepted 127.0.0.3"])
+    }
+
+    @Test(arguments: ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"])
+    func `an address in the URL is judged as well`(host: String) async throws {
+        let server = try ScriptedServer([.ok])
+        let endpoint = try Self.endpoint(server, host: host)
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.9", resolver: Self.resolver([["127.0.0.9"]]))
+        #expect(try await Self.send(sender, endpoint).error?.code == .addressNotAllowed)
+        #expect(try server.seen() == [])
+    }
+
+    @Test func `an address in the URL that is allowed is asked`() async throws {
+        let server = try ScriptedServer([.ok])
+        let endpoint = try Self.endpoint(server, host: "127.0.0.1")
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1", resolver: Self.resolver([nil]))
+        #expect(try await Self.send(sender, endpoint).answer == .status(200))
+    }
+
+    @Test func `the certificate is that of the name`() async throws {
+        let server = try ScriptedServer([.ok])
+        let endpoint = try Self.endpoint(server, host: "elsewhere.example.com")
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1", resolver: Self.resolver([["127.0.0.1"]]))
+        #expect(try await Self.send(sender, endpoint).error?.code == .notTrusted)
+    }
+
+    @Test func `answers are what the schedule takes`() async throws {
+        let server = try ScriptedServer([.busy, .redirect, .statusThenReset, .big, .close])
+        let endpoint = try Self.endpoint(server, host: "hooks.example.com")
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1", resolver: Self.resolver([["127.0.0.1"]]))
+        var answers: [WebhookSchedule.Answer] = []
+        for _ in 0..<5 { answers.append(try await Self.send(sender, endpoint).answer) }
+        #expect(
+            answers == [
+                .status(429, retryAfter: 120), .status(302), .status(410), .status(200), .none,
+            ])
+    }
+
+    @Test func `the system resolves names, and gives up in time`() async {
+        let resolver = NameResolver.system()
+        let found = await resolver.addresses("localhost")
+        #expect(found?.contains(.v4(0x7F00_0001)) == true || found?.contains(.v6(1)) == true)
+        #expect(await resolver.addresses("name.invalid") == nil)
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<50 {
+                group.addTask { await resolver.addresses("localhost") != nil }
+            }
+            for await isFound in group { #expect(isFound) }
+        }
+        let hasty = NameResolver.system(lookUpsMax: 0, deadline: .milliseconds(10))
+        #expect(await hasty.addresses("localhost") == nil)
+        let full = NameResolver.system(lookUpsMax: 0, waitingMax: 0)
+        #expect(await full.addresses("localhost") == nil)
+    }
+}
