@@ -11,7 +11,7 @@ extension TimelineClient {
     /// - Returns: Whether the gateway was asked; `false` when it could not be, or not in time.
     @discardableResult
     public func refresh(within limit: Duration = .seconds(25)) async -> Bool {
-        guard !isStarted, restWaiter == nil else { return isConnected }
+        guard !isRunning, restWaiter == nil else { return isConnected }
         isOnePass = true
         let run = Task { await self.run() }
         let timer = Task {

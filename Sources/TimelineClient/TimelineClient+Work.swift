@@ -135,42 +135,15 @@ extension TimelineClient {
     }
 
     private func recommend(_ kind: String) async {
-        if let items = await recommendations(ofKind: kind) {
-            handle(.recommended(kind: kind, items))
-        } else {
-            handle(.recommendFailed(kind: kind))
-        }
-    }
-
-    /// What a provider recommends now; `nil` when it failed, which is told.
-    private func recommendations(ofKind kind: String) async -> [RecommendationSet.Item]? {
         do {
-            return try await Deadline.run(configuration.buildDeadline) { [runtime] in
+            let items = try await Deadline.run(configuration.buildDeadline) { [runtime] in
                 try await runtime.recommendations(ofKind: kind) ?? []
             }
+            handle(.recommended(kind: kind, items))
         } catch {
             tell(.recommendationsFailed(kind: kind, reason: Self.reason(of: error)))
-            return nil
+            handle(.recommendFailed(kind: kind))
         }
-    }
-
-    /// The sets to begin with, and the kinds whose provider failed: theirs are as they were
-    /// registered last.
-    func recommendationSets(
-        registered: ClientRegistration?
-    ) async -> (sets: [RecommendationSet], areAllNew: Bool) {
-        var sets: [RecommendationSet] = []
-        var areAllNew = true
-        guard WidgetRuntime.recommends(on: configuration.device?.platform) else {
-            return ([], true)
-        }
-        for kind in runtime.recommendedKinds {
-            let items = await recommendations(ofKind: kind)
-            if items == nil { areAllNew = false }
-            let last = registered?.recommendations.first { $0.kind == kind }?.items
-            sets.append(RecommendationSet(kind: kind, items: items ?? last ?? []))
-        }
-        return (sets, areAllNew)
     }
 
     /// What is said of an error to the gateway's operator: no values that a person chose.

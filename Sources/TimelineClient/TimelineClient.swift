@@ -136,7 +136,7 @@ public actor TimelineClient {
         let isChanged = Set(widgets) != Set(self.widgets)
         self.widgets = widgets
         if isChanged { tellPushHandlers() }
-        guard isStarted else { return }
+        guard isRunning else { return }
         let placed = Set(widgets)
         timelines = timelines.filter { placed.contains($0.key) }
         interactions.place(placed)
@@ -149,18 +149,21 @@ public actor TimelineClient {
     /// Runs until the calling task is cancelled; survives everything the gateway and the network
     /// do. A second call while one runs returns at once.
     public func run() async {
-        guard work == nil else { return }
+        guard !isRunning else { return }
         let (actions, continuation) = AsyncStream.makeStream(of: EngineAction.self)
         work = continuation
         let state = resume()
-        // What is kept is shown meanwhile.
-        let (sets, areAllNew) = await recommendationSets(registered: state.registered)
+        let sets = recommendedKinds.compactMap { kind in
+            state.registered?.recommendations.first { $0.kind == kind }
+        }
+        let unasked = recommendedKinds.filter { kind in !sets.contains { $0.kind == kind } }
         engine = ReloadEngine(
-            state: state, desired: registration(recommendations: sets), settings: settings,
-            seed: UInt64.random(in: .min ... .max))
+            state: state, desired: registration(recommendations: sets), unasked: unasked,
+            settings: settings, seed: UInt64.random(in: .min ... .max))
         await withDiscardingTaskGroup { group in
             handle(.started(keptTimelines, lock: lock, activity: activity))
-            if !areAllNew { handle(.recommendationsInvalidated) }
+            // The app may be another version than the one that recommended them.
+            handle(.recommendationsInvalidated)
             if WidgetRuntime.heedsRelevance(configuration.device) {
                 for kind in runtime.kindsWithRelevance {
                     group.addTask { await self.askForRelevance(ofKind: kind) }
@@ -269,9 +272,6 @@ public actor TimelineClient {
 
     var isRunning: Bool { engine != nil }
 
-    /// Whether a run began, be it that it waits for what the app recommends.
-    var isStarted: Bool { work != nil }
-
     /// Time since this client was made.
     var now: Duration { origin.duration(to: .now) }
 
@@ -281,6 +281,11 @@ public actor TimelineClient {
 
     func tell(_ event: TimelineClientEvent) {
         configuration.observer?(event)
+    }
+
+    /// The kinds whose sets are registered.
+    private var recommendedKinds: [String] {
+        WidgetRuntime.recommends(on: configuration.device?.platform) ? runtime.recommendedKinds : []
     }
 
     private func registration(recommendations: [RecommendationSet]) -> ClientRegistration {

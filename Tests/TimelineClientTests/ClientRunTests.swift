@@ -26,6 +26,8 @@ struct SelectCharacterIntent: WidgetConfigurationIntent {
 final class CharacterProvider: AppIntentTimelineProvider {
     let builds = Mutex<[String]>([])
     let names = Mutex(["Unipony"])
+    /// How often it is asked what it recommends.
+    let asked = Mutex(0)
     /// How often it is asked in vain, and one more.
     let refusals = Mutex(0)
 
@@ -52,6 +54,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     func recommendations() async throws -> [AppIntentRecommendation<SelectCharacterIntent>] {
+        asked.withLock { $0 += 1 }
         let isRefused = refusals.withLock { left in
             left -= left > 0 ? 1 : 0
             return left > 0
@@ -254,14 +257,50 @@ final class CharacterProvider: AppIntentTimelineProvider {
         }
     }
 
+    /// What a kind recommends is not known before its provider was asked, and an empty set would
+    /// say that people configure the widget themselves.
+    @Test func aFirstStartOfflineRegistersNoSetBeforeItsProviderAnswers() async throws {
+        provider.refusals.withLock { $0 = 3 }
+        let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
+        try await running(client) {
+            await gateway.wait { $0.registrations.count == 2 }
+        }
+        let sets = gateway.read { $0.registrations.map { $0.objectValue?["recommendations"] } }
+        #expect(sets[0] == [])
+        let set = sets[1]?.arrayValue?.first?.objectValue
+        #expect(set?["items"]?.arrayValue?.count == 1)
+        #expect(set?["builtAt"] == .string(cursor(10).text))
+        #expect(provider.asked.withLock { $0 } == 3)
+        #expect(gateway.read { $0.methods } == ["PUT", "PATCH"])
+    }
+
+    @Test func aSetIsAskedForOnceAndThenRegistered() async throws {
+        let client = try client(platform: "watchOS")
+        try await running(client) {
+            await registeredSets(of: client)
+            gateway.tell("id: \(cursor(40).text)\n\n")
+            while await client.cursor != cursor(40) { await Task.yield() }
+        }
+        #expect(provider.asked.withLock { $0 } == 1)
+        #expect(gateway.read { $0.registrations.count } == 2)
+    }
+
+    /// Waits until the client knows that its sets are registered.
+    private func registeredSets(of client: TimelineClient) async {
+        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        while await client.engine?.registered?.recommendations.isEmpty != false {
+            await Task.yield()
+        }
+    }
+
     @Test func recommendationsThatChangedAreRegistered() async throws {
         let client = try client(platform: "watchOS")
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await registeredSets(of: client)
             provider.names.withLock { $0 = ["Unipony", "Spouty"] }
             try gateway.tell(told([], sets: [panda.kind], at: cursor(12)), id: cursor(12))
-            await gateway.wait { $0.registrations.count == 2 }
-            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            await gateway.wait { $0.registrations.count == 3 }
+            let sets = gateway.read { $0.registrations[2].objectValue?["recommendations"] }
             let set = sets?.arrayValue?.first?.objectValue
             #expect(set?["items"]?.arrayValue?.count == 2)
             #expect(set?["builtAt"]?.stringValue != nil)
@@ -272,13 +311,13 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func recommendationsThatCannotBeFetchedAreAskedForAgain() async throws {
         let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await registeredSets(of: client)
             provider.names.withLock { $0 = ["Unipony", "Spouty"] }
             provider.refusals.withLock { $0 = 4 }
             try gateway.tell(told([], sets: [panda.kind], at: cursor(12)), id: cursor(12))
-            await gateway.wait { $0.registrations.count == 2 }
+            await gateway.wait { $0.registrations.count == 3 }
             #expect(provider.refusals.withLock { $0 } == 0)
-            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            let sets = gateway.read { $0.registrations[2].objectValue?["recommendations"] }
             #expect(
                 sets?.arrayValue?.first?.objectValue?["items"]?.arrayValue?.count == 2)
         }
@@ -288,15 +327,14 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aSetThatCannotBeFetchedAtTheStartIsAsItWas() async throws {
         let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
         let archive = ClientArchive(directory: path)
-        try await running(try client(archive: archive, platform: "watchOS")) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
-        }
+        let first = try client(archive: archive, platform: "watchOS")
+        try await running(first) { await registeredSets(of: first) }
         provider.refusals.withLock { $0 = 3 }
         provider.names.withLock { $0 = ["Unipony", "Spouty"] }
         let again = try client(
             archive: archive, platform: "watchOS", buildRetryBase: .milliseconds(1))
         try await running(again) {
-            await gateway.wait { $0.registrations.count == 2 }
+            await gateway.wait { $0.registrations.count == 3 }
         }
         let sets = gateway.read { $0.registrations }
             .compactMap { $0.objectValue?["recommendations"]?.arrayValue?.first?.objectValue }
@@ -306,16 +344,16 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func whatTheAppInvalidatesIsLookedAtAndNamedAlsoWhenItDidNotChange() async throws {
         let client = try client(platform: "watchOS")
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
+            await registeredSets(of: client)
             client.widgetCenter.invalidateConfigurationRecommendations()
             await gateway.wait { $0.acknowledgements.count == 2 }
             let told = gateway.read { $0.acknowledgements[1].objectValue }
             #expect(told?["recommendations"] == [.string(panda.kind)])
-            #expect(gateway.read { $0.registrations.count } == 1)
+            #expect(gateway.read { $0.registrations.count } == 2)
             provider.names.withLock { $0 = [] }
             client.widgetCenter.invalidateConfigurationRecommendations()
-            await gateway.wait { $0.registrations.count == 2 }
-            let sets = gateway.read { $0.registrations[1].objectValue?["recommendations"] }
+            await gateway.wait { $0.registrations.count == 3 }
+            let sets = gateway.read { $0.registrations[2].objectValue?["recommendations"] }
             #expect(sets?.arrayValue?.first?.objectValue?["items"] == [])
         }
     }

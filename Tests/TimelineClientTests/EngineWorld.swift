@@ -69,8 +69,7 @@ struct EngineWorld {
         accounts = ReloadAccounts(limit: 1 + Int(seed % 7))
         accounts.place(placed)
         engine = ReloadEngine(
-            state: EngineState(),
-            desired: registration(placed, sets: [recommended(setKind, ["0"])]),
+            state: EngineState(), desired: registration(placed), unasked: [setKind],
             settings: Self.settings(accounts.limit), seed: seed)
         reasons = Set(items)
         hand(.started([]))
@@ -129,8 +128,8 @@ struct EngineWorld {
         if lock != .unlocked, item.kind == setKind {
             violations.append("\(item) is built while its files cannot be read")
         }
-        overtaken.remove(item)
         if reasons.remove(item) == nil { violations.append("built \(item) unasked") }
+        overtaken.remove(item)
         // The worst provider fetches at once.
         fetched[item] = moment
     }
@@ -190,8 +189,8 @@ struct EngineWorld {
         case 42: skew += Double(pick(7 * 86_400)) - 3 * 86_400
         case 44: lockChanges(DeviceLock.allCases[pick(4)])
         case 45: lockChanges(.unlocked)
-        case 49, 50: overtake()
         case 46, 47, 48: use()
+        case 49, 50: overtake()
         case 43: now += .seconds(pick(86_400))
         case 37: failBuild()
         case 38: refuse()
@@ -217,12 +216,13 @@ struct EngineWorld {
     }
 
     private mutating func lockChanges(_ lock: DeviceLock) {
+        self.lock = lock
         if lock != .unlocked {
             overtaken.formUnion(fetched.keys.filter { $0.kind == setKind })
         }
-        self.lock = lock
         hand(.lockChanged(lock))
     }
+
     /// The lock comes while something is built, and may be gone again when that fails.
     private mutating func overtake() {
         lockChanges(.lockedWithPasscode)
@@ -230,7 +230,6 @@ struct EngineWorld {
         failBuild(of: overtaken)
         if pick(3) == 0 { lockChanges(.unlocked) }
     }
-
 
     private mutating func ask(_ reason: ReloadReason) {
         let info = placed[pick(placed.count)]
@@ -332,8 +331,21 @@ struct EngineWorld {
     private mutating func register(_ document: ClientRegistration) {
         let wanted = Set(ReloadEngine.items(of: document))
         let isNew = wanted.subtracting(registered ?? [])
-        reasons.formUnion(isNew)
         registered = wanted
+        if document.recommendations.contains(where: \.items.isEmpty) {
+            violations.append("a set is registered that nobody recommended")
+        }
+        for item in isNew {
+            let set = document.recommendations.first { .recommendations(kind: $0.kind) == item }
+            guard let builtAt = set?.builtAt.flatMap({ Cursor(text: $0) }) else {
+                reasons.insert(item)
+                continue
+            }
+            // It is owed what happened since, and told at once.
+            if openAttempt != nil, log.contains(where: { $0.item == item && $0.cursor > builtAt }) {
+                frames.insert(.notification(Self.naming([item], head)), at: 0)
+            }
+        }
         // A client that learns here that its cursors are void need not wait to be told.
         if engine.state.positions.values.contains(where: { !isKnown($0.cursor) }) {
             reasons.formUnion(items)
@@ -453,12 +465,15 @@ struct EngineWorld {
         }
         let lost = items.filter { saved.positions[$0]?.awaitsBuild ?? true }
         reasons = Set(lost)
-        let set = recommended(setKind, ["\(moment / 2)"])
+        let sets = saved.registered?.recommendations ?? []
         engine = ReloadEngine(
-            state: saved, desired: registration(placed, sets: [set]),
-            settings: Self.settings(accounts.limit), seed: random.next())
+            state: saved, desired: registration(placed, sets: sets),
+            unasked: sets.isEmpty ? [setKind] : [], settings: Self.settings(accounts.limit),
+            seed: random.next())
         let shown = placed.filter { content[.timeline($0)] != nil }
         hand(.started(shown.map { .init(widget: $0, reloadDate: savedPolicies[$0]) }, lock: lock))
+        reasons.insert(.recommendations(kind: setKind))
+        hand(.recommendationsInvalidated)
     }
 
     mutating func forget() {

@@ -198,6 +198,32 @@ import WidgetModel
         #expect(!told, "a set that is not registered yet was acknowledged")
     }
 
+    /// Nobody tells of a set before it is registered: until then it is as old as when it was built.
+    @Test func aSetIsRegisteredWithTheCursorItWasBuiltAtHoweverLateThatIs() throws {
+        let set = recommended(panda.kind, ["Power Panda"])
+        var engine = ReloadEngine(
+            state: EngineState(), desired: registration([]), unasked: [panda.kind], seed: 1)
+        #expect(engine.handle(.started([]), now: .zero) == [.register(registration([]))])
+        #expect(
+            engine.handle(.registered(cursor(10)), now: .zero) == [
+                .save, .recommend(kind: panda.kind), .connect(attempt: 1, since: cursor(10)),
+            ])
+        _ = engine.handle(.opened(attempt: 1, resumedFrom: cursor(10)), now: .zero)
+        _ = engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero)
+        var document = registration([], sets: [set])
+        document.recommendations[0].builtAt = cursor(10).text
+        let orders = engine.handle(.recommended(kind: panda.kind, set.items), now: .zero)
+        #expect(orders.contains(.register(document)))
+        _ = engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero)
+        _ = engine.handle(.registrationFailed(.temporary(retryAfter: nil)), now: .zero)
+        let wake = try #require(engine.nextWake)
+        #expect(engine.handle(.woke, now: wake) == [.register(document)])
+        #expect(engine.cursor == cursor(10))
+        _ = engine.handle(.registered(cursor(13)), now: wake)
+        _ = engine.handle(.idMoved(attempt: 1, cursor(13)), now: wake)
+        #expect(engine.cursor == cursor(13))
+    }
+
     @Test func aRecommendationSetThatDidNotChangeIsAcknowledged() {
         let set = recommended(panda.kind, ["Power Panda"])
         var engine = running([panda], sets: [set])

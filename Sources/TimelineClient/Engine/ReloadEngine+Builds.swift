@@ -30,8 +30,8 @@ extension ReloadEngine {
     /// Whether nothing but time is in the way: it is registered, its last build is over, and its
     /// provider can read what it needs.
     private func isBuildable(_ item: Archived, _ record: EngineRecord) -> Bool {
-        (record.cursor != nil || wasUsed(item, record)) && record.build == nil
-            && !record.isRemoved && canRead(item)
+        (record.cursor != nil || wasUsed(item, record) || isUnasked(item) && registered != nil)
+            && record.build == nil && !record.isRemoved && canRead(item)
     }
 
     /// A person who used a widget gets a reload, also while the gateway has forgotten the client.
@@ -56,6 +56,8 @@ extension ReloadEngine {
 
     private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
         guard var record = records[item] else { return false }
+        // Nobody tells of a set that is not registered: what it is now is as new as what was heard.
+        if record.cursor == nil, isUnasked(item) { record.cursor = heard }
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
         record.build = .init(start: start, wasStale: record.isStale, reload: reload)
         record.isStale = false
@@ -79,8 +81,12 @@ extension ReloadEngine {
     }
 
     mutating func recommended(_ kind: String, _ items: [RecommendationSet.Item]) {
-        guard finishBuild(of: .recommendations(kind: kind)) != nil,
-            let index = desired.recommendations.firstIndex(where: { $0.kind == kind })
+        guard finishBuild(of: .recommendations(kind: kind)) != nil else { return }
+        if let place = unasked.firstIndex(of: kind) {
+            unasked.remove(at: place)
+            desired.recommendations.append(RecommendationSet(kind: kind, items: items))
+        }
+        guard let index = desired.recommendations.firstIndex(where: { $0.kind == kind })
         else { return }
         desired.recommendations[index].items = items
         let isRegistered =
@@ -104,7 +110,7 @@ extension ReloadEngine {
         record.isStale = record.isStale || build.isOutdated
         if let start = build.start, let cursor = record.cursor {
             // Sent since, but not concerning it: what is built is as new as the newest id.
-            let reached = build.isOutdated ? start : max(start, heard ?? start)
+            let reached = build.isOutdated || !isTold(item) ? start : max(start, heard ?? start)
             record.cursor = max(cursor, reached)
             record.awaitsBuild = false
         }
@@ -148,6 +154,8 @@ extension ReloadEngine {
         }
         record.build = nil
         record.isStale = true
+        // What is not registered holds nothing back.
+        if isUnasked(item) { record.cursor = nil }
         if !build.isOvertaken { record.retryAt = now + waitAfterFailure(of: &record) }
         records[item] = record
     }

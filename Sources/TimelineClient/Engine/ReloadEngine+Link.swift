@@ -104,7 +104,7 @@ extension ReloadEngine {
         heard = cursor
         // What the gateway resumed from may be of a log before this one.
         if cursor != asked, cursor != resumed { logEpoch = cursor.epoch }
-        for (item, record) in records where record.isFresh {
+        for (item, record) in records where record.isFresh && isTold(item) {
             if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
         }
         if now - lastSave >= settings.idleSaveInterval { mustSave = true }

@@ -18,9 +18,22 @@ extension ReloadEngine {
         return (timelines + sets).filter { seen.insert($0).inserted }
     }
 
+    /// Whether it is a recommendation set that is not known yet.
+    func isUnasked(_ item: Archived) -> Bool {
+        if case .recommendations(let kind) = item { unasked.contains(kind) } else { false }
+    }
+
+    /// Whether the gateway tells what concerns it: it does not for a set that is known, but not
+    /// registered yet.
+    func isTold(_ item: Archived) -> Bool {
+        guard case .recommendations(let kind) = item else { return true }
+        return registered?.recommendations.contains { $0.kind == kind } ?? false
+    }
+
     /// Makes the records those of the registration that is desired.
     mutating func reconcile() {
-        let wanted = Self.items(of: desired)
+        let wanted =
+            Self.items(of: desired) + unasked.map { Archived.recommendations(kind: $0) }
         let isWanted = Set(wanted)
         for item in order where records[item] == nil { order.removeAll { $0 == item } }
         for (item, record) in records where !isWanted.contains(item) {
@@ -124,7 +137,9 @@ extension ReloadEngine {
         case .waiting(let until) where until > now: return
         case .idle, .waiting: break
         }
-        let isUnplaced = records.values.contains { $0.cursor == nil && !$0.isRemoved }
+        let isUnplaced = records.contains { item, record in
+            record.cursor == nil && !record.isRemoved && !isUnasked(item)
+        }
         guard registered != desired || isUnplaced else {
             registering = .idle
             return

@@ -62,6 +62,9 @@ package struct ReloadEngine: Sendable {
 
     let settings: Settings
     var desired: ClientRegistration
+    /// Kinds whose recommendations are not known: an empty set would say that people configure the
+    /// widget themselves. Each is asked for when the client is registered, and registered then.
+    var unasked: [String]
     var registered: ClientRegistration?
     var records: [Archived: EngineRecord] = [:]
     /// Every key of `records`, so that equal inputs give equal orders.
@@ -110,13 +113,15 @@ package struct ReloadEngine: Sendable {
     ///
     /// - Parameters:
     ///   - desired: What the app wants registered; `builtAt` of its sets is ignored.
+    ///   - unasked: Kinds with a recommendation set that is not known yet, and none in `desired`.
     ///   - seed: All jitter follows from it.
     package init(
-        state: EngineState, desired: ClientRegistration, settings: Settings = Settings(),
-        seed: UInt64
+        state: EngineState, desired: ClientRegistration, unasked: [String] = [],
+        settings: Settings = Settings(), seed: UInt64
     ) {
         self.settings = settings
         self.desired = Self.withoutBuiltAt(desired)
+        self.unasked = unasked
         registered = state.registered
         heard = state.cursor
         linkBackoff = Backoff(base: settings.retryBase, cap: settings.retryCap)
