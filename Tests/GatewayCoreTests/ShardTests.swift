@@ -72,6 +72,28 @@ import WidgetModel
         #expect(gateway.shard.heartbeat(id) == 4)
     }
 
+    /// What waited is as old as the first that waited, whatever came after it.
+    @Test func `what a window's end tells was accepted when the first change that waited was`()
+        throws
+    {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        func change(acceptedAt: Int64) throws {
+            gateway.head += 1
+            let decision = try gateway.decider.decide(Change(entity: "E", id: "1"), app: "app")
+            gateway.shard.apply(
+                LogEntry(
+                    sequence: gateway.head, app: "app", acceptedAt: acceptedAt,
+                    body: .change(decision, causeTime: nil)), now: 0)
+        }
+        for time: Int64 in [10, 20, 30] { try change(acceptedAt: time) }
+        #expect(gateway.shard.output.frames.map(\.acceptedAt) == [10])
+        #expect(gateway.taken(id).count == 1)
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.shard.output.frames.map(\.acceptedAt) == [20])
+        #expect(gateway.taken(id) == ["k(a=1) id 4"])
+    }
+
     @Test func `a heartbeat moves an idle stream with the head`() throws {
         var gateway = try Self.gateway()
         let id = try gateway.open(Self.own("1"), since: .after(1))

@@ -19,12 +19,14 @@ extension ProcessTests {
                 ] + arguments, program: GatewayProcess.program(named: "timelinectl"), seconds: 240)
         }
 
-        private func putCatalog(_ gateway: GatewayProcess) throws {
+        private func putCatalog(
+            _ gateway: GatewayProcess, _ catalog: String = CharacterGame.catalogYAML
+        ) throws {
             let token = try gateway.token(
                 app: CharacterGame.app, scope: "catalog:write", sub: "backend")
             let answer = try gateway.http().request(
                 "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: token,
-                headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
+                headers: [("Content-Type", "application/yaml")], body: catalog)
             guard answer.status == 201 else { throw WireFault(what: answer.text) }
         }
 
@@ -62,6 +64,52 @@ extension ProcessTests {
             let left = try gateway.http().request(
                 "GET", "/v1/apps/\(CharacterGame.app)/clients", token: operatorToken)
             #expect(left["clients"]?.arrayValue?.isEmpty == true, "\(left.text)")
+        }
+
+        /// While something waits in any window, cursors stay below it, also those of devices that
+        /// rebuild for something else: the gateway counts each rebuild nevertheless.
+        @Test func whereCollapseWindowsOverlapTheGatewayCountsWhatTheDevicesCount() throws {
+            let kinds = [("fast", "0ms"), ("medium", "300ms"), ("slow", "1500ms")]
+            let widgets = kinds.map { name, collapse in
+                """
+                  - kind: \(name)
+                    configuration: appIntent
+                    intent: Choose
+                    families: [systemSmall]
+                    collapse: \(collapse)
+                    dependsOn:
+                      - { entity: Item, match: { id: $item } }
+
+                """
+            }
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            try putCatalog(
+                gateway,
+                """
+                app: \(CharacterGame.app)
+                entities:
+                  Item: {}
+                intents:
+                  Choose:
+                    parameters:
+                      - { name: item, type: String }
+                widgets:
+
+                """ + widgets.joined())
+            let (exit, output) = try run(
+                gateway,
+                [
+                    "--devices", "30", "--items", "12", "--post", "25", "--duration", "6",
+                    "--build-ms", "60", "--admin", "127.0.0.1:\(port)",
+                ])
+            #expect(exit == .status(0), "\(output)")
+            let summary = try summary(output)
+            let rebuilds = try #require(summary["rebuiltForChanges"]?.integerValue)
+            #expect(rebuilds > 100, "\(output)")
+            let measured = try #require(summary["gateway"]?.objectValue)
+            #expect(measured["rebuilds"]?.integerValue == rebuilds, "\(output)")
+            #expect(measured["p50Agrees"] == true && measured["p99Agrees"] == true, "\(output)")
         }
 
         /// Two fleets disturb each other: what the one posts is nothing that the other knows of.

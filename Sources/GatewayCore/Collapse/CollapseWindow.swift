@@ -71,6 +71,14 @@ package struct CollapseWindow {
     /// The sequence of the oldest change that waits.
     package var oldestWaiting: UInt64? { waitingSince.first?.sequence }
 
+    /// The sequence of the first change that waits for the end of a key's window.
+    func firstWaiting(_ key: EncodedKey, rule: Int) -> UInt64? {
+        guard let number = windows.find(key, where: { $0.rule == rule }),
+            windows[number].first != 0
+        else { return nil }
+        return windows[number].first
+    }
+
     /// A change at `sequence` hit `key`, whose rule collapses for `duration` milliseconds.
     package mutating func change(
         _ key: Key, at sequence: UInt64, duration: Int64, now: Int64

@@ -5,6 +5,11 @@ extension Shard {
     /// notification, and a stream that holds several of them gets it once.
     mutating func send(_ keys: [CollapseWindow.Due], _ app: Int, watermark: UInt64) {
         guard !keys.isEmpty else { return }
+        for due in keys {
+            notified.note(
+                apps[app].ruleSet.recentKey(due.key.values.hash),
+                .init(sequence: due.sequence, acceptedAt: due.acceptedAt))
+        }
         let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
         let names = keys.map { rules[$0.key.rule].name(of: $0.key.values) }

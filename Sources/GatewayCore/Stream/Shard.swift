@@ -22,6 +22,8 @@ package struct Shard: Sendable {
     var subscriptions: [StreamSubscription?] = []
     var freeSlots: [UInt32] = []
     private var floor: UInt64
+    /// For keys that collapse, the changes that notifications were for.
+    var notified = RecentChanges(raisesMax: 16_384)
 
     struct AppState {
         let name: String
@@ -121,7 +123,7 @@ package struct Shard: Sendable {
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
-        Self.raise(keys, &apps[app], by: entry, now: now, &firing)
+        Self.raise(keys, &apps[app], by: entry, now: now, &firing, &notified)
         if !firing.isEmpty {
             send(
                 keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
@@ -135,7 +137,7 @@ package struct Shard: Sendable {
     /// `firing`.
     private static func raise(
         _ keys: RaisedKeys, _ app: inout AppState, by entry: LogEntry, now: Int64,
-        _ firing: inout [FiringKey]
+        _ firing: inout [FiringKey], _ notified: inout RecentChanges
     ) {
         // A key's version and its place in the index lie apart from each other: both are on their
         // way before the first is needed.
@@ -145,12 +147,15 @@ package struct Shard: Sendable {
             // A key that no stream depends on opens no window.
             guard let reach = app.index.reach(rule: rule, key, isBroad: isBroad) else { return }
             let duration = app.durations[rule]
-            guard
-                duration == 0
-                    || app.collapse.change(
-                        key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
-                        duration: duration, now: now) == .fire
-            else { return }
+            if duration > 0 {
+                let verdict = app.collapse.change(
+                    key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
+                    duration: duration, now: now)
+                guard verdict == .fire else { return }
+                notified.note(
+                    app.ruleSet.recentKey(key.hash),
+                    .init(sequence: entry.sequence, acceptedAt: entry.acceptedAt))
+            }
             firing.append((place, rule, reach))
         }
     }

@@ -60,8 +60,13 @@ struct StreamAdmission: Sendable {
         let parameters = try QueryText.parameters(segments.query)
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
         let cursor = request.lastEventID ?? parameters.first { $0.name == "since" }?.value
+        let point = desk.point(of: cursor)
+        // A cursor that is presented for some kinds says nothing of the others.
+        if kinds.isEmpty, case .after(let sequence) = point {
+            sequencer.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
+        }
         return Admitted(
-            key: key, record: record, vouched: token.attributes, point: desk.point(of: cursor),
+            key: key, record: record, vouched: token.attributes, point: point,
             kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
             head: sequencer.store.head)
     }

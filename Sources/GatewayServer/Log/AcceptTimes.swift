@@ -1,7 +1,7 @@
 import Synchronization
 
-/// When recent changes were accepted, for the time until they are sent or confirmed: a bounded
-/// number of posts, so that a client which confirms a change of last month is simply not measured.
+/// When recent changes were accepted, for the time until a poll tells of them: a bounded number of
+/// posts, so that a client which hears of a change of last month is simply not measured.
 final class AcceptTimes: Sendable {
     private struct State {
         /// The last sequence of each post and its time in milliseconds since 1970; a ring once it

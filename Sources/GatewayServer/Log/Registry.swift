@@ -12,11 +12,21 @@ final class Registry: Sendable {
         /// accepted before it registered is of no interest.
         var acknowledged: UInt64
         var told: UInt64
+        /// What it reported that no cursor of it confirms yet.
+        var reported = ReportedRebuilds()
+        /// A hash of what its last acknowledgement said.
+        var lastWord = 0
+    }
+
+    private struct Streams {
+        var count = 0
+        /// Where the last one was opened.
+        var loop: ShardLoop?
     }
 
     private struct State {
         var records: [ClientKey: Entry] = [:]
-        var streams: [ClientKey: Int] = [:]
+        var streams: [ClientKey: Streams] = [:]
         var seen: Set<ClientKey> = []
     }
 
@@ -74,16 +84,48 @@ final class Registry: Sendable {
         }
     }
 
-    /// Notes that a client acknowledged up to `sequence`; returns up to where it had before, and
-    /// by which channel it hears.
-    func noteAcknowledged(
-        _ key: ClientKey, _ sequence: UInt64
-    ) -> (before: UInt64, channel: DeliveryChannel)? {
+    /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
+    ///
+    /// - Parameters:
+    ///   - word: A hash of all that it says.
+    ///   - now: In milliseconds since 1970.
+    /// - Returns: How long each rebuild took that is confirmed by it, in milliseconds, and by which
+    ///   channel the client hears; `nil` for a client that is not registered.
+    func acknowledge(
+        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], word: Int,
+        now: Int64
+    ) -> (confirmed: [Int64], channel: DeliveryChannel)? {
         state.withLock { state in
-            guard let entry = state.records[key] else { return nil }
-            state.records[key]?.acknowledged = max(entry.acknowledged, sequence)
-            return (entry.acknowledged, state.streams[key] == nil ? .poll : .stream)
+            guard var entry = state.records[key] else { return nil }
+            let confirmed = entry.reported.acknowledged(
+                upTo: sequence, before: entry.acknowledged, claims,
+                isRepeated: entry.lastWord == word, now: now)
+            entry.lastWord = word
+            entry.acknowledged = max(entry.acknowledged, sequence)
+            state.records[key] = entry
+            return (confirmed, state.streams[key] == nil ? .poll : .stream)
         }
+    }
+
+    /// Up to where a client has acknowledged, and the loop of its stream.
+    func acknowledged(_ key: ClientKey) -> (sequence: UInt64, loop: ShardLoop?)? {
+        state.withLock { state in
+            state.records[key].map { ($0.acknowledged, state.streams[key]?.loop) }
+        }
+    }
+
+    /// Notes that a client resumes from `sequence` with all that it holds; returns how long each
+    /// rebuild took that is confirmed by it, in milliseconds.
+    func resume(_ key: ClientKey, from sequence: UInt64) -> [Int64] {
+        state.withLock { state in
+            guard state.records[key]?.reported.isEmpty == false else { return [] }
+            return state.records[key]?.reported.resumed(from: sequence) ?? []
+        }
+    }
+
+    /// By which channel a client hears.
+    func channel(_ key: ClientKey) -> DeliveryChannel {
+        state.withLock { $0.streams[key] == nil ? .poll : .stream }
     }
 
     /// Notes that a poll told a client of a change at `sequence`; returns whether it is the first
@@ -106,18 +148,27 @@ final class Registry: Sendable {
     /// Counts a stream in, or answers `false` when the client holds as many as it may.
     func admitStream(_ key: ClientKey) -> Bool {
         state.withLock { state in
-            let count = state.streams[key, default: 0]
+            let count = state.streams[key]?.count ?? 0
             guard count < streamsMax else { return false }
-            state.streams[key] = count + 1
+            state.streams[key, default: Streams()].count = count + 1
             return true
         }
+    }
+
+    /// Notes on which loop a stream was opened that was counted in.
+    func noteStream(_ key: ClientKey, on loop: ShardLoop) {
+        state.withLock { $0.streams[key]?.loop = loop }
     }
 
     /// Counts a stream out.
     func releaseStream(_ key: ClientKey) {
         state.withLock { state in
-            guard let count = state.streams[key] else { return }
-            state.streams[key] = count > 1 ? count - 1 : nil
+            guard let count = state.streams[key]?.count else { return }
+            if count > 1 {
+                state.streams[key]?.count = count - 1
+            } else {
+                state.streams[key] = nil
+            }
         }
     }
 

@@ -217,57 +217,6 @@ extension Sequencer {
         }
     }
 
-    /// Takes a client's word that it rebuilt up to `sequence`.
-    func acknowledge(
-        _ key: ClientKey, at sequence: UInt64, recommendations: [String], rebuilt: [Rebuilt]
-    ) async throws {
-        guard let record = registry.record(key),
-            let (before, channel) = registry.noteAcknowledged(key, sequence)
-        else { throw Problem.unknownClient }
-        registry.noteSeen(key)
-        if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence)]) }
-        metrics.acknowledgements.increment()
-        for case let milliseconds? in rebuilt.map(\.milliseconds) {
-            // A client's word: one that is wrong must not spoil the sum for good.
-            metrics.rebuildSeconds.observe(min(milliseconds / 1000, Self.rebuildSecondsMax))
-        }
-        if sequence > before {
-            try await observeConfirmed(rebuilt, of: record, key.app, before..<sequence, channel)
-        }
-        guard !recommendations.isEmpty else { return }
-        try await confirm(key, recommendations, upTo: sequence)
-    }
-
-    /// Longer rebuilds count as so long.
-    private static let rebuildSecondsMax = 3_600.0
-
-    /// Measures how long the changes took that made the rebuilt timelines stale, of those after the
-    /// first and up to the last of `sequences`.
-    private func observeConfirmed(
-        _ rebuilt: [Rebuilt], of record: ClientRecord, _ app: String,
-        _ sequences: Range<UInt64>, _ channel: DeliveryChannel
-    ) async throws {
-        // Only what is registered, each once: what a client claims beside that costs nothing.
-        var registered: [TimelineName: ConfiguredWidget] = [:]
-        for widget in record.registration.widgets {
-            registered[TimelineName(widget.kind, widget.parameters)] = widget
-        }
-        var counts: [TimelineName: UInt64] = [:]
-        for claim in rebuilt where registered[claim.name] != nil {
-            counts[claim.name, default: 0] += 1
-        }
-        guard !counts.isEmpty else { return }
-        let confirmed = Int64(desk.wallMilliseconds())
-        let claims = counts.compactMap { name, count in registered[name].map { ($0, count) } }
-        let latest = try await loops[0].latestChanges(
-            of: claims.map(\.0), of: record, app: app, sequences)
-        for ((_, count), sequence) in zip(claims, latest) {
-            guard let sequence, let accepted = acceptTimes.time(of: sequence) else { continue }
-            metrics.freshnessConfirmed[channel].observe(
-                Double(max(0, confirmed - accepted)) / 1000, count: count)
-        }
-    }
-
     /// Moves what is known of recommendation sets on where nothing is owed, before the log forgets
     /// what it was known by: a quiet set must not be told anew only because time passed.
     func confirmUnowed(below sequence: UInt64) async throws {
@@ -282,7 +231,8 @@ extension Sequencer {
         }
     }
 
-    private func confirm(
+    /// Notes that a client has the recommendation sets of these kinds as of `sequence`.
+    func confirm(
         _ key: ClientKey, _ recommendations: [String], upTo sequence: UInt64
     ) async throws {
         let taken = ShardReceipts(count: loopCount)

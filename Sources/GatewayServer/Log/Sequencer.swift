@@ -32,6 +32,9 @@ final class Sequencer: Sendable {
     let limits: Limits
     let hash: SipHash
     let acceptTimes = AcceptTimes()
+    /// Written when changes are on disk and before any event loop hears of them: what a client
+    /// acknowledges is there.
+    let recentChanges = Mutex(RecentChanges())
     let state: Mutex<State>
     let loops: [ShardLoop]
     /// Hears what the loops hear; `nil` where nothing is pushed.
@@ -202,10 +205,23 @@ final class Sequencer: Sendable {
                 self.acceptTimes.note(
                     sequences.first, through: sequences.last, at: acceptedAt)
                 self.metrics.decisions.increment(by: decisions)
+                self.noteRecent(entries, ruleSet, acceptedAt)
                 self.handOver(entries)
             }
         }
         return outcome
+    }
+
+    private func noteRecent(
+        _ messages: [ShardLoop.Message], _ ruleSet: RuleSet, _ acceptedAt: Int64
+    ) {
+        recentChanges.withLock { recent in
+            for case .entry(let entry) in messages {
+                guard case .change(let decision, _) = entry.body else { continue }
+                recent.note(
+                    decision.keys, by: ruleSet, at: entry.sequence, acceptedAt: acceptedAt)
+            }
+        }
     }
 
     /// Asks for a reload of one kind, or of everything; returns its sequence.

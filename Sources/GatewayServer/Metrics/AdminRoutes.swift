@@ -71,7 +71,7 @@ struct AdminRoutes: Sendable {
             metrics.freshnessSent)
         page.histogram(
             prefix + "freshness_confirmed_seconds",
-            "From a change's acceptance to its acknowledgement, once for each rebuilt timeline.",
+            "From a change's acceptance to the report of its rebuild, once that is confirmed.",
             metrics.freshnessConfirmed)
         page.histogram(
             prefix + "rebuild_seconds", "How long clients say that a rebuild took.",

@@ -28,8 +28,8 @@ final class GatewayMetrics: Sendable {
     /// From a change's acceptance to the last write of its notifications on a loop, or to the first
     /// answer to a client's poll that speaks of it, in seconds.
     let freshnessSent = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
-    /// From a change's acceptance to the first acknowledgement that covers it, for each timeline
-    /// that was stale by it and is reported as rebuilt, in seconds.
+    /// From a change's acceptance to the acknowledgement that reports a timeline as rebuilt for it,
+    /// once a cursor of the client covers the change, in seconds.
     let freshnessConfirmed = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
     /// How long clients say that a rebuild took, in seconds.
     let rebuildSeconds = Histogram(bounds: GatewayMetrics.freshnessBounds)

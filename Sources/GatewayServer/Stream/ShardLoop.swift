@@ -194,24 +194,16 @@ final class ShardLoop: @unchecked Sendable {
         return (Set(kinds), shard.position)
     }
 
-    /// For each of a client's widgets the latest change that made it stale, of those after the first
-    /// and up to the last of `sequences`. Waits until the shard has applied them.
-    func latestChanges(
-        of widgets: [ConfiguredWidget], of record: ClientRecord, app: String,
-        _ sequences: Range<UInt64>
-    ) async throws -> [UInt64?] {
-        let promise = loop.makePromise(of: [UInt64?].self)
-        loop.execute {
-            self.whenReached(sequences.upperBound) {
-                promise.succeed(
-                    widgets.map {
-                        self.shard.latestChange(
-                            of: $0, of: record, app: app, after: sequences.lowerBound,
-                            upTo: sequences.upperBound)
-                    })
+    /// For each of a client's widgets, what its streams were told after `floor`.
+    func toldKeys(
+        of widgets: [ConfiguredWidget], of record: ClientRecord, app: String, after floor: UInt64
+    ) async throws -> [[ToldKey]] {
+        try await loop.submit {
+            widgets.map {
+                self.shard.toldKeys(
+                    of: $0, attributes: record.attributes, app: app, after: floor)
             }
-        }
-        return try await promise.futureResult.get()
+        }.get()
     }
 
     // MARK: Streams
@@ -253,6 +245,7 @@ final class ShardLoop: @unchecked Sendable {
             key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat))
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
+        registry.noteStream(opening.key, on: self)
         note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
         if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
         return id

@@ -16,6 +16,8 @@ struct Fleet: Sendable {
     private static let spareFilesOfThousand = 64
     /// Tries to post a change, or to remove a client, in a row.
     private static let triesMax = 3
+    /// Longest wait for the gateway to count the last rebuilds: more than a heartbeat.
+    private static let confirmationMax = Duration.seconds(20)
     /// Devices that connect at the same time.
     private static let connectingMax = 64
 
@@ -104,8 +106,8 @@ struct Fleet: Sendable {
                 "timelinectl: \(devices.count) devices are ready after \(FleetTable.text(ramp))")
             let before = page?.freshness()
             try await watch(interruption)
+            let gateway = await gatewayFreshness(since: before, page)
             let end = record.snapshot
-            let gateway = before.flatMap { before in page?.freshness()?.since(before) }
             table.show(
                 FleetTable.Summary(
                     devices: devices.count, ramp: ramp, snapshot: end, gateway: gateway,
@@ -120,6 +122,21 @@ struct Fleet: Sendable {
             return .success(())
         } catch {
             return .failure(error)
+        }
+    }
+
+    /// What the gateway measured, when it has counted what was rebuilt here. It counts a rebuild
+    /// when the device's cursor covers its change: at once, or after a heartbeat of the stream.
+    private func gatewayFreshness(
+        since before: FreshnessBuckets?, _ page: AdminPage?
+    ) async -> FreshnessBuckets? {
+        guard let before, let page else { return nil }
+        let end = ContinuousClock.now + Self.confirmationMax
+        while true {
+            let freshness = page.freshness()?.since(before)
+            let isComplete = freshness?.count ?? 0 >= record.snapshot.all.total.count
+            if isComplete || order.post == nil || ContinuousClock.now >= end { return freshness }
+            try? await Task.sleep(for: .milliseconds(200))
         }
     }
 

@@ -83,7 +83,8 @@ final class FleetTable: Sendable {
             "devices    \(summary.devices), ready after \(text(summary.ramp))",
             "connected  \(snapshot.connected)",
             "told       \(snapshot.all.told)",
-            "rebuilt    \(snapshot.all.rebuilt), of them \(snapshot.all.timelines) first builds",
+            "rebuilt    \(snapshot.all.rebuilt), of them \(snapshot.all.timelines) first builds"
+                + (summary.postsOwn ? " and \(snapshot.all.total.count) for changes" : ""),
             "failures   \(snapshot.failures)"
                 + (snapshot.failure.map { ", the last: \($0)" } ?? ""),
             "unverified \(snapshot.unverified)",
@@ -155,6 +156,7 @@ final class FleetTable: Sendable {
         object["unverified"] = .integer(Int64(snapshot.unverified))
         if summary.postsOwn {
             object["posted"] = .integer(Int64(snapshot.posted))
+            object["rebuiltForChanges"] = .integer(Int64(snapshot.all.total.count))
             object["lost"] = .integer(Int64(snapshot.lost))
             object["stray"] = .integer(Int64(snapshot.strays))
         }

@@ -19,6 +19,8 @@ actor SimulatedDevice {
     /// The same when the last build that ended had begun. An acknowledgement may say less than what
     /// was built: its cursor waits for changes that the gateway still collapses.
     private var builtUpTo: [WidgetInfo: UInt64] = [:]
+    /// What the acknowledgement under way says was rebuilt, and up to which change.
+    private var acknowledging: [Int: UInt64] = [:]
     private var serverTime = ServerTime()
     private var engine: ReloadEngine
     private var generator: JitterGenerator
@@ -76,7 +78,11 @@ actor SimulatedDevice {
     private var now: Duration { origin.duration(to: .now) }
 
     private func handle(_ event: EngineEvent) {
-        for action in engine.handle(event, now: now, date: Date()) { work?.yield(action) }
+        for action in engine.handle(event, now: now, date: Date()) {
+            // What is built from here on is no part of it.
+            if case .acknowledge(let order) = action { acknowledging = holdings(of: order) }
+            work?.yield(action)
+        }
         guard let due = engine.nextWake else { return }
         if let timer, timer.due <= due, timer.due > now { return }
         timer?.task.cancel()
@@ -117,12 +123,16 @@ actor SimulatedDevice {
         }
     }
 
-    private func acknowledge(_ acknowledgement: Acknowledgement) async {
+    private func holdings(of acknowledgement: Acknowledgement) -> [Int: UInt64] {
         let cursor = acknowledgement.cursor?.sequence ?? 0
-        let rebuilt = Dictionary(
+        return Dictionary(
             acknowledgement.rebuilt.compactMap { built in
                 timelines[built.widget].map { ($0, max(cursor, builtUpTo[built.widget] ?? 0)) }
             }, uniquingKeysWith: { max($0, $1) })
+    }
+
+    private func acknowledge(_ acknowledgement: Acknowledgement) async {
+        let rebuilt = acknowledging
         do throws(GatewayFailure) {
             _ = try await service.acknowledge(acknowledgement, client: plan.client.id)
             record.rebuilt(rebuilt)
