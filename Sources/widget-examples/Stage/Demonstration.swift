@@ -180,6 +180,16 @@ struct Demonstration {
         try await stage.step("Bramble, whom no widget shows any more, is hurt again", .init()) {
             try await server.setHealth(0.1, of: "bramble")
         }
+        var opened: WidgetActivity?
+        try await stage.step("A person taps it: the app opens at what the widget shows", .init()) {
+            opened = try await phone.open("small")
+        }
+        var chosen: ChooseCharacter?
+        if let opened { chosen = await phone.chosen(ChooseCharacter.self, in: opened) }
+        let url = opened?.url?.absoluteString ?? "nothing"
+        stage.check(
+            url == "game://characters/marlin" && chosen?.character.name == "Marlin",
+            "iPhone  opens the app at \(url), for \(chosen?.character.name ?? "nobody")")
         let told: Set<String> = ["character-detail {character: marlin}"]
         try await stage.step(
             "Marlin is hurt",

@@ -25,6 +25,7 @@ final class Device: Sendable {
         var told: Set<String> = []
         var isConnected = false
         var failures: [String] = []
+        var opened: WidgetActivity?
         var client: TimelineClient?
         var run: Task<Void, Never>?
     }
@@ -64,7 +65,7 @@ final class Device: Sendable {
         let client = TimelineClient(
             configuration: configuration, widgets: runtime, connection: connection,
             verifier: PublishedKeyVerifier(connection: connection, app: GatewayAccess.app),
-            archive: ClientArchive(directory: archive))
+            archive: ClientArchive(directory: archive), app: self)
         let run = Installation.$running.withValue(installation) { Task { await client.run() } }
         state.withLock { ($0.client, $0.run) = (client, run) }
     }
@@ -199,6 +200,32 @@ final class Device: Sendable {
         return seen.withLock { $0 }
     }
 
+    /// Taps a widget beside its buttons and toggles; returns what the app is opened with.
+    ///
+    /// - Throws: ``Refused`` when there is no such widget, or the app was not opened.
+    func open(_ name: String) async throws -> WidgetActivity {
+        let (placement, client) = state.withLock { state in
+            (state.placements.first { $0.name == name }, state.client)
+        }
+        guard let placement, let client else {
+            throw Refused(description: "no widget is called \(name)")
+        }
+        try await client.open(placement.widget, in: try environment(of: placement))
+        guard let opened = state.withLock({ $0.opened }) else {
+            throw Refused(description: "the app was not opened")
+        }
+        return opened
+    }
+
+    /// What the person chose for the widget that opened the app, as the app's code has it.
+    func chosen<Intent: WidgetConfigurationIntent>(
+        _ type: Intent.Type, in activity: WidgetActivity
+    ) async -> Intent? {
+        await Installation.$running.withValue(installation) {
+            await activity.widgetConfigurationIntent(of: type)
+        }
+    }
+
     private static func names(in notification: ReloadNotification) -> [String] {
         func short(_ kind: String) -> String {
             kind.split(separator: ".").last.map(String.init) ?? kind
@@ -211,4 +238,15 @@ final class Device: Sendable {
         }
         return reloads + notification.recommendations.map { "recommendations of \(short($0))" }
     }
+}
+
+/// The app on this device, in the same process here as its widget extension.
+extension Device: AppProcess {
+    func perform(_ call: IntentCall, inForeground: Bool) async throws {
+        try await Installation.$running.withValue(installation) {
+            try await runtime.perform(call)
+        }
+    }
+
+    func open(_ activity: WidgetActivity) async { state.withLock { $0.opened = activity } }
 }
