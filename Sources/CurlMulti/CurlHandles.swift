@@ -9,10 +9,10 @@ package struct CurlMulti {
     private static let isInitialised = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     /// `nil` when libcurl has no memory.
-    init?() {
+    init?(corkedMax: Int) {
         guard Self.isInitialised, let pointer = curl_multi_init() else { return nil }
         self.pointer = pointer
-        sockets = CurlSockets()
+        sockets = CurlSockets(corkedMax: corkedMax)
         guard sockets.serve(pointer) else {
             curl_multi_cleanup(pointer)
             return nil

@@ -54,13 +54,15 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
     ///
     /// - Parameters:
     ///   - name: Of the thread.
+    ///   - corkedMax: While there are no more sockets than these, what is written to each of them
+    ///     before the thread sleeps goes out together.
     ///   - configure: Bounds what the requests share; `false` when libcurl does not.
     ///   - driver: Makes the driver, on the thread.
     package init?(
-        name: String, configure: (CurlMulti) -> Bool = { _ in true },
+        name: String, corkedMax: Int, configure: (CurlMulti) -> Bool = { _ in true },
         driver: @escaping @Sendable () -> Driver
     ) {
-        guard let multi = CurlMulti() else { return nil }
+        guard let multi = CurlMulti(corkedMax: corkedMax) else { return nil }
         guard configure(multi), let alarm = CurlAlarm() else {
             multi.free()
             return nil

@@ -18,6 +18,15 @@ final class CurlSockets {
     private var places: [curl_socket_t: Int] = [:]
     private var ready: [Ready] = []
     private var due: ContinuousClock.Instant?
+    /// Sockets beyond these are not corked: it would take longer than it saves.
+    private let corkedMax: Int
+    private var isCorked = false
+
+    /// - Parameter corkedMax: On up to so many sockets, what libcurl writes in pieces between two
+    ///   sleeps is sent in one: it makes two or three writes of each request.
+    init(corkedMax: Int) {
+        self.corkedMax = corkedMax
+    }
 
     /// Has a multi handle, which must not outlive this object, say what it waits for.
     func serve(_ multi: UnsafeMutableRawPointer) -> Bool {
@@ -31,9 +40,11 @@ final class CurlSockets {
     func wait(_ milliseconds: Int32, wake: Int32) -> (ready: [Ready], isWoken: Bool) {
         polled[0].fd = wake
         ready.removeAll(keepingCapacity: true)
-        guard poll(&polled, nfds_t(polled.count), min(milliseconds, untilDue)) > 0 else {
-            return (ready, false)
-        }
+        let patience = min(milliseconds, untilDue)
+        if patience > 0 { cork(false) }
+        let count = poll(&polled, nfds_t(polled.count), patience)
+        cork(true)
+        guard count > 0 else { return (ready, false) }
         for entry in polled.dropFirst() where entry.revents != 0 {
             var readiness: Int32 = 0
             let bad = Int16(POLLERR) | Int16(POLLNVAL)
@@ -52,6 +63,20 @@ final class CurlSockets {
         guard let due, due <= .now else { return false }
         self.due = nil
         return true
+    }
+
+    /// Holds back what does not fill a packet, or sends it.
+    private func cork(_ isWanted: Bool) {
+        #if os(Linux)
+            guard isCorked != isWanted, !isWanted || polled.count <= 1 + corkedMax else { return }
+            isCorked = isWanted
+            for entry in polled.dropFirst() {
+                var value: Int32 = isWanted ? 1 : 0
+                setsockopt(
+                    entry.fd, CInt(IPPROTO_TCP), TCP_CORK, &value,
+                    socklen_t(MemoryLayout<Int32>.size))
+            }
+        #endif
     }
 
     private var untilDue: Int32 {

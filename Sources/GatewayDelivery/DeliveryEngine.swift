@@ -30,7 +30,7 @@ package final class DeliveryEngine: Sendable {
     package init(_ configuration: Configuration) throws(DeliveryError) {
         let gate = DeliveryGate(configuration)
         let loop = CurlLoop(
-            name: configuration.name,
+            name: configuration.name, corkedMax: 8,
             configure: { multi in
                 multi.set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHostMax)
                     && multi.set(CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connectionsMax)

@@ -1,3 +1,5 @@
+// The compiler finds the headers of sockets in either of CCurl and Glibc, as it built them.
+import CCurl
 import Dispatch
 import GatewayCore
 import Glibc

@@ -58,7 +58,9 @@ public final class CurlConnection: GatewayConnection {
                 .badRequest, "the gateway must be an https origin such as https://host:8443")
         }
         self.configuration = configuration
-        let loop = CurlLoop(name: "timeline-client") { [count] in TransferDriver(count) }
+        let loop = CurlLoop(name: "timeline-client", corkedMax: 0) { [count] in
+            TransferDriver(count)
+        }
         guard let loop else { throw ConnectionError(.broken, "libcurl could not be initialised") }
         self.loop = loop
     }
