@@ -157,18 +157,14 @@ package struct Gateway: Sendable {
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
         let table = routes.table
-        let (exchanges, continuation) = AsyncStream.makeStream(of: GatewayChannel.Exchange.self)
-        let requests = RequestLoop(
-            responder: { [quiet, desk] request, writer, channel in
-                try await Self.answer(request, writer, channel, table, desk, quiet)
-            }, logger: quiet)
         let setup = GatewayChannel(
-            requests: requests, tlsSettings: tlsSettings, settings: ConnectionSettings(),
-            admission: admission, exchanges: continuation, open: OpenChannels(), logger: quiet)
+            respond: { [quiet, desk] request, channel in
+                await Self.answer(request, channel, table, desk, quiet)
+            }, tlsSettings: tlsSettings, settings: ConnectionSettings(), admission: admission,
+            open: OpenChannels())
         let listener = Listener(
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
-            threads: configuration.threads, identity: identity, setup: setup,
-            exchanges: exchanges
+            threads: configuration.threads, identity: identity, setup: setup
         ) { port in
             readiness.set(serving: true)
             onReady("https://\(Address(host: listen.host, port: port))")
@@ -210,12 +206,13 @@ package struct Gateway: Sendable {
 
     /// Lets the routes answer one request.
     private static func answer(
-        _ request: Request, _ writer: consuming ResponseWriter, _ channel: any Channel,
-        _ table: RouteTable, _ desk: CursorDesk, _ logger: Logger
-    ) async throws {
-        var response = try await table.respond(to: request, on: channel, logger: logger)
-        response.headers.append(HTTPField(name: .date, value: httpDate(desk.wallSeconds())))
-        try await writer.write(response: response.head, body: response.body)
+        _ request: GatewayRequest, _ channel: any Channel, _ table: RouteTable, _ desk: CursorDesk,
+        _ logger: Logger
+    ) async -> GatewayAnswer? {
+        var answer = try? await table.respond(to: request, on: channel, logger: logger)
+        answer?.head.headerFields.append(
+            HTTPField(name: .date, value: httpDate(desk.wallSeconds())))
+        return answer
     }
 
     private func close() async throws {

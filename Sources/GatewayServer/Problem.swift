@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayStorage
+import NIOHTTP1
 import WidgetModel
 
 /// Every problem the gateway answers with: one place for status, code and title.
@@ -7,6 +8,11 @@ enum Problem {
     static func malformed(_ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 400, code: "malformed", title: "The request is malformed", detail: detail)
+    }
+
+    /// What came is no request.
+    static func notHTTP(_ error: HTTPParserError) -> ProblemDetails {
+        error == .headerOverflow ? headersTooLarge : malformed("The request is not HTTP.")
     }
 
     /// - Parameter detail: Says what is wrong with the token, and nothing of what is in it.

@@ -1,11 +1,10 @@
 import HTTPTypes
-import Hummingbird
 import NIOCore
 import WidgetModel
 
 extension ProblemDetails {
-    /// The problem as an HTTP response.
-    var response: Response {
+    /// The problem as an answer.
+    var answer: GatewayAnswer {
         var headers: HTTPFields = [.contentType: Self.mediaType]
         if status == 401 {
             headers[.wwwAuthenticate] =
@@ -17,22 +16,17 @@ extension ProblemDetails {
                 "Bearer realm=\"timeline-gateway\", error=\"insufficient_scope\""
         }
         if let retryAfter { headers[.retryAfter] = String(retryAfter) }
-        return Response(.init(code: status), json: json, headers: headers)
+        return GatewayAnswer(.init(code: status), json: json, headers: headers)
     }
 }
 
-extension Response {
+extension GatewayAnswer {
     /// A JSON answer.
     init(_ status: HTTPResponse.Status, json: JSONValue, headers: HTTPFields = HTTPFields()) {
-        let body = json.serialized
-        let length = String(body.count)
-        var fields: HTTPFields =
-            headers.contains(.contentType)
-            ? [.contentLength: length]
-            : [.contentType: "application/json", .contentLength: length]
-        if !headers.isEmpty { fields.append(contentsOf: headers) }
-        self.init(
-            status: status, headers: fields,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+        var fields = headers
+        if fields.isEmpty || !fields.contains(.contentType) {
+            fields.append(HTTPField(name: .contentType, value: "application/json"))
+        }
+        self.init(status, headers: fields, body: ByteBuffer(bytes: json.serialized))
     }
 }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// The TLS port. Only connections that ask for more than an event stream get a channel and a task.
+/// The TLS port. Only connections that ask for more than an event stream get a channel.
 struct Listener: Service {
     let host: String
     let port: Int
@@ -12,7 +12,6 @@ struct Listener: Service {
     let threads: Int
     let identity: TLSIdentity
     let setup: GatewayChannel
-    let exchanges: AsyncStream<GatewayChannel.Exchange>
     /// Told the port once connections are accepted.
     let onServing: @Sendable (Int) -> Void
 
@@ -27,14 +26,14 @@ struct Listener: Service {
         ) { [setup] in Entrance(setup) }
         onServing(socket.port)
         await withTaskCancellationOrGracefulShutdownHandler {
-            await withDiscardingTaskGroup { tasks in
-                for await exchange in exchanges {
-                    tasks.addTask { await setup.handle(exchange) }
-                }
+            await withTaskCancellationHandler {
+                await setup.open.ended()
+            } onCancel: {
+                setup.open.cut()
             }
         } onCancelOrGracefulShutdown: {
             arrivals.stop()
-            setup.open.stop { setup.exchanges.finish() }
+            setup.open.stop()
         }
         await arrivals.ended()
     }

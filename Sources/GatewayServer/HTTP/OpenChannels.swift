@@ -1,15 +1,23 @@
-import HummingbirdCore
 import NIOCore
 import NIOExtras
 import Synchronization
 
-/// The connections that are channels, so that they can be told when the gateway stops.
+/// The connections that are channels, so that they can be told when the gateway stops, and the
+/// requests that routes are answering.
 final class OpenChannels: Sendable {
     private struct State {
         var channels: [ObjectIdentifier: any Channel] = [:]
-        /// Called when the last one has closed, once stopping has begun.
-        var onEmpty: (@Sendable () -> Void)?
+        var answersUnderWay = 0
+        /// Resumed when all is over.
+        var waiter: CheckedContinuation<Void, Never>?
         var isStopping = false
+
+        /// The waiter, if there is nothing left to wait for.
+        mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
+            guard isStopping, channels.isEmpty, answersUnderWay == 0 else { return nil }
+            defer { waiter = nil }
+            return waiter
+        }
     }
 
     private let state = Mutex(State())
@@ -21,30 +29,48 @@ final class OpenChannels: Sendable {
             if !state.isStopping { state.channels[name] = channel }
             return !state.isStopping
         }
-        if isIn { channel.closeFuture.whenComplete { _ in self.remove(name) } }
+        if isIn {
+            channel.closeFuture.whenComplete { _ in self.end { $0.channels[name] = nil } }
+        }
         return isIn
     }
 
-    private func remove(_ name: ObjectIdentifier) {
-        let onEmpty = state.withLock { state in
-            state.channels[name] = nil
-            return state.channels.isEmpty ? state.onEmpty : nil
+    /// A route begins with a request. Its channel may close before it has an answer.
+    func beginAnswer() {
+        state.withLock { $0.answersUnderWay += 1 }
+    }
+
+    /// A route is done with a request.
+    func endAnswer() { end { $0.answersUnderWay -= 1 } }
+
+    private func end(_ change: (inout State) -> Void) {
+        let waiter = state.withLock { state in
+            change(&state)
+            return state.takeWaiter()
         }
-        onEmpty?()
+        waiter?.resume()
     }
 
     /// Asks every channel to end what it is doing and close, and takes no more.
-    ///
-    /// - Parameter onEmpty: Called once, when all have closed.
-    func stop(onEmpty: @escaping @Sendable () -> Void) {
-        let channels = state.withLock { state in
-            state.isStopping = true
-            if !state.channels.isEmpty { state.onEmpty = onEmpty }
-            return Array(state.channels.values)
-        }
-        if channels.isEmpty { onEmpty() }
-        for channel in channels {
+    func stop() {
+        end { $0.isStopping = true }
+        for channel in state.withLock({ Array($0.channels.values) }) {
             channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        }
+    }
+
+    /// Closes every channel, whatever it is doing.
+    func cut() {
+        for channel in state.withLock({ Array($0.channels.values) }) {
+            channel.close(promise: nil)
+        }
+    }
+
+    /// Returns when the gateway stops, and all channels have closed and all answers are given. Waited
+    /// for once.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            end { $0.waiter = continuation }
         }
     }
 }

@@ -1,4 +1,4 @@
-import Hummingbird
+import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -13,8 +13,8 @@ struct RouteTable: Sendable {
     ///
     /// - Throws: `CancellationError` alone.
     func respond(
-        to request: Request, on channel: any Channel, logger: Logger
-    ) async throws -> Response {
+        to request: GatewayRequest, on channel: any Channel, logger: Logger
+    ) async throws -> GatewayAnswer {
         do {
             let segments = PathSegments(request.head.path ?? "")
             guard
@@ -25,37 +25,40 @@ struct RouteTable: Sendable {
             return try await route.handler(
                 request, GatewayContext(channel: channel, names: segments.names(route.path)))
         } catch let problem as ProblemDetails {
-            return problem.response
+            return problem.answer
         } catch is CancellationError {
             throw CancellationError()
         } catch is HTTPParserError {
-            return Problem.malformed("The request's body is not HTTP.").response
+            return Problem.malformed("The request's body is not HTTP.").answer
         } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
             // The peer left; there is nobody to answer.
-            return Problem.malformed("The request broke off.").response
+            return Problem.malformed("The request broke off.").answer
         } catch {
             logger.error(
                 "a request failed",
-                metadata: ["path": "\(request.uri.path)", "error": "\(type(of: error))"])
+                metadata: [
+                    "path": "\((request.head.path ?? "").prefix { $0 != "?" })",
+                    "error": "\(type(of: error))",
+                ])
             return ProblemDetails(
                 status: 500, code: "internal", title: "The gateway failed; its log says why"
-            ).response
+            ).answer
         }
     }
 
-    private func unmatched(_ segments: PathSegments) -> Response {
+    private func unmatched(_ segments: PathSegments) -> GatewayAnswer {
         let allowed = routes.filter { segments.match($0.path) }.map(\.method)
-        guard !allowed.isEmpty else { return Problem.noSuchRoute.response }
+        guard !allowed.isEmpty else { return Problem.noSuchRoute.answer }
         let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
-        var response = Problem.methodNotAllowed(methods).response
-        response.headers[.allow] = methods
-        return response
+        var answer = Problem.methodNotAllowed(methods).answer
+        answer.head.headerFields[.allow] = methods
+        return answer
     }
 }
 
 /// One route of the TLS port.
 struct GatewayRoute: Sendable {
-    typealias Handler = @Sendable (Request, GatewayContext) async throws -> Response
+    typealias Handler = @Sendable (GatewayRequest, GatewayContext) async throws -> GatewayAnswer
 
     /// A segment of a route's path.
     enum Segment: Sendable {

@@ -1,19 +1,17 @@
 import GatewayCore
 import GatewayTLS
-import Hummingbird
-import HummingbirdCore
-import Logging
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import WidgetModel
 
-/// Stands before Hummingbird: hands requests on, and keeps event streams.
+/// The end of a pipeline: lets requests be answered in their turns, and keeps event streams.
 ///
 /// An HTTP/1.1 connection whose request is an admitted event stream leaves its channel behind, with
-/// all handlers and the task: the event loop's shard writes to its socket. Of HTTP/2 the stream
-/// stays, and the shard writes to it through this gate. Everything else, refused streams included,
-/// is Hummingbird's.
+/// all handlers: the event loop's shard writes to its socket. Of HTTP/2 the stream stays, and the
+/// shard writes to it through this gate. Everything else, refused streams included, is for the
+/// routes.
 final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -25,7 +23,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         case waiting
         /// An event stream was asked for and its shard is not there yet. To `stream` or `http`.
         case deciding
-        /// Hummingbird answers. To `deciding` when an event stream is asked for between requests.
+        /// Routes answer. To `deciding` when an event stream is asked for between requests.
         case http
         /// The shard writes, by HTTP/2. To `closed` with the stream.
         case stream(ShardLoop, StreamID)
@@ -35,40 +33,36 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// Parts of a request kept while its stream is decided about: a request for one has no body.
     private static let heldPartsMax = 16
 
-    let taken: EventLoopPromise<GatewayChannel.Taken>
     private let tls: TLSServerHandler
     private let isHTTP2: Bool
     /// When the head of the first request has to be there.
     private let requestDue: NIODeadline
     private let settings: ConnectionSettings
     private let admission: StreamAdmission
-    private let logger: Logger
+    private let open: OpenChannels
+    private let respond: RequestTurns.Respond
     private var state = State.waiting
     private var context: ChannelHandlerContext?
     /// Parts of the request that is being decided about.
     private var held: [HTTPRequestPart] = []
-    private var responsesUnderWay = 0
-    private var hasAsyncChannel = false
-    /// For the first request's head, later for the body of the one under way.
+    /// The requests that routes answer, from the first one on.
+    private var turns: RequestTurns?
+    /// For the first request's head.
     private var requestTimer: Scheduled<Void>?
     private var isEnding = false
-    /// The request that Hummingbird has was received to its end.
-    private var isRequestComplete = true
-    /// What follows the requests under way is not HTTP: their answers are the connection's last.
-    private var isBroken = false
 
     init(
         tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline,
-        settings: ConnectionSettings, admission: StreamAdmission, logger: Logger,
-        taken: EventLoopPromise<GatewayChannel.Taken>
+        settings: ConnectionSettings, admission: StreamAdmission, open: OpenChannels,
+        respond: @escaping RequestTurns.Respond
     ) {
         self.tls = tls
         self.isHTTP2 = isHTTP2
         self.requestDue = requestDue
         self.settings = settings
         self.admission = admission
-        self.logger = logger
-        self.taken = taken
+        self.open = open
+        self.respond = respond
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -90,10 +84,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func leave() {
         requestTimer?.cancel()
+        turns?.leave()
         if case .stream(let shard, let id) = state { shard.close(id) }
-        if case .closed = state { return }
         state = .closed
-        taken.fail(ChannelError.ioOnClosedChannel)
     }
 
     // MARK: Requests
@@ -115,17 +108,17 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let part = unwrapInboundIn(data)
         guard case .head(let head) = part else {
-            if case .end = part { requestCompleted() }
-            context.fireChannelRead(data)
+            turns?.take(part)
             return
         }
         requestTimer?.cancel()
         requestTimer = nil
-        if let problem = problem(with: head), responsesUnderWay == 0 {
+        let isIdle = turns?.isIdle ?? true
+        if isIdle, let problem = problem(with: head) {
             refuse(problem, context)
             return
         }
-        if responsesUnderWay == 0, head.method == .get,
+        if isIdle, head.method == .get,
             case let request = ReloadsRequest(head), request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
@@ -162,101 +155,51 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Answers for everybody behind, and closes.
     private func refuse(_ problem: ProblemDetails, _ context: ChannelHandlerContext) {
-        let body = ByteBuffer(bytes: problem.json.serialized)
-        var response = HTTPResponse(status: .init(code: problem.status))
-        response.headerFields[.contentType] = ProblemDetails.mediaType
-        response.headerFields[.contentLength] = String(body.readableBytes)
-        if !isHTTP2 { response.headerFields[.connection] = "close" }
-        context.write(wrapOutboundOut(.head(response)), promise: nil)
-        context.write(wrapOutboundOut(.body(body)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        turns(context).refuse(problem)
         state = .closed
-        taken.fail(ChannelError.ioOnClosedChannel)
-        isEnding = true
-        context.close(promise: nil)
     }
 
-    /// Lets Hummingbird have the request.
+    private func turns(_ context: ChannelHandlerContext) -> RequestTurns {
+        if let turns { return turns }
+        let made = RequestTurns(
+            context, isHTTP2: isHTTP2, settings: settings, open: open, respond: respond)
+        turns = made
+        return made
+    }
+
+    /// Lets the routes have the request.
     private func passOn(_ parts: [HTTPRequestPart]) {
         guard let context else { return }
         state = .http
-        if !hasAsyncChannel {
-            hasAsyncChannel = true
-            do {
-                try context.pipeline.syncOperations.addHandler(
-                    HTTPConnectionStateHandler(
-                        idleTimeout: isHTTP2 ? nil : settings.idleTimeout, logger: logger))
-                taken.succeed(
-                    .http(
-                        try NIOAsyncChannel(
-                            wrappingChannelSynchronously: context.channel,
-                            configuration: .init(isOutboundHalfClosureEnabled: !isHTTP2))))
-            } catch {
-                taken.fail(error)
-                context.close(promise: nil)
-                return
-            }
-        }
+        let turns = turns(context)
         for part in parts {
-            if case .end = part { requestCompleted() }
-            if case .head(let head) = part {
-                responsesUnderWay += 1
-                isRequestComplete = false
-                if head.headerFields[.expect]?.lowercased() == "100-continue" {
-                    // Whatever the handler thinks of the body, it reads or refuses it by itself.
-                    let interim = HTTPResponse(status: .continue)
-                    context.writeAndFlush(wrapOutboundOut(.head(interim)), promise: nil)
-                }
+            if case .head(let head) = part,
+                head.headerFields.value(.expect)?.lowercased() == "100-continue"
+            {
+                // Whatever the handler thinks of the body, it reads or refuses it by itself.
+                let interim = HTTPResponse(status: .continue)
+                context.writeAndFlush(wrapOutboundOut(.head(interim)), promise: nil)
             }
-            context.fireChannelRead(wrapInboundOut(part))
+            turns.take(part)
         }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if case .http = state, !isRequestComplete, requestTimer == nil {
-            requestTimer = context.eventLoop.assumeIsolated().scheduleTask(
-                in: settings.requestTimeout
-            ) {
-                if !self.isRequestComplete { context.close(promise: nil) }
-            }
-        }
+        if case .http = state { turns?.readComplete() }
         context.fireChannelReadComplete()
     }
 
-    private func requestCompleted() {
-        isRequestComplete = true
-        requestTimer?.cancel()
-        requestTimer = nil
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        context.write(data, promise: promise)
-        guard case .end = unwrapOutboundIn(data) else { return }
-        responsesUnderWay -= 1
-        if !isHTTP2, !isRequestComplete, responsesUnderWay == 0 {
-            // What follows is the rest of a request that is answered: reading it to its end would
-            // be the peer's to prolong.
-            context.flush()
-            isEnding = true
-            context.close(promise: nil)
-        } else if isBroken, responsesUnderWay == 0 {
-            refuse(Problem.malformed("The request is not HTTP."), context)
-        }
+    func read(context: ChannelHandlerContext) {
+        if turns?.admitRead() ?? true { context.read() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let parserError = error as? HTTPParserError else {
-            context.fireErrorCaught(error)
-            return
-        }
-        if responsesUnderWay > 0 {
-            isBroken = true
-            context.fireErrorCaught(error)
+        if case .http = state {
+            turns?.fail(error)
+        } else if let parserError = error as? HTTPParserError {
+            refuse(Problem.notHTTP(parserError), context)
         } else {
-            refuse(
-                parserError == .headerOverflow
-                    ? Problem.headersTooLarge : Problem.malformed("The request is not HTTP."),
-                context)
+            context.fireErrorCaught(error)
         }
     }
 
@@ -271,6 +214,10 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             (ChannelEvent.inputClosed, .waiting):
             isEnding = true
             context.close(promise: nil)
+        case (is ChannelShouldQuiesceEvent, .http):
+            turns?.quiesce()
+        case (ChannelEvent.inputClosed, .http):
+            turns?.endInput()
         default:
             context.fireUserInboundEventTriggered(event)
         }
@@ -313,7 +260,6 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             // The connection is the shard's, or nobody's; the channel goes either way.
             if case .closed = state { return }
             state = .closed
-            taken.succeed(.stream)
             isEnding = true
             context.close(promise: nil)
             return
@@ -323,12 +269,12 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         state = .stream(shard, id)
-        taken.succeed(.stream)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable, case .stream(let shard, let id) = state {
-            shard.drained(id)
+        if context.channel.isWritable {
+            if case .stream(let shard, let id) = state { shard.drained(id) }
+            turns?.drained()
         }
         context.fireChannelWritabilityChanged()
     }

@@ -1,7 +1,9 @@
 import Foundation
 import GatewayStorage
 import GatewayTLS
+import HTTPTypes
 import Hummingbird
+import NIOCore
 import Synchronization
 import WidgetModel
 
@@ -217,5 +219,14 @@ final class Readiness: Sendable {
             }
             return failing
         }
+    }
+}
+
+extension Response {
+    /// A JSON answer.
+    fileprivate init(_ status: HTTPResponse.Status, json: JSONValue) {
+        self.init(
+            status: status, headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.serialized)))
     }
 }

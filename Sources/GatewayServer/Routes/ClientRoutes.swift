@@ -3,13 +3,12 @@ import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import HTTPTypes
-import Hummingbird
 import WidgetModel
 
 /// Registrations: own, or any with `clients:write`.
 extension GatewayRoutes {
     private func client(
-        _ request: Request, _ context: GatewayContext
+        _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> (key: ClientKey, registrar: Registrar) {
         let token = try await token(request, context)
         let key = try context.clientKey()
@@ -18,13 +17,17 @@ extension GatewayRoutes {
         return (key, isBackend ? .backend : .client(vouched: token.attributes))
     }
 
-    func putClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func putClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let (key, registrar) = try await client(request, context)
         let document = try await request.json(upTo: limits.registrationBytesMax)
         return try await register(key, .document(document), registrar)
     }
 
-    func patchClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func patchClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let (key, registrar) = try await client(request, context)
         let patch = try await request.json(upTo: limits.registrationBytesMax)
         guard patch.objectValue != nil else {
@@ -35,10 +38,10 @@ extension GatewayRoutes {
 
     private func register(
         _ key: ClientKey, _ input: RegistrationInput, _ registrar: Registrar
-    ) async throws -> Response {
+    ) async throws -> GatewayAnswer {
         let outcome = try await sequencer.register(key, input, by: registrar)
         let expires = desk.wallMilliseconds() + Int64(registrationDays) * 86_400_000
-        return Response(
+        return GatewayAnswer(
             outcome.isNew ? .created : .ok,
             json: [
                 "client": .string(key.client), "cursor": .string(desk.text(outcome.position)),
@@ -47,11 +50,13 @@ extension GatewayRoutes {
             ])
     }
 
-    func getClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let (key, _) = try await client(request, context)
         guard sequencer.catalogDocument(key.app) != nil else { throw Problem.unknownApp }
         guard let record = sequencer.registry.record(key) else { throw Problem.unknownClient }
-        return Response(.ok, json: Self.document(record))
+        return GatewayAnswer(.ok, json: Self.document(record))
     }
 
     /// A registration as it is shown: attributes as they count, push tokens masked.
@@ -63,14 +68,18 @@ extension GatewayRoutes {
         return .object(object)
     }
 
-    func deleteClient(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func deleteClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let (key, _) = try await client(request, context)
         guard sequencer.catalogDocument(key.app) != nil else { throw Problem.unknownApp }
         try await sequencer.remove(key)
-        return Response(status: .noContent)
+        return GatewayAnswer(.noContent)
     }
 
-    func listClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func listClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let app = try await app(request, context, .clientsWrite)
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let attribute = try request.queryValue("attribute").map(Self.attribute)
@@ -97,17 +106,19 @@ extension GatewayRoutes {
         }
         var answer: JSONObject = ["clients": .array(clients)]
         if page.hasMore, let last = page.rows.last { answer["after"] = .string(last.key.client) }
-        return Response(.ok, json: .object(answer))
+        return GatewayAnswer(.ok, json: .object(answer))
     }
 
-    func eraseClients(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func eraseClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let app = try await app(request, context, .clientsWrite)
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         guard let text = try request.queryValue("attribute") else {
             throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
         }
         let erased = try await sequencer.erase(app: app, attribute: try Self.attribute(text))
-        return Response(.ok, json: ["erased": .integer(Int64(erased))])
+        return GatewayAnswer(.ok, json: ["erased": .integer(Int64(erased))])
     }
 
     /// Reads `account:42`.
@@ -120,8 +131,8 @@ extension GatewayRoutes {
     }
 
     func postAcknowledgement(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let token = try await token(request, context)
         let key = try context.clientKey()
         try authorizer.requireClient(token, key, backendMay: false)
@@ -135,7 +146,7 @@ extension GatewayRoutes {
         try await sequencer.acknowledge(
             key, at: sequence, recommendations: acknowledgement.recommendations,
             rebuilt: acknowledgement.rebuilt)
-        return Response(status: .noContent)
+        return GatewayAnswer(.noContent)
     }
 }
 

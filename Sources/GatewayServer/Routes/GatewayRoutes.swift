@@ -1,7 +1,7 @@
 import GatewayCore
 import GatewaySigning
 import HTTPTypes
-import Hummingbird
+import NIOCore
 import WidgetModel
 
 /// The routes of the TLS port (design, section 5), and what they need.
@@ -42,7 +42,7 @@ struct GatewayRoutes: Sendable {
     var table: RouteTable { RouteTable(routes: all) }
 
     /// The request's token.
-    func token(_ request: Request, _ context: GatewayContext) async throws -> VerifiedToken {
+    func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
         let authorization = request.header(.authorization)
         let uris =
             authorization == nil && !authorizer.certificateGrants.isEmpty
@@ -52,7 +52,7 @@ struct GatewayRoutes: Sendable {
 
     /// The app of the path, for whose scope the request has a token.
     func app(
-        _ request: Request, _ context: GatewayContext, _ scope: Scope
+        _ request: GatewayRequest, _ context: GatewayContext, _ scope: Scope
     ) async throws -> String {
         let token = try await token(request, context)
         let app = try context.name("app")
@@ -60,8 +60,10 @@ struct GatewayRoutes: Sendable {
         return app
     }
 
-    private func getKeys(_ request: Request, _ context: GatewayContext) async throws -> Response {
-        Response(
+    private func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        GatewayAnswer(
             .ok, json: keys.publishedKeys.json,
             headers: [
                 .contentType: JWKSet.mediaType,
@@ -74,8 +76,8 @@ extension GatewayRoutes {
     // MARK: Catalog
 
     private func putCatalog(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
         let contentType = request.headers[.contentType]
         let precondition = try Self.precondition(request)
@@ -88,7 +90,7 @@ extension GatewayRoutes {
         }
         let outcome = try await sequencer.putCatalog(
             catalog, contentType: contentType ?? "", body: body, precondition)
-        return Response(
+        return GatewayAnswer(
             outcome.isNew ? .created : .ok,
             json: [
                 "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
@@ -97,7 +99,7 @@ extension GatewayRoutes {
             ], headers: [.eTag: outcome.document.etag])
     }
 
-    private static func precondition(_ request: Request) throws -> Precondition {
+    private static func precondition(_ request: GatewayRequest) throws -> Precondition {
         if let match = request.headers[.ifMatch] {
             return .match(
                 match.split(separator: ",").map { tag in
@@ -114,22 +116,22 @@ extension GatewayRoutes {
     }
 
     private func getCatalog(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
         guard let document = sequencer.catalogDocument(app) else { throw Problem.unknownApp }
         try request.requireAcceptable(document.contentType)
-        return Response(
-            status: .ok,
+        return GatewayAnswer(
+            .ok,
             headers: [.contentType: document.contentType, .eTag: document.etag],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: document.body)))
+            body: ByteBuffer(bytes: document.body))
     }
 
     // MARK: Changes and reloads
 
     private func postChanges(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         var headers: [(name: String, value: String)] = []
@@ -145,7 +147,7 @@ extension GatewayRoutes {
             throw Problem.document(error)
         }
         let outcome = try await sequencer.post(post.events, app: app)
-        return Response(
+        return GatewayAnswer(
             .accepted,
             json: [
                 "accepted": .integer(Int64(outcome.accepted)),
@@ -157,8 +159,8 @@ extension GatewayRoutes {
     }
 
     private func postReload(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .operate)
         let document = try await request.json(upTo: limits.eventBytesMax)
         let kind: String?
@@ -169,14 +171,14 @@ extension GatewayRoutes {
             throw Problem.wrong(Faults("", #"must be {"all": true} or {"kind": "…"}"#))
         }
         let sequence = try await sequencer.reload(kind: kind, app: app)
-        return Response(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
+        return GatewayAnswer(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
     }
 
     // MARK: Tokens
 
     private func postToken(
-        _ request: Request, _ context: GatewayContext
-    ) async throws -> Response {
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .tokensIssue)
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let document = try await request.json(upTo: limits.eventBytesMax)
@@ -186,7 +188,7 @@ extension GatewayRoutes {
             throw Problem.forbidden(
                 "no-local-issuer", "This gateway's own issuer is not enabled by configuration.")
         }
-        return Response(
+        return GatewayAnswer(
             .created,
             json: [
                 "token": .string(token),

@@ -1,7 +1,6 @@
 import GatewayCore
 import GatewaySigning
 import HTTPTypes
-import Hummingbird
 import NIOCore
 import WidgetModel
 
@@ -10,7 +9,9 @@ extension GatewayRoutes {
     /// Longest wait of a long-poll, in seconds.
     static let waitSecondsMax = 60
 
-    func getReloads(_ request: Request, _ context: GatewayContext) async throws -> Response {
+    func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
         let uris =
             request.headers[.authorization] == nil && !authorizer.certificateGrants.isEmpty
             ? await context.certificateURIs() : []
@@ -43,7 +44,7 @@ extension GatewayRoutes {
             .timelineCursor: admission.resumedCursor(admitted.point),
         ]
         if wait > 0 { headers[.preferenceApplied] = "wait=\(wait)" }
-        return Response(
+        return GatewayAnswer(
             .ok,
             json: [
                 "cursor": .string(desk.text(position)), "notifications": .array(notifications),

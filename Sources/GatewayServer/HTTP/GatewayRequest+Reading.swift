@@ -1,10 +1,9 @@
 import Foundation
 import HTTPTypes
-import Hummingbird
 import NIOCore
 import WidgetModel
 
-extension Request {
+extension GatewayRequest {
     /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
     func header(_ name: HTTPField.Name) -> String? { headers.value(name) }
 
@@ -44,16 +43,27 @@ extension Request {
     ///
     /// - Throws: 413.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
-        let problem = Problem.tooLarge("At most \(limit) bytes are allowed here.")
-        if let length = header(.contentLength).flatMap({ Int($0) }), length > limit {
-            throw problem
+        func require(_ isWithin: Bool) throws {
+            guard isWithin else {
+                throw Problem.tooLarge("At most \(limit) bytes are allowed here.")
+            }
         }
-        var bytes: [UInt8] = []
-        for try await buffer in body {
-            guard bytes.count + buffer.readableBytes <= limit else { throw problem }
-            bytes.append(contentsOf: buffer.readableBytesView)
+        switch body {
+        case .whole(let buffer):
+            guard let buffer else { return [] }
+            try require(buffer.readableBytes <= limit)
+            return Array(buffer.readableBytesView)
+        case .pieces(let pieces):
+            if let length = header(.contentLength).flatMap({ Int($0) }) {
+                try require(length <= limit)
+            }
+            var bytes: [UInt8] = []
+            for try await buffer in pieces {
+                try require(bytes.count + buffer.readableBytes <= limit)
+                bytes.append(contentsOf: buffer.readableBytesView)
+            }
+            return bytes
         }
-        return bytes
     }
 
     /// The body as JSON.

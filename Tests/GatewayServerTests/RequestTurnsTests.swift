@@ -1,0 +1,339 @@
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOHTTPTypes
+import Synchronization
+import Testing
+
+@testable import GatewayServer
+
+@Suite struct RequestTurnsTests {
+    /// Hands everything to the turns, as the gate does.
+    private final class Gate: ChannelDuplexHandler {
+        typealias InboundIn = HTTPRequestPart
+        typealias OutboundIn = HTTPResponsePart
+        typealias OutboundOut = HTTPResponsePart
+
+        let isHTTP2: Bool
+        let respond: RequestTurns.Respond
+        var turns: RequestTurns?
+
+        init(isHTTP2: Bool, _ respond: @escaping RequestTurns.Respond) {
+            (self.isHTTP2, self.respond) = (isHTTP2, respond)
+        }
+
+        func handlerAdded(context: ChannelHandlerContext) {
+            turns = RequestTurns(
+                context, isHTTP2: isHTTP2, settings: ConnectionSettings(), open: OpenChannels(),
+                respond: respond)
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            turns?.take(unwrapInboundIn(data))
+        }
+
+        func channelReadComplete(context: ChannelHandlerContext) { turns?.readComplete() }
+
+        func channelWritabilityChanged(context: ChannelHandlerContext) {
+            if context.channel.isWritable { turns?.drained() }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { turns?.fail(error) }
+
+        func channelInactive(context: ChannelHandlerContext) { turns?.leave() }
+    }
+
+    /// A connection, and what its routes do with requests.
+    private struct Connection {
+        let channel = NIOAsyncTestingChannel()
+        let gate: NIOLoopBound<Gate>
+
+        init(
+            isHTTP2: Bool = false, _ respond: @escaping @Sendable (GatewayRequest) async -> String?
+        ) async throws {
+            let loop = channel.testingEventLoop
+            gate = try await loop.executeInContext { [channel] in
+                let gate = Gate(isHTTP2: isHTTP2) { request, _ in
+                    await respond(request).map {
+                        GatewayAnswer(.ok, body: ByteBuffer(string: $0))
+                    }
+                }
+                try channel.pipeline.syncOperations.addHandler(gate)
+                return NIOLoopBound(gate, eventLoop: channel.eventLoop)
+            }
+            try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
+        }
+
+        /// Lets these parts come in one read.
+        func take(_ parts: HTTPRequestPart...) async throws {
+            try await channel.testingEventLoop.executeInContext { [channel] in
+                for part in parts { channel.pipeline.fireChannelRead(part) }
+                channel.pipeline.fireChannelReadComplete()
+            }
+        }
+
+        func onLoop<T: Sendable>(_ body: @escaping @Sendable (RequestTurns) -> T) async throws -> T
+        {
+            try await channel.testingEventLoop.executeInContext { [gate] in
+                body(try #require(gate.value.turns))
+            }
+        }
+
+        /// What was answered once `count` answers are there, as status and body.
+        func answers(_ count: Int) async throws -> [String] {
+            var answers: [String] = []
+            var answer = ""
+            while answers.count < count {
+                await channel.testingEventLoop.run()
+                switch try await channel.readOutbound(as: HTTPResponsePart.self) {
+                case .head(let head): answer = "\(head.status.code)"
+                case .body(let body): answer += " " + String(buffer: body)
+                case .end: answers.append(answer)
+                case nil: try await Task.sleep(for: .milliseconds(1))
+                }
+            }
+            return answers
+        }
+
+        /// Runs the loop until the connection is closed.
+        func waitForEnd() async throws {
+            while channel.isActive {
+                await channel.testingEventLoop.run()
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+
+        func waitUntil(_ condition: @Sendable () -> Bool) async throws {
+            while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+        }
+    }
+
+    private static func head(_ path: String, _ fields: HTTPFields = [:]) -> HTTPRequestPart {
+        .head(
+            HTTPRequest(
+                method: .post, scheme: "https", authority: "localhost", path: path,
+                headerFields: fields))
+    }
+
+    private static func body(_ text: String) -> HTTPRequestPart { .body(ByteBuffer(string: text)) }
+
+    /// The path and the body.
+    private static func echo(_ request: GatewayRequest) async -> String? {
+        let path = request.head.path ?? ""
+        do {
+            return path + " " + String(decoding: try await request.bytes(upTo: 100), as: UTF8.self)
+        } catch {
+            return path + " \(type(of: error))"
+        }
+    }
+
+    @Test func requestsOfOneReadAreAnsweredOneAfterAnother() async throws {
+        let underWay = Mutex((now: 0, most: 0))
+        let connection = try await Connection { request in
+            underWay.withLock {
+                $0.now += 1
+                $0.most = max($0.most, $0.now)
+            }
+            await Task.yield()
+            underWay.withLock { $0.now -= 1 }
+            return await Self.echo(request)
+        }
+        try await connection.take(
+            Self.head("/1"), Self.body("a"), Self.body("b"), .end(nil), Self.head("/2"), .end(nil),
+            Self.head("/3"), Self.body("c"), .end(nil))
+        #expect(try await connection.answers(3) == ["200 /1 ab", "200 /2 ", "200 /3 c"])
+        #expect(underWay.withLock { $0.most } == 1)
+    }
+
+    @Test func nothingIsReadWhileRequestsWait() async throws {
+        let barrier = Barrier()
+        let connection = try await Connection { request in
+            await barrier.pass()
+            return await Self.echo(request)
+        }
+        try await connection.take(Self.head("/1"), .end(nil))
+        #expect(try await connection.onLoop { $0.admitRead() })
+        try await connection.take(Self.head("/2"))
+        #expect(try await connection.onLoop { !$0.admitRead() })
+        try await connection.take(.end(nil))
+        #expect(try await connection.onLoop { !$0.admitRead() })
+        barrier.open()
+        #expect(try await connection.answers(2) == ["200 /1 ", "200 /2 "])
+        #expect(try await connection.onLoop { $0.admitRead() && $0.isIdle })
+    }
+
+    @Test func aBodyInPiecesIsOneForItsRoute() async throws {
+        let connection = try await Connection(Self.echo)
+        try await connection.take(Self.head("/1"), Self.body("a"))
+        try await connection.take(Self.body("b"))
+        try await connection.take(Self.body("c"), .end(nil))
+        #expect(try await connection.answers(1) == ["200 /1 abc"])
+        try await connection.take(Self.head("/2"))
+        try await connection.take(.end(nil))
+        #expect(try await connection.answers(1) == ["200 /2 "])
+    }
+
+    @Test func aBodyThatNobodyReadsIsNotKept() async throws {
+        let barrier = Barrier()
+        let connection = try await Connection { _ in
+            await barrier.pass()
+            return "no"
+        }
+        try await connection.take(Self.head("/1"))
+        var pieces = 0
+        while try await connection.onLoop({ $0.admitRead() }), pieces < 1_000 {
+            try await connection.take(Self.body("x"))
+            pieces += 1
+        }
+        #expect(pieces < 100)
+        barrier.open()
+        #expect(try await connection.answers(1) == ["200 no"])
+        try await connection.waitForEnd()
+    }
+
+    @Test func aBodyThatIsTooLargeIsRefusedHoweverItComes() async throws {
+        let connection = try await Connection(isHTTP2: true, Self.echo)
+        let long = Self.body(String(repeating: "x", count: 101))
+        try await connection.take(Self.head("/1"), long, .end(nil))
+        #expect(try await connection.answers(1) == ["200 /1 ProblemDetails"])
+        try await connection.take(Self.head("/2"), long)
+        #expect(try await connection.answers(1) == ["200 /2 ProblemDetails"])
+        // In HTTP/2 the rest of it costs nothing but itself.
+        try await connection.take(long, .end(nil))
+        #expect(connection.channel.isActive)
+    }
+
+    @Test func theLastRequestEndsTheConnection() async throws {
+        let connection = try await Connection(Self.echo)
+        try await connection.take(
+            Self.head("/1", [.connection: "close"]), .end(nil), Self.head("/2"), .end(nil))
+        #expect(try await connection.answers(1) == ["200 /1 "])
+        await connection.channel.testingEventLoop.run()
+        #expect(try await connection.channel.readOutbound(as: HTTPResponsePart.self) == nil)
+    }
+
+    @Test func whatIsNoRequestIsRefusedBehindThoseThatAre() async throws {
+        let connection = try await Connection(Self.echo)
+        try await connection.take(Self.head("/1"), .end(nil), Self.head("/2"), .end(nil))
+        try await connection.onLoop { $0.fail(HTTPParserError.invalidMethod) }
+        let answers = try await connection.answers(3)
+        #expect(answers.prefix(2) == ["200 /1 ", "200 /2 "])
+        #expect(answers[2].hasPrefix("400 "))
+        try await connection.waitForEnd()
+    }
+
+    @Test func aBodyThatBreaksOffIsAnErrorAndTheEnd() async throws {
+        let connection = try await Connection(Self.echo)
+        try await connection.take(Self.head("/1"), Self.body("a"))
+        try await connection.onLoop { $0.fail(HTTPParserError.invalidChunkSize) }
+        #expect(try await connection.answers(1) == ["200 /1 HTTPParserError"])
+        try await connection.waitForEnd()
+        #expect(try await connection.channel.readOutbound(as: HTTPResponsePart.self) == nil)
+    }
+
+    @Test func aRouteWithoutAnAnswerEndsTheConnection() async throws {
+        let connection = try await Connection { _ in nil }
+        try await connection.take(Self.head("/1"), .end(nil))
+        try await connection.waitForEnd()
+    }
+
+    @Test func stoppingWaitsForWhatIsUnderWay() async throws {
+        let barrier = Barrier()
+        let connection = try await Connection { request in
+            await barrier.pass()
+            return await Self.echo(request)
+        }
+        try await connection.take(Self.head("/1"), .end(nil), Self.head("/2"), .end(nil))
+        try await connection.onLoop { $0.quiesce() }
+        #expect(connection.channel.isActive)
+        barrier.open()
+        #expect(try await connection.answers(2) == ["200 /1 ", "200 /2 "])
+        try await connection.waitForEnd()
+        let idle = try await Connection(Self.echo)
+        try await idle.onLoop { $0.quiesce() }
+        try await idle.waitForEnd()
+    }
+
+    @Test func whoDoesNotReadIsNotAnswered() async throws {
+        let begun = Mutex(0)
+        let connection = try await Connection { request in
+            begun.withLock { $0 += 1 }
+            return await Self.echo(request)
+        }
+        try await connection.channel.testingEventLoop.executeInContext { [connection] in
+            connection.channel.isWritable = false
+        }
+        try await connection.take(Self.head("/1"), .end(nil))
+        #expect(try await connection.onLoop { !$0.admitRead() })
+        #expect(begun.withLock { $0 } == 0)
+        try await connection.channel.testingEventLoop.executeInContext { [connection] in
+            connection.channel.isWritable = true
+            connection.channel.pipeline.fireChannelWritabilityChanged()
+        }
+        #expect(try await connection.answers(1) == ["200 /1 "])
+    }
+
+    @Test func theRouteOfALostConnectionLearnsIt() async throws {
+        let outcome = Mutex<String?>(nil)
+        let connection = try await Connection { request in
+            let text = await Self.echo(request)
+            outcome.withLock { $0 = text }
+            return text
+        }
+        try await connection.take(Self.head("/1"), Self.body("a"))
+        try await connection.onLoop { $0.leave() }
+        try await connection.waitUntil { outcome.withLock { $0 != nil } }
+        #expect(outcome.withLock { $0 } == "/1 ChannelError")
+    }
+}
+
+@Suite struct OpenChannelsTests {
+    @Test func theEndWaitsForChannelsAndAnswers() async throws {
+        let open = OpenChannels()
+        let channel = NIOAsyncTestingChannel()
+        #expect(open.add(channel))
+        open.beginAnswer()
+        let over = Barrier()
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                await open.ended()
+                over.open()
+            }
+            open.stop()
+            #expect(!open.add(NIOAsyncTestingChannel()))
+            open.cut()
+            await channel.testingEventLoop.run()
+            #expect(!over.isOpen)
+            open.endAnswer()
+        }
+        #expect(over.isOpen)
+    }
+}
+
+/// Holds those up who want to pass, until it is opened.
+private final class Barrier: Sendable {
+    private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>(
+        (false, []))
+
+    var isOpen: Bool { state.withLock { $0.isOpen } }
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for one in waiting { one.resume() }
+    }
+}
