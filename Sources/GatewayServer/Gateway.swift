@@ -3,11 +3,11 @@ import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
-import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import ServiceLifecycle
 import Synchronization
@@ -210,8 +210,8 @@ package struct Gateway: Sendable {
         _ logger: Logger
     ) async -> GatewayAnswer? {
         var answer = try? await table.respond(to: request, on: channel, logger: logger)
-        answer?.head.headerFields.append(
-            HTTPField(name: .date, value: httpDate(desk.wallSeconds())))
+        answer?.head.headers.add(
+            name: FieldName.date, value: httpDate(desk.wallSeconds()))
         return answer
     }
 

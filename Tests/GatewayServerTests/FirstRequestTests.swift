@@ -1,10 +1,7 @@
 import GatewayTestSupport
-import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-import NIOHTTPTypes
-import NIOHTTPTypesHTTP1
 import Testing
 
 @testable import GatewayServer
@@ -120,12 +117,11 @@ import Testing
         let pipeline = channel.pipeline.syncOperations
         try pipeline.configureHTTPServerPipeline(
             withPipeliningAssistance: false, withErrorHandling: false)
-        try pipeline.addHandler(HostCheck())
-        try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: true))
         try channel.writeInbound(ByteBuffer(bytes: bytes))
-        guard case .head(let request)? = try channel.readInbound(as: HTTPRequestPart.self),
-            case .end(nil)? = try channel.readInbound(as: HTTPRequestPart.self),
-            try channel.readInbound(as: HTTPRequestPart.self) == nil
+        guard case .head(let request)? = try channel.readInbound(as: HTTPServerRequestPart.self),
+            StreamGate.problem(with: request, isHTTP2: false, ConnectionSettings()) == nil,
+            case .end(nil)? = try channel.readInbound(as: HTTPServerRequestPart.self),
+            try channel.readInbound(as: HTTPServerRequestPart.self) == nil
         else { return nil }
         return ReloadsRequest(request)
     }

@@ -1,8 +1,6 @@
-import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-import NIOHTTPTypes
 import Synchronization
 import Testing
 
@@ -11,9 +9,9 @@ import Testing
 @Suite struct RequestTurnsTests {
     /// Hands everything to the turns, as the gate does.
     private final class Gate: ChannelDuplexHandler {
-        typealias InboundIn = HTTPRequestPart
-        typealias OutboundIn = HTTPResponsePart
-        typealias OutboundOut = HTTPResponsePart
+        typealias InboundIn = HTTPServerRequestPart
+        typealias OutboundIn = HTTPServerResponsePart
+        typealias OutboundOut = HTTPServerResponsePart
 
         let isHTTP2: Bool
         let respond: RequestTurns.Respond
@@ -48,10 +46,12 @@ import Testing
     private struct Connection {
         let channel = NIOAsyncTestingChannel()
         let gate: NIOLoopBound<Gate>
+        let isHTTP2: Bool
 
         init(
             isHTTP2: Bool = false, _ respond: @escaping @Sendable (GatewayRequest) async -> String?
         ) async throws {
+            self.isHTTP2 = isHTTP2
             let loop = channel.testingEventLoop
             gate = try await loop.executeInContext { [channel] in
                 let gate = Gate(isHTTP2: isHTTP2) { request, _ in
@@ -66,7 +66,7 @@ import Testing
         }
 
         /// Lets these parts come in one read.
-        func take(_ parts: HTTPRequestPart...) async throws {
+        func take(_ parts: HTTPServerRequestPart...) async throws {
             try await channel.testingEventLoop.executeInContext { [channel] in
                 for part in parts { channel.pipeline.fireChannelRead(part) }
                 channel.pipeline.fireChannelReadComplete()
@@ -83,17 +83,39 @@ import Testing
         /// What was answered once `count` answers are there, as status and body.
         func answers(_ count: Int) async throws -> [String] {
             var answers: [String] = []
-            var answer = ""
             while answers.count < count {
                 await channel.testingEventLoop.run()
-                switch try await channel.readOutbound(as: HTTPResponsePart.self) {
-                case .head(let head): answer = "\(head.status.code)"
-                case .body(let body): answer += " " + String(buffer: body)
-                case .end: answers.append(answer)
-                case nil: try await Task.sleep(for: .milliseconds(1))
+                if let answer = try await isHTTP2 ? partsAnswer() : bytesAnswer() {
+                    answers.append(answer)
+                } else {
+                    try await Task.sleep(for: .milliseconds(1))
                 }
             }
             return answers
+        }
+
+        /// The next answer by HTTP/1.1, which is written at once.
+        func bytesAnswer() async throws -> String? {
+            guard case .byteBuffer(let bytes)? = try await channel.readOutbound(as: IOData.self)
+            else { return nil }
+            let halves = String(buffer: bytes).split(separator: "\r\n\r\n", maxSplits: 1)
+            let words = try #require(halves.first).split(separator: " ", maxSplits: 2)
+            #expect(words.first == "HTTP/1.1")
+            return "\(words[1]) \(halves.last ?? "")"
+        }
+
+        /// The next answer by HTTP/2.
+        private func partsAnswer() async throws -> String? {
+            var answer: String?
+            while let part = try await channel.readOutbound(as: HTTPServerResponsePart.self) {
+                switch part {
+                case .head(let head): answer = "\(head.status.code)"
+                case .body(.byteBuffer(let body)): answer? += " " + String(buffer: body)
+                case .body: Issue.record("no bytes")
+                case .end: return answer
+                }
+            }
+            return nil
         }
 
         /// Runs the loop until the connection is closed.
@@ -109,18 +131,17 @@ import Testing
         }
     }
 
-    private static func head(_ path: String, _ fields: HTTPFields = [:]) -> HTTPRequestPart {
-        .head(
-            HTTPRequest(
-                method: .post, scheme: "https", authority: "localhost", path: path,
-                headerFields: fields))
+    private static func head(_ path: String, _ fields: HTTPHeaders = [:]) -> HTTPServerRequestPart {
+        .head(HTTPRequestHead(version: .http1_1, method: .POST, uri: path, headers: fields))
     }
 
-    private static func body(_ text: String) -> HTTPRequestPart { .body(ByteBuffer(string: text)) }
+    private static func body(_ text: String) -> HTTPServerRequestPart {
+        .body(ByteBuffer(string: text))
+    }
 
     /// The path and the body.
     private static func echo(_ request: GatewayRequest) async -> String? {
-        let path = request.head.path ?? ""
+        let path = request.head.uri
         do {
             return path + " " + String(decoding: try await request.bytes(upTo: 100), as: UTF8.self)
         } catch {
@@ -207,10 +228,10 @@ import Testing
     @Test func theLastRequestEndsTheConnection() async throws {
         let connection = try await Connection(Self.echo)
         try await connection.take(
-            Self.head("/1", [.connection: "close"]), .end(nil), Self.head("/2"), .end(nil))
+            Self.head("/1", ["connection": "close"]), .end(nil), Self.head("/2"), .end(nil))
         #expect(try await connection.answers(1) == ["200 /1 "])
         await connection.channel.testingEventLoop.run()
-        #expect(try await connection.channel.readOutbound(as: HTTPResponsePart.self) == nil)
+        #expect(try await connection.bytesAnswer() == nil)
     }
 
     @Test func whatIsNoRequestIsRefusedBehindThoseThatAre() async throws {
@@ -229,7 +250,7 @@ import Testing
         try await connection.onLoop { $0.fail(HTTPParserError.invalidChunkSize) }
         #expect(try await connection.answers(1) == ["200 /1 HTTPParserError"])
         try await connection.waitForEnd()
-        #expect(try await connection.channel.readOutbound(as: HTTPResponsePart.self) == nil)
+        #expect(try await connection.bytesAnswer() == nil)
     }
 
     @Test func aRouteWithoutAnAnswerEndsTheConnection() async throws {
@@ -335,5 +356,48 @@ private final class Barrier: Sendable {
             return state.waiting
         }
         for one in waiting { one.resume() }
+    }
+}
+
+@Suite struct HTTP1AnswerTests {
+    private func text(_ answer: GatewayAnswer) -> String {
+        String(decoding: answer.http1, as: UTF8.self)
+    }
+
+    @Test func anAnswerIsFramedByItsLength() {
+        #expect(
+            text(GatewayAnswer(.ok, headers: ["A": "b"], body: ByteBuffer(string: "body")))
+                == "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 4\r\n\r\nbody")
+        #expect(
+            text(GatewayAnswer(.badRequest))
+                == "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+    }
+
+    @Test func whatMayHaveNoBodyHasNoLength() {
+        for (status, line) in [
+            (HTTPResponseStatus.noContent, "204 No Content"), (.notModified, "304 Not Modified"),
+        ] {
+            #expect(
+                text(GatewayAnswer(status, headers: ["A": "b"], body: ByteBuffer(string: "body")))
+                    == "HTTP/1.1 \(line)\r\nA: b\r\n\r\n")
+        }
+    }
+}
+
+@Suite struct FieldNameTests {
+    @Test func fieldsOfOneNameAreOneList() {
+        let headers: HTTPHeaders = [
+            "accept": "a", "ACCEPT": "b", "Accept-Encoding": "c", "host": "d", "acceps": "e",
+        ]
+        #expect(headers.value(FieldName.accept) == "a, b")
+        #expect(headers.value(FieldName.host) == "d")
+        #expect(headers.value(FieldName.date) == nil)
+        for (text, value) in [
+            ("a b", "a b"), (" \ta b", "a b"), ("a b \t ", "a b"), (" ", ""), ("", ""),
+            ("\u{E4} ", "\u{E4}"),
+        ] { #expect(text.fieldValue == value) }
+        #expect("CE-id".isField(beginningWith: "ce-"))
+        #expect(!"ce".isField(beginningWith: "ce-"))
+        #expect(!"cd-id".isField(beginningWith: "ce-"))
     }
 }

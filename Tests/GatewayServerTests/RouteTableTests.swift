@@ -1,11 +1,11 @@
-import HTTPTypes
+import NIOHTTP1
 import Testing
 
 @testable import GatewayServer
 
 @Suite struct RouteTableTests {
     private func names(_ target: String, _ path: String) -> [String]? {
-        let route = GatewayRoute(.get, path) { _, _ in throw CancellationError() }
+        let route = GatewayRoute(.GET, path) { _, _ in throw CancellationError() }
         let segments = PathSegments(target)
         return segments.match(route.path)
             ? segments.names(route.path).map { "\($0.name)=\($0.text)" } : nil

@@ -2,7 +2,6 @@ import GatewayTLS
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
-import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOHTTPTypesHTTP2
 import NIOPosix
@@ -65,12 +64,9 @@ struct GatewayChannel: Sendable {
         limits.maxHeaderFieldSize = settings.headerBytesMax
         limits.maxHeaderListSize = settings.headerBytesMax
         limits.maxHeaderFieldCount = settings.headerFieldsMax
-        try pipeline.configureHTTPServerPipeline(
-            withPipeliningAssistance: false, withErrorHandling: false,
-            withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
-            withDecoderLimitConfiguration: limits)
-        try pipeline.addHandler(HostCheck())
-        try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: true))
+        let decoder = HTTPRequestDecoder(
+            leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
+        try pipeline.addHandler(ByteToMessageHandler(decoder))
         try addGate(channel, tls, isHTTP2: false, requestDue: requestDue)
     }
 
@@ -97,7 +93,9 @@ try channel.pipeline.syncOperations.addHandlers([
             streamConfiguration: configuration.stream, streamDelegate: end
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
-                try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
+                try stream.pipeline.syncOperations.addHandlers([
+                    HTTP2FramePayloadToHTTPServerCodec(), HTTPToHTTP1ServerCodec(),
+                ])
                 try addGate(
                     stream, bound.value, isHTTP2: true,
                     requestDue: .now() + tlsSettings.firstRequestTimeout)

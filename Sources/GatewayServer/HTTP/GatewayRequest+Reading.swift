@@ -1,17 +1,17 @@
 import Foundation
-import HTTPTypes
 import NIOCore
+import NIOHTTP1
 import WidgetModel
 
 extension GatewayRequest {
     /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
-    func header(_ name: HTTPField.Name) -> String? { headers.value(name) }
+    func header(_ name: String) -> String? { head.headers.value(name) }
 
     /// The query's parameters, decoded, in order.
     ///
     /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
     func query() throws -> [(name: String, value: String)] {
-        try QueryText.parameters(PathSegments(head.path ?? "").query)
+        try QueryText.parameters(PathSegments(head.uri).query)
     }
 
     /// The one value of a query parameter.
@@ -29,7 +29,7 @@ extension GatewayRequest {
     ///
     /// - Throws: 406.
     func requireAcceptable(_ mediaType: String) throws {
-        let ranges = headers[values: .accept].flatMap { $0.split(separator: ",") }
+        let ranges = head.headers.values(FieldName.accept).flatMap { $0.split(separator: ",") }
             .map { MediaType(String($0)).essence }
         let essence = MediaType(mediaType).essence
         let family = essence.prefix { $0 != "/" } + "/*"
@@ -54,7 +54,7 @@ extension GatewayRequest {
             try require(buffer.readableBytes <= limit)
             return Array(buffer.readableBytesView)
         case .pieces(let pieces):
-            if let length = header(.contentLength).flatMap({ Int($0) }) {
+            if let length = header(FieldName.contentLength).flatMap({ Int($0) }) {
                 try require(length <= limit)
             }
             var bytes: [UInt8] = []
@@ -70,7 +70,7 @@ extension GatewayRequest {
     ///
     /// - Throws: 400, 413, 415.
     func json(upTo limit: Int) async throws -> JSONValue {
-        let contentType = header(.contentType)
+        let contentType = header(FieldName.contentType)
         guard let contentType, MediaType(contentType).isJSON else {
             throw Problem.unsupportedMediaType(
                 contentType == nil

@@ -1,13 +1,10 @@
-import HTTPTypes
 import NIOCore
+import NIOHTTP1
 
 /// A request of the TLS port, as its route has it.
 struct GatewayRequest: Sendable {
-    let head: HTTPRequest
+    let head: HTTPRequestHead
     let body: RequestBody
-
-    var method: HTTPRequest.Method { head.method }
-    var headers: HTTPFields { head.headerFields }
 }
 
 /// What follows a request's head.
@@ -43,16 +40,12 @@ final class BodyDemand: NIOAsyncSequenceProducerDelegate {
 
 /// What a route answers.
 struct GatewayAnswer: Sendable {
-    var head: HTTPResponse
+    var head: HTTPResponseHead
     let body: ByteBuffer?
 
-    /// An answer whose body, if there is one, has its length in the head.
-    init(_ status: HTTPResponse.Status, headers: HTTPFields = [:], body: ByteBuffer? = nil) {
-        head = HTTPResponse(status: status, headerFields: headers)
+    /// - Parameter headers: Without those that frame the body.
+    init(_ status: HTTPResponseStatus, headers: HTTPHeaders = [:], body: ByteBuffer? = nil) {
+        head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         self.body = body
-        if let body {
-            head.headerFields.append(
-                HTTPField(name: .contentLength, value: String(body.readableBytes)))
-        }
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPTypes
+import NIOHTTP1
 import WidgetModel
 
 /// A request for what is stale, as far as it is looked at to admit it.
@@ -20,15 +20,13 @@ struct ReloadsRequest: Equatable {
     }
 
     /// What a request's head says.
-    init(_ head: HTTPRequest) {
-        path = head.path ?? ""
-        authorization = head.headerFields.value(.authorization)
-        lastEventID = head.headerFields.value(.lastEventID)
+    init(_ head: HTTPRequestHead) {
+        path = head.uri
+        authorization = head.headers.value(FieldName.authorization)
+        lastEventID = head.headers.value(FieldName.lastEventID)
         wantsStream =
-            head.method == .get
-            && head.headerFields.contains {
-                $0.name == .accept && Self.acceptsEventStream($0.value)
-            }
+            head.method == .GET
+            && head.headers.values(FieldName.accept).contains(where: Self.acceptsEventStream)
     }
 
     /// Whether an `Accept` field lists event streams (RFC 9110 section 12.5.1).
@@ -37,19 +35,6 @@ struct ReloadsRequest: Equatable {
             || accept.split(separator: ",").contains {
                 MediaType(String($0)).essence == EventStreamEncoder.mediaType
             }
-    }
-}
-
-extension HTTPFields {
-    /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
-    func value(_ name: HTTPField.Name) -> String? {
-        var only: String?
-        for field in self where field.name == name {
-            // The general way costs more than all else that is done with a short request.
-            guard only == nil else { return self[name] }
-            only = field.value
-        }
-        return only
     }
 }
 

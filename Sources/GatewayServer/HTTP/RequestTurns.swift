@@ -1,7 +1,5 @@
-import HTTPTypes
 import NIOCore
 import NIOHTTP1
-import NIOHTTPTypes
 import WidgetModel
 
 /// Answers the requests of one connection, or of one HTTP/2 stream, one after another.
@@ -16,7 +14,7 @@ final class RequestTurns {
 
     /// A request that no route has yet.
     private struct Waiting {
-        let head: HTTPRequest
+        let head: HTTPRequestHead
         var body: ByteBuffer?
 
         mutating func append(_ bytes: ByteBuffer) {
@@ -87,7 +85,7 @@ final class RequestTurns {
     // MARK: Requests
 
     /// Takes a part of a request.
-    func take(_ part: HTTPRequestPart) {
+    func take(_ part: HTTPServerRequestPart) {
         guard !isOver, failure == nil else { return }
         switch part {
         case .head(let head):
@@ -111,6 +109,17 @@ final class RequestTurns {
                 waiting.append(request)
                 beginNext()
             }
+        }
+    }
+
+    /// Tells the peer to send the body of its request.
+    func demandBody() {
+        guard let gate else { return }
+        if isHTTP2 {
+            let head = HTTPResponseHead(version: .http1_1, status: .continue)
+            gate.writeAndFlush(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
+        } else {
+            write(GatewayAnswer.http1Continue, gate)
         }
     }
 
@@ -174,9 +183,10 @@ final class RequestTurns {
         }
     }
 
-    private func begin(_ head: HTTPRequest, _ body: RequestBody, _ gate: ChannelHandlerContext) {
+    private func begin(_ head: HTTPRequestHead, _ body: RequestBody, _ gate: ChannelHandlerContext)
+    {
         isAnswering = true
-        let isLast = head.headerFields.value(.connection) == "close"
+        let isLast = head.headers.value(FieldName.connection) == "close"
         let request = GatewayRequest(head: head, body: body)
         let (channel, loop) = (gate.channel, gate.eventLoop)
         let turns = NIOLoopBound(self, eventLoop: loop)
@@ -217,18 +227,31 @@ final class RequestTurns {
     }
 
     private func write(_ answer: GatewayAnswer, _ gate: ChannelHandlerContext) {
-        gate.write(StreamGate.wrapOutboundOut(.head(answer.head)), promise: nil)
+        guard isHTTP2 else {
+            write(answer.http1, gate)
+            return
+        }
+        var head = answer.head
         if let body = answer.body {
-            gate.write(StreamGate.wrapOutboundOut(.body(body)), promise: nil)
+            head.headers.add(name: FieldName.contentLength, value: String(body.readableBytes))
+            gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
+            gate.write(StreamGate.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        } else {
+            gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
         }
         gate.writeAndFlush(StreamGate.wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    /// Nothing between the gate and TLS looks at what goes out by HTTP/1.1.
+    private func write(_ bytes: [UInt8], _ gate: ChannelHandlerContext) {
+        gate.writeAndFlush(NIOAny(IOData.byteBuffer(ByteBuffer(bytes: bytes))), promise: nil)
     }
 
     /// Refuses what is no request, for everybody behind, and closes.
     func refuse(_ problem: ProblemDetails) {
         guard let gate, !isOver else { return }
         var answer = problem.answer
-        if !isHTTP2 { answer.head.headerFields[.connection] = "close" }
+        if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
         write(answer, gate)
         end(gate)
     }

@@ -1,4 +1,3 @@
-import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -16,10 +15,10 @@ struct RouteTable: Sendable {
         to request: GatewayRequest, on channel: any Channel, logger: Logger
     ) async throws -> GatewayAnswer {
         do {
-            let segments = PathSegments(request.head.path ?? "")
+            let segments = PathSegments(request.head.uri)
             guard
                 let route = routes.first(where: {
-                    $0.method == request.method && segments.match($0.path)
+                    $0.method == request.head.method && segments.match($0.path)
                 })
             else { return unmatched(segments) }
             return try await route.handler(
@@ -37,7 +36,7 @@ struct RouteTable: Sendable {
             logger.error(
                 "a request failed",
                 metadata: [
-                    "path": "\((request.head.path ?? "").prefix { $0 != "?" })",
+                    "path": "\(request.head.uri.prefix { $0 != "?" })",
                     "error": "\(type(of: error))",
                 ])
             return ProblemDetails(
@@ -51,7 +50,7 @@ struct RouteTable: Sendable {
         guard !allowed.isEmpty else { return Problem.noSuchRoute.answer }
         let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
         var answer = Problem.methodNotAllowed(methods).answer
-        answer.head.headerFields[.allow] = methods
+        answer.head.headers.add(name: FieldName.allow, value: methods)
         return answer
     }
 }
@@ -68,12 +67,12 @@ struct GatewayRoute: Sendable {
         case name(String)
     }
 
-    let method: HTTPRequest.Method
+    let method: HTTPMethod
     let path: [Segment]
     let handler: Handler
 
     /// - Parameter path: As ``path(_:)`` takes it.
-    init(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
+    init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
         self.method = method
         self.path = Self.path(path)
         self.handler = handler

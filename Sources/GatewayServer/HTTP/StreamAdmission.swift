@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
-import HTTPTypes
 import NIOCore
 import WidgetModel
 
@@ -79,26 +78,6 @@ struct StreamAdmission: Sendable {
     /// The cursor an answer names as the one really resumed from.
     func resumedCursor(_ point: ResumePoint) -> String {
         if case .after(let sequence) = point { desk.text(sequence) } else { "" }
-    }
-}
-
-extension HTTPField.Name {
-    /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
-    static let lastEventID = constant("Last-Event-ID")
-    /// The cursor an answer was really resumed from.
-    static let timelineCursor = constant("Timeline-Cursor")
-    /// Keeps proxies from buffering an event stream.
-    static let accelBuffering = constant("X-Accel-Buffering")
-    /// `Prefer` (RFC 7240 section 2).
-    static let prefer = constant("Prefer")
-    /// `Preference-Applied` (RFC 7240 section 3).
-    static let preferenceApplied = constant("Preference-Applied")
-
-    private static func constant(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else {
-            preconditionFailure("\(name) is a valid field name")
-        }
-        return name
     }
 }
 

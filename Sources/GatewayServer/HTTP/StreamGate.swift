@@ -1,9 +1,7 @@
 import GatewayCore
 import GatewayTLS
-import HTTPTypes
 import NIOCore
 import NIOHTTP1
-import NIOHTTPTypes
 import WidgetModel
 
 /// The end of a pipeline: lets requests be answered in their turns, and keeps event streams.
@@ -13,10 +11,9 @@ import WidgetModel
 /// shard writes to it through this gate. Everything else, refused streams included, is for the
 /// routes.
 final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPRequestPart
-    typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
-    typealias OutboundOut = HTTPResponsePart
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
 
     private enum State {
         /// No request came yet. To `deciding` or `http` by the first one.
@@ -44,7 +41,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var state = State.waiting
     private var context: ChannelHandlerContext?
     /// Parts of the request that is being decided about.
-    private var held: [HTTPRequestPart] = []
+    private var held: [HTTPServerRequestPart] = []
     /// The requests that routes answer, from the first one on.
     private var turns: RequestTurns?
     /// For the first request's head.
@@ -114,11 +111,15 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         requestTimer?.cancel()
         requestTimer = nil
         let isIdle = turns?.isIdle ?? true
-        if isIdle, let problem = problem(with: head) {
-            refuse(problem, context)
+        if let problem = Self.problem(with: head, isHTTP2: isHTTP2, settings) {
+            if isIdle {
+                refuse(problem, context)
+            } else {
+                turns?.fail(HTTPParserError.invalidHeaderToken)
+            }
             return
         }
-        if isIdle, head.method == .get,
+        if isIdle, head.method == .GET,
             case let request = ReloadsRequest(head), request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
@@ -140,15 +141,22 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// What is wrong with a request before anybody looks at what it asks for.
-    private func problem(with head: HTTPRequest) -> ProblemDetails? {
-        if head.headerFields.count > settings.headerFieldsMax { return Problem.headersTooLarge }
-        var path = head.path ?? ""
+    static func problem(
+        with head: HTTPRequestHead, isHTTP2: Bool, _ settings: ConnectionSettings
+    ) -> ProblemDetails? {
+        if head.headers.count > settings.headerFieldsMax { return Problem.headersTooLarge }
+        var path = head.uri
         // Sound: the pointer is read within the closure that lends it.
         if !path.withUTF8({ $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } }) {
             return Problem.malformed("The request target must be percent-encoded ASCII.")
         }
-        if head.authority?.isEmpty ?? true {
+        let hosts = head.headers.values(FieldName.host)
+        if hosts.first?.isEmpty ?? true {
             return Problem.malformed("The request has no Host (RFC 9112 section 3.2).")
+        }
+        if !isHTTP2, hosts.count > 1 {
+            // Two servers could disagree on which.
+            return Problem.malformed("The request has more than one Host (RFC 9112 section 3.2).")
         }
         return nil
     }
@@ -168,17 +176,16 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Lets the routes have the request.
-    private func passOn(_ parts: [HTTPRequestPart]) {
+    private func passOn(_ parts: [HTTPServerRequestPart]) {
         guard let context else { return }
         state = .http
         let turns = turns(context)
         for part in parts {
             if case .head(let head) = part,
-                head.headerFields.value(.expect)?.lowercased() == "100-continue"
+                head.headers.value(FieldName.expect)?.lowercased() == "100-continue"
             {
                 // Whatever the handler thinks of the body, it reads or refuses it by itself.
-                let interim = HTTPResponse(status: .continue)
-                context.writeAndFlush(wrapOutboundOut(.head(interim)), promise: nil)
+                turns.demandBody()
             }
             turns.take(part)
         }
@@ -248,7 +255,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             // Before the state says stream: this is HTTP's last word.
             context.write(wrapOutboundOut(.head(head.response)), promise: nil)
             context.writeAndFlush(
-                wrapOutboundOut(.body(ByteBuffer(bytes: head.firstBlocks))), promise: nil)
+                wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: head.firstBlocks)))),
+                promise: nil)
         }
         let carrier =
             isHTTP2
@@ -283,7 +291,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
 extension StreamGate: EventSink {
     func send(_ blocks: ByteBuffer) -> SinkResult {
         guard let context, !isEnding else { return .gone }
-        context.writeAndFlush(wrapOutboundOut(.body(blocks)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(blocks))), promise: nil)
         return context.channel.isWritable ? .sent : .full
     }
 

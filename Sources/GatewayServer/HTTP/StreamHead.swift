@@ -1,4 +1,4 @@
-import HTTPTypes
+import NIOHTTP1
 import WidgetModel
 
 /// How the answer to an admitted stream begins.
@@ -16,18 +16,18 @@ struct StreamHead {
     }
 
     /// What is the same for all.
-    private static let fields: HTTPFields = [
-        .contentType: EventStreamEncoder.mediaType,
-        .cacheControl: "no-store, no-transform",
-        .accelBuffering: "no",
+    private static let fields: HTTPHeaders = [
+        FieldName.contentType: EventStreamEncoder.mediaType,
+        FieldName.cacheControl: "no-store, no-transform",
+        FieldName.accelBuffering: "no",
     ]
 
     /// The head.
-    var response: HTTPResponse {
-        var response = HTTPResponse(status: .ok, headerFields: Self.fields)
-        response.headerFields[.timelineCursor] = cursor
-        response.headerFields[.date] = date
-        return response
+    var response: HTTPResponseHead {
+        var headers = Self.fields
+        headers.add(name: FieldName.timelineCursor, value: cursor)
+        headers.add(name: FieldName.date, value: date)
+        return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }
 
     /// Both as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand: a gateway that
@@ -44,7 +44,7 @@ struct StreamHead {
     }
 
     private static let http1Start: [UInt8] = {
-        let lines = fields.map { "\($0.name.rawName): \($0.value)\r\n" }.joined()
+        let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
         return Array(
             "HTTP/1.1 200 OK\r\n\(lines)Transfer-Encoding: chunked\r\nTimeline-Cursor: ".utf8)
     }()

@@ -2,7 +2,7 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
-import HTTPTypes
+import NIOHTTP1
 import WidgetModel
 
 /// Registrations: own, or any with `clients:write`.

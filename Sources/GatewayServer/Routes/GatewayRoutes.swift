@@ -1,7 +1,7 @@
 import GatewayCore
 import GatewaySigning
-import HTTPTypes
 import NIOCore
+import NIOHTTP1
 import WidgetModel
 
 /// The routes of the TLS port (design, section 5), and what they need.
@@ -21,20 +21,20 @@ struct GatewayRoutes: Sendable {
         let app = "/v1/apps/:app"
         let client = app + "/clients/:client"
         return [
-            GatewayRoute(.put, app + "/catalog", putCatalog),
-            GatewayRoute(.get, app + "/catalog", getCatalog),
-            GatewayRoute(.post, app + "/changes", postChanges),
-            GatewayRoute(.post, app + "/reloads", postReload),
-            GatewayRoute(.post, app + "/tokens", postToken),
-            GatewayRoute(.get, app + "/clients", listClients),
-            GatewayRoute(.delete, app + "/clients", eraseClients),
-            GatewayRoute(.put, client, putClient),
-            GatewayRoute(.patch, client, patchClient),
-            GatewayRoute(.get, client, getClient),
-            GatewayRoute(.delete, client, deleteClient),
-            GatewayRoute(.get, client + "/reloads", getReloads),
-            GatewayRoute(.post, client + "/acks", postAcknowledgement),
-            GatewayRoute(.get, "/.well-known/jwks.json", getKeys),
+            GatewayRoute(.PUT, app + "/catalog", putCatalog),
+            GatewayRoute(.GET, app + "/catalog", getCatalog),
+            GatewayRoute(.POST, app + "/changes", postChanges),
+            GatewayRoute(.POST, app + "/reloads", postReload),
+            GatewayRoute(.POST, app + "/tokens", postToken),
+            GatewayRoute(.GET, app + "/clients", listClients),
+            GatewayRoute(.DELETE, app + "/clients", eraseClients),
+            GatewayRoute(.PUT, client, putClient),
+            GatewayRoute(.PATCH, client, patchClient),
+            GatewayRoute(.GET, client, getClient),
+            GatewayRoute(.DELETE, client, deleteClient),
+            GatewayRoute(.GET, client + "/reloads", getReloads),
+            GatewayRoute(.POST, client + "/acks", postAcknowledgement),
+            GatewayRoute(.GET, "/.well-known/jwks.json", getKeys),
         ]
     }
 
@@ -43,7 +43,7 @@ struct GatewayRoutes: Sendable {
 
     /// The request's token.
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
-        let authorization = request.header(.authorization)
+        let authorization = request.header(FieldName.authorization)
         let uris =
             authorization == nil && !authorizer.certificateGrants.isEmpty
             ? await context.certificateURIs() : []
@@ -66,8 +66,8 @@ struct GatewayRoutes: Sendable {
         GatewayAnswer(
             .ok, json: keys.publishedKeys.json,
             headers: [
-                .contentType: JWKSet.mediaType,
-                .cacheControl: "public, max-age=\(keys.keySetMaxAge)",
+                FieldName.contentType: JWKSet.mediaType,
+                FieldName.cacheControl: "public, max-age=\(keys.keySetMaxAge)",
             ])
     }
 }
@@ -79,7 +79,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
-        let contentType = request.headers[.contentType]
+        let contentType = request.header(FieldName.contentType)
         let precondition = try Self.precondition(request)
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
         let catalog: Catalog
@@ -96,17 +96,17 @@ extension GatewayRoutes {
                 "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
                 "sequence": .integer(Int64(clamping: outcome.document.sequence)),
                 "warnings": .array(catalog.warnings.map(\.json)),
-            ], headers: [.eTag: outcome.document.etag])
+            ], headers: [FieldName.eTag: outcome.document.etag])
     }
 
     private static func precondition(_ request: GatewayRequest) throws -> Precondition {
-        if let match = request.headers[.ifMatch] {
+        if let match = request.header(FieldName.ifMatch) {
             return .match(
                 match.split(separator: ",").map { tag in
                     tag.trimmingPrefix { $0 == " " }.reversed().drop { $0 == " " }.reversed()
                 }.map { String($0) })
         }
-        if let noneMatch = request.headers[.ifNoneMatch] {
+        if let noneMatch = request.header(FieldName.ifNoneMatch) {
             guard noneMatch == "*" else {
                 throw Problem.malformed("If-None-Match takes `*` only here.")
             }
@@ -123,7 +123,7 @@ extension GatewayRoutes {
         try request.requireAcceptable(document.contentType)
         return GatewayAnswer(
             .ok,
-            headers: [.contentType: document.contentType, .eTag: document.etag],
+            headers: [FieldName.contentType: document.contentType, FieldName.eTag: document.etag],
             body: ByteBuffer(bytes: document.body))
     }
 
@@ -135,13 +135,13 @@ extension GatewayRoutes {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         var headers: [(name: String, value: String)] = []
-        for field in request.headers where field.name.canonicalName.utf8.starts(with: "ce-".utf8) {
-            headers.append((field.name.canonicalName, field.value))
+        for field in request.head.headers where field.name.isField(beginningWith: "ce-") {
+            headers.append((field.name.lowercased(), field.value.fieldValue))
         }
         let post: CloudEventPost
         do throws(DocumentRefusal) {
             post = try CloudEventPost(
-                contentType: request.header(.contentType), headers: headers, body: body,
+                contentType: request.header(FieldName.contentType), headers: headers, body: body,
                 limits: limits)
         } catch {
             throw Problem.document(error)
@@ -193,7 +193,7 @@ extension GatewayRoutes {
             json: [
                 "token": .string(token),
                 "expires": .string(timestamp((desk.wallSeconds() + order.ttl) * 1000)),
-            ], headers: [.cacheControl: "no-store"])
+            ], headers: [FieldName.cacheControl: "no-store"])
     }
 }
 

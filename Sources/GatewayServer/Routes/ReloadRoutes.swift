@@ -1,7 +1,7 @@
 import GatewayCore
 import GatewaySigning
-import HTTPTypes
 import NIOCore
+import NIOHTTP1
 import WidgetModel
 
 /// What is stale for a client: polls and long-polls. Streams never come here but to be refused.
@@ -13,7 +13,7 @@ extension GatewayRoutes {
         -> GatewayAnswer
     {
         let uris =
-            request.headers[.authorization] == nil && !authorizer.certificateGrants.isEmpty
+            request.header(FieldName.authorization) == nil && !authorizer.certificateGrants.isEmpty
             ? await context.certificateURIs() : []
         let reloads = ReloadsRequest(request.head)
         let admitted = try admission.admit(reloads, certificateURIs: { uris })
@@ -26,7 +26,7 @@ extension GatewayRoutes {
             admission.registry.releaseStream(admitted.key)
             throw Problem.unavailable("The gateway holds as many streams as it may; ask again.")
         }
-        let wait = Self.wait(request.headers[values: .prefer])
+        let wait = Self.wait(request.head.headers.values(FieldName.prefer))
         metrics.polls.increment()
         admission.registry.noteSeen(admitted.key)
         if admitted.record.isPushable { sequencer.push?.submit([.polled(admitted.key)]) }
@@ -39,11 +39,11 @@ extension GatewayRoutes {
                 app: admitted.key.app, content: stale, causeTime: nil, now: desk.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))
         }
-        var headers: HTTPFields = [
-            .cacheControl: "no-store",
-            .timelineCursor: admission.resumedCursor(admitted.point),
+        var headers: HTTPHeaders = [
+            FieldName.cacheControl: "no-store",
+            FieldName.timelineCursor: admission.resumedCursor(admitted.point),
         ]
-        if wait > 0 { headers[.preferenceApplied] = "wait=\(wait)" }
+        if wait > 0 { headers.add(name: FieldName.preferenceApplied, value: "wait=\(wait)") }
         return GatewayAnswer(
             .ok,
             json: [
