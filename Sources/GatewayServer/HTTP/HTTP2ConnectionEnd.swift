@@ -72,12 +72,22 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
         }
     }
 
+    /// Says that no more requests are taken, and closes after a time. The last word names the newest
+    /// request: of one that was on its way its client then knows that nobody has looked at it, and
+    /// repeats it elsewhere (RFC 9113 section 6.8).
     private func end(after time: TimeAmount, _ context: ChannelHandlerContext) {
+        if time > .zero { sayGoodbye(upTo: .maxID, context) }
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.sayGoodbye(upTo: self.newestStream, context)
+            context.close(promise: nil)
+        }
+    }
+
+    private func sayGoodbye(upTo last: HTTP2StreamID, _ context: ChannelHandlerContext) {
         let frame = HTTP2Frame(
             streamID: .rootStream,
-            payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
+            payload: .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil))
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-        context.eventLoop.assumeIsolated().scheduleTask(in: time) { context.close(promise: nil) }
     }
 }
 
