@@ -239,8 +239,8 @@ let package = Package(
         .testTarget(
             name: "GatewayDeliveryTests",
             dependencies: [
-                "GatewayCore", "GatewayDelivery", "GatewaySigning", "GatewayTestSupport",
-                "WidgetModel",
+                "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewaySigning",
+                "GatewayTestSupport", "GatewayTLS", "WidgetModel",
             ],
             swiftSettings: settings
         ),

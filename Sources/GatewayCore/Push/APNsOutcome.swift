@@ -36,6 +36,8 @@ package struct APNsAttempt: Sendable, Hashable {
     package var hasMinted = false
     /// Whether a new connection was opened because of this push.
     package var hasReconnected = false
+    /// Whether the connection answered another push after this one was sent by it.
+    package var connectionAnswers = false
 
     /// A first attempt.
     package init(registeredAt: Int64, sentAt: Int64) {

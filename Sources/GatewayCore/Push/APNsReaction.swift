@@ -112,7 +112,8 @@ package struct APNsReaction: Sendable, Hashable {
             self.init(.retry(.connection))
         case .timedOut:
             // A connection whose peer is gone answers nothing, and says nothing either.
-            self.init(.retry(.connection), connection: .replace)
+            self.init(
+                .retry(.connection), connection: attempt.connectionAnswers ? .keep : .replace)
         }
     }
 

@@ -53,7 +53,16 @@ package struct ProviderTokenAge: Sendable, Hashable {
 
     /// A token was minted. Its number goes with every push that uses it.
     package mutating func minted(now: Int64, wall: Int64) -> Token {
-        let token = Token(number: (current?.number ?? 0) + 1, mintedAt: now, issuedAt: wall)
+        adopted(issuedAt: wall, now: now, wall: wall)
+    }
+
+    /// A token that was minted elsewhere, and may have been used there since, is used here as well.
+    ///
+    /// - Parameter issuedAt: Its `iat`, in milliseconds since 1970.
+    package mutating func adopted(issuedAt: Int64, now: Int64, wall: Int64) -> Token {
+        let age = min(wall.elapsed(since: issuedAt), Self.usedMax)
+        let token = Token(
+            number: (current?.number ?? 0) + 1, mintedAt: now.later(by: -age), issuedAt: issuedAt)
         older = current
         current = token
         returnedToOlder = false

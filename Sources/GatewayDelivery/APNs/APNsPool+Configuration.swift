@@ -1,0 +1,140 @@
+import GatewayCore
+import GatewaySigning
+
+extension APNsPool {
+    /// What a pool sends with, and where to.
+    package struct Configuration: Sendable {
+        /// What APNs knows the sender by.
+        package enum Credential: Sendable {
+            /// Provider tokens of a key.
+            case key(Key)
+            /// A certificate, which names its topics itself.
+            case certificate(DeliveryEngine.Configuration.Identity)
+        }
+
+        /// A team's key.
+        package struct Key: Sendable {
+            /// The key: P-256.
+            package let key: SigningKey
+            /// The name that Apple gave it.
+            package let id: String
+            /// The team.
+            package let team: String
+            /// Where all nodes find the same token; `nil` where there is one node only.
+            package let share: ProviderTokenShare?
+
+            /// A key.
+            package init(
+                _ key: SigningKey, id: String, team: String, share: ProviderTokenShare? = nil
+            ) {
+                (self.key, self.id, self.team, self.share) = (key, id, team, share)
+            }
+        }
+
+        /// Where to: `https://` and a host, with a port unless it is 443.
+        package var origin: String
+        /// What APNs knows the sender by.
+        package var credential: Credential
+        /// Which certificates are trusted.
+        package var trust = DeliveryEngine.Configuration.Trust.system
+        /// Connections in use at once, at most.
+        package var connectionsMax = 4
+        /// Pushes under way at once by one connection, at most.
+        package var windowMax = 500
+        /// Pushes that wait at once; further ones are given up for now.
+        package var waitingMax = 100_000
+        /// Longest time from sending a push to its answer.
+        package var deadline: Duration = .seconds(30)
+        /// Longest wait for a connection, TLS included.
+        package var connectDeadline: Duration = .seconds(15)
+        /// What time it is.
+        package var clock = APNsClock.system
+
+        /// The usual bounds, at Apple's.
+        package init(_ environment: APNsEnvironment, _ credential: Credential) {
+            switch environment {
+            case .production: origin = "https://api.push.apple.com"
+            case .sandbox: origin = "https://api.sandbox.push.apple.com"
+            }
+            self.credential = credential
+        }
+
+        var usesTokens: Bool {
+            if case .key = credential { true } else { false }
+        }
+
+        var lanes: APNsLanes.Terms {
+            APNsLanes.Terms(
+                lanesMax: connectionsMax, windowMax: windowMax, usesTokens: usesTokens,
+                waitingMax: waitingMax)
+        }
+
+        /// The fields of answers that are kept.
+        static let answerFields = ["apns-id", "apns-unique-id"]
+
+        /// What the engine of one connection is made of.
+        func engine(
+            onConnection: @escaping @Sendable (DeliveryEngine.Configuration.ConnectionEvent) -> Void
+        ) -> DeliveryEngine.Configuration {
+            var engine = DeliveryEngine.Configuration(name: "apns")
+            engine.trust = trust
+            if case .certificate(let identity) = credential { engine.identity = identity }
+            engine.requestsMax = windowMax
+            engine.streamsMax = windowMax
+            engine.connectDeadline = connectDeadline
+            engine.answerFields = Self.answerFields
+            engine.bodyBytesMax = 4_096
+            engine.onConnection = onConnection
+            return engine
+        }
+
+        /// The header fields of a push.
+        func fields(of push: APNsPush, _ token: String?) throws(DeliveryError) -> DeliveryFields {
+            var fields = push.form.fields(wall: clock.wall())
+            if let token { fields.append((name: "authorization", value: "bearer \(token)")) }
+            fields.append((name: "apns-id", value: push.id))
+            return try DeliveryFields(fields)
+        }
+
+        /// The request of a push; `nil` when its fields cannot be made.
+        func request(_ order: APNsPoolState.Order, wall: Int64) -> DeliveryRequest? {
+            guard let fields = order.fields ?? (try? fields(of: order.push, order.token)) else {
+                return nil
+            }
+            var request = DeliveryRequest(
+                origin: origin, target: "/3/device/\(order.push.token)", fields: fields,
+                body: order.push.form.payload, deadline: deadline)
+            request.mayConnect = order.opens
+            return request
+        }
+    }
+}
+
+extension APNsPool.Configuration.Key {
+    /// The token to use: that of another node if it is of use, and else a new one; `nil` when
+    /// nothing can be signed.
+    ///
+    /// - Parameter refused: A token that APNs takes for expired.
+    func token(refused: SharedProviderToken?, _ clock: APNsClock) async -> SharedProviderToken? {
+        let known = await share?.read()
+        if let known, known != refused, isFit(known, clock) { return known }
+        guard let new = mint(clock) else { return nil }
+        guard let share else { return new }
+        return await share.replace(known, new)
+    }
+
+    /// A new token.
+    func mint(_ clock: APNsClock) -> SharedProviderToken? {
+        let issuedAt = clock.wall() / 1_000
+        let text = try? key.providerToken(keyID: id, team: team, issuedAt: issuedAt)
+        return text.map { SharedProviderToken(text: $0, issuedAt: issuedAt) }
+    }
+
+    private func isFit(_ token: SharedProviderToken, _ clock: APNsClock) -> Bool {
+        guard (0...clock.wall() / 1_000 + 60).contains(token.issuedAt) else { return false }
+        var age = ProviderTokenAge()
+        let (now, wall) = (clock.now(), clock.wall())
+        _ = age.adopted(issuedAt: token.issuedAt * 1_000, now: now, wall: wall)
+        return age.token(now: now, wall: wall) != nil
+    }
+}

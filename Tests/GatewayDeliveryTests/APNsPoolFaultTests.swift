@@ -1,0 +1,108 @@
+import APNsSimulator
+import Foundation
+import GatewayCore
+import Testing
+
+@testable import GatewayDelivery
+
+/// A pool against a push service where nearly everything goes wrong.
+@Suite(.timeLimit(.minutes(30))) struct APNsPoolFaultTests {
+    /// How many devices are pushed to. Every third request ends its connection, and connections are
+    /// opened at a pace, so that more take long; `TIMELINE_FAULTY_PUSHES` asks for them.
+    private static let devices =
+        ProcessInfo.processInfo.environment["TIMELINE_FAULTY_PUSHES"].flatMap(Int.init)
+        ?? 500
+
+    private static func token(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+
+    /// What became of a device in the end.
+    private enum End: Hashable {
+        case delivered
+        case dead
+        case givenUp
+    }
+
+    /// Pushes until it is delivered or the device is dead, as whoever uses a pool has to.
+    private static func deliver(_ fixture: APNsFixture, _ number: Int) async throws -> End? {
+        var push = try fixture.push(to: token(number))
+        for attempt in 1...1_000 {
+            switch await fixture.pool.push(push).reaction.verdict {
+            case .delivered: return .delivered
+            case .dropAddress, .quarantineAddress: return .dead
+            case .giveUp: return .givenUp
+            case .retry: break
+            case .tryOtherEnvironment, .stop: return nil
+            }
+            push.failures += 1
+            try await Task.sleep(for: .milliseconds(min(50, 2 * attempt)))
+        }
+        return nil
+    }
+
+    @Test func `with 5 % of every fault each device is pushed to or dead`() async throws {
+        let behaviours: [PushBehaviour] =
+            [
+                .slow(20, .taken), .resetStream(isTaken: false), .refuseStream,
+                .resetConnection(isTaken: false), .silence(isTaken: false),
+                .goAway(reason: "Shutdown", includesThis: false),
+            ]
+            + [
+                APNsReason.badDeviceToken, .deviceTokenNotForTopic, .expiredToken, .unregistered,
+                .payloadTooLarge, .tooManyRequests, .internalServerError, .serviceUnavailable,
+            ].map { .refused($0, timestamp: $0.status == 410 ? .max : nil) }
+        let clock = FastClock(scale: 50)
+        let fixture = try APNsFixture(
+            clock: clock,
+            terms: { $0.faults = behaviours.map { PushFault($0, share: 50_000) } },
+            pool: {
+                $0.windowMax = 50
+                $0.deadline = .seconds(3)
+            })
+        let start = clock.now
+        let count = Self.devices
+        let ends = try await withThrowingTaskGroup(of: (Int, End?).self) { group in
+            var next = 0
+            var ends = [End?](repeating: nil, count: count)
+            func add() {
+                guard next < count else { return }
+                let number = next
+                next += 1
+                group.addTask { (number, try await Self.deliver(fixture, number)) }
+            }
+            for _ in 0..<1_500 { add() }
+            for try await (number, end) in group {
+                ends[number] = end
+                add()
+            }
+            return ends
+        }
+        let minutes = (clock.now - start) / 60_000
+        await fixture.stop()
+        let record = fixture.server.record
+        // The sums add up, device by device.
+        for (number, end) in ends.enumerated() {
+            let device = try #require(record.devices[Self.token(number)])
+            switch end {
+            case .delivered: #expect(device.taken > 0 && !device.isDead)
+            case .dead: #expect(device.isDead)
+            case .givenUp: #expect(device.last == .refused(.payloadTooLarge))
+            case nil: Issue.record("device \(number) came to no end")
+            }
+        }
+        let counts = Dictionary(grouping: ends) { $0 }.mapValues(\.count)
+        #expect(counts[.delivered, default: 0] > count / 3, "\(counts)")
+        #expect(counts[.dead, default: 0] > count / 10, "\(counts)")
+        // Nothing was repeated that must not be, and no connection was used against the rules.
+        #expect(record.violations.isEmpty, "\(record.violations)")
+        // Provider tokens came no more often than one in 20 minutes, most an hour's worth each.
+        #expect(record.providerTokens.count <= Int(minutes / 50) + 1, "\(minutes) minutes")
+        #expect(
+            record.answers.keys.allSatisfy {
+                $0.status != 403 && $0.reason?.hasPrefix("TooManyP") != true
+            },
+            "\(record.answers)")
+    }
+}
