@@ -143,6 +143,22 @@ final class GatewayProcessChild: Sendable {
         } ?? nil
     }
 
+    /// A whole line of its standard output, counted from 0; `nil` when there was none within
+    /// `seconds` or before it ended.
+    func waitForLine(_ index: Int, seconds: Double) -> String? {
+        state.wait(seconds: seconds) { state -> String?? in
+            let text = String(decoding: state.output, as: UTF8.self)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            if lines.count > index { return .some(String(lines[index])) }
+            return state.isOutputOver ? .some(nil) : nil
+        } ?? nil
+    }
+
+    /// Its standard output so far.
+    var outputSoFar: String {
+        state.wait(seconds: 0) { String(decoding: $0.output, as: UTF8.self) } ?? ""
+    }
+
     /// All of its standard output; `nil` when it stayed open.
     func waitForOutput(seconds: Double) -> String? {
         state.wait(seconds: seconds) {

@@ -28,6 +28,7 @@ struct Timelinectl: AsyncParsableCommand {
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
             PollCommand.self, ShowCommand.self, TokenCommand.self, DeviceCommand.self,
+            DevCommand.self,
         ])
 
     static func main() async {

@@ -117,28 +117,17 @@ import WidgetModel
 
     @Test func aCertificateStandsForAnApp() async throws {
         let service = try Service(clientCA: true)
-        let directory = try GatewayProcess.temporaryDirectory()
-        let key = directory + "/push.key"
-        let certificate = directory + "/push.pem"
-        let request = directory + "/push.csr"
-        let certs = URL(fileURLWithPath: service.ca).deletingLastPathComponent().path
-        try Self.openssl([
-            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-            "/UID=com.mygame/CN=Apple Push Services: com.mygame", "-keyout", key, "-out", request,
-        ])
-        try Self.openssl([
-            "x509", "-req", "-in", request, "-CA", service.ca, "-CAkey", certs + "/ca.key",
-            "-set_serial", "7", "-days", "2", "-out", certificate,
-        ])
+        let made = try PushCertificate(app: "com.mygame", ca: service.ca)
         func push(_ topic: String) throws -> String {
-            try Self.run(
-                "curl",
+            let (exit, output) = try GatewayProcess.run(
                 [
-                    "-sS", "--http2", "--cacert", service.ca, "--cert", certificate, "--key", key,
-                    "-H", "apns-push-type: widgets", "-H", "apns-topic: \(topic)", "-d",
+                    "-sS", "--http2", "--cacert", service.ca, "--cert", made.certificate, "--key",
+                    made.key, "-H", "apns-push-type: widgets", "-H", "apns-topic: \(topic)", "-d",
                     #"{"aps":{"content-changed":true}}"#, "-w", "%{http_code}",
                     "\(service.url)/3/device/\(JudgeFixture.token)",
-                ])
+                ], program: "/usr/bin/curl")
+            #expect(exit == .status(0))
+            return output
         }
         #expect(try push("com.mygame.push-type.widgets") == "200")
         #expect(
@@ -151,25 +140,5 @@ import WidgetModel
         let http = TestHTTP(url: service.url, ca: service.ca, version: .one, timeoutSeconds: 5)
         #expect(throws: TestHTTPError.self) { try service.push(http) }
         await service.server.stop()
-    }
-
-    private static func openssl(_ arguments: [String]) throws {
-        try run("openssl", arguments)
-    }
-
-    @discardableResult
-    private static func run(_ program: String, _ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [program] + arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        let text = String(decoding: data, as: UTF8.self)
-        try #require(process.terminationStatus == 0, "\(text)")
-        return text
     }
 }

@@ -42,8 +42,13 @@ package struct DeviceRecord: Sendable, Hashable {
     package internal(set) var last: PushBehaviour?
     /// Whether nothing may be pushed to it any more.
     package internal(set) var isDead = false
+    /// The connection by which it was told so.
+    var deadOn = 0
     /// What it does next; the last of it goes on.
     var script: [PushBehaviour] = []
+
+    /// Nothing was pushed to it.
+    package init() {}
 
     /// A push was taken.
     mutating func take(_ push: Push) {

@@ -20,7 +20,7 @@ extension SimulatedAPNs {
             behaviour = .refused(reason)
         } else {
             noteRepeat(of: push)
-            behaviour = self.behaviour(to: push)
+            behaviour = self.behaviour(to: push, on: connection.number)
         }
         apply(behaviour, to: push, stream, on: &connection, moment, &effects)
         return Decision(request: request, behaviour: behaviour)
@@ -87,20 +87,21 @@ extension SimulatedAPNs {
         }
     }
 
-    private mutating func behaviour(to push: Push) -> PushBehaviour {
+    private mutating func behaviour(to push: Push, on connection: Int) -> PushBehaviour {
         guard kept.devices.count < PushRecord.devicesMax || kept.devices[push.token] != nil else {
             return .take
         }
-        let (behaviour, isToDead) = Self.next(
-            of: &kept.devices[push.token, default: DeviceRecord()], push.token, draw)
-        if isToDead { kept.note(.pushedToDead) }
+        let (behaviour, toldOn) = Self.next(
+            of: &kept.devices[push.token, default: DeviceRecord()], push.token, draw, connection)
+        if let toldOn, !answered.lost.contains(toldOn) { kept.note(.pushedToDead) }
         return behaviour
     }
 
-    /// What a device token does with the next push, and whether the client should have known.
+    /// What a device token does with the next push, and by which connection the client was told, if
+    /// it was, that it is dead.
     private static func next(
-        of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw
-    ) -> (PushBehaviour, isToDead: Bool) {
+        of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw, _ connection: Int
+    ) -> (PushBehaviour, toldOn: Int?) {
         device.requests += 1
         let behaviour: PushBehaviour
         if let scripted = device.script.first {
@@ -112,11 +113,11 @@ extension SimulatedAPNs {
             behaviour = draw.fault(token: token, request: device.requests) ?? .take
         }
         let endsToken = behaviour.answer?.documentedReason?.endsToken ?? false
-        defer {
-            device.isDead = endsToken
-            device.last = behaviour
-        }
-        return (behaviour, device.isDead && endsToken)
+        let toldOn = device.isDead && endsToken ? device.deadOn : nil
+        device.isDead = endsToken
+        device.deadOn = connection
+        device.last = behaviour
+        return (behaviour, toldOn)
     }
 
     // MARK: What is done

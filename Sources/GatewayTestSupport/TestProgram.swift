@@ -1,0 +1,37 @@
+import WidgetModel
+
+/// A program of this package that goes on beside the test; killed when this value goes.
+package final class TestProgram: Sendable {
+    private let child: GatewayProcessChild
+
+    /// Starts a program by its path.
+    ///
+    /// - Throws: ``GatewayProcessError``.
+    package init(_ program: String, _ arguments: [String]) throws {
+        child = try GatewayProcessChild(arguments, program: program)
+    }
+
+    deinit {
+        child.signal(9)
+        _ = child.waitForExit(seconds: 10)
+    }
+
+    /// What it wrote to standard output so far.
+    package var output: String { child.outputSoFar }
+
+    /// A line of its standard output, which is waited for, as a JSON object; `nil` when it is none.
+    ///
+    /// - Throws: ``GatewayProcessError`` when there is no such line within a minute.
+    package func json(line index: Int) throws -> JSONObject? {
+        guard let line = child.waitForLine(index, seconds: 60) else {
+            throw GatewayProcessError(
+                "there is no line \(index):\n\(output)\n\(child.standardErrorTail)")
+        }
+        return try? JSONValue(parsing: Array(line.utf8)).objectValue
+    }
+
+    /// How it ended; `nil` when it did not within `seconds`.
+    package func waitForExit(seconds: Double) -> GatewayProcessExit? {
+        child.waitForExit(seconds: seconds)
+    }
+}

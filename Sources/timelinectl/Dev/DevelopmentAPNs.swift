@@ -1,0 +1,99 @@
+import APNsSimulator
+import ArgumentParser
+import Foundation
+import GatewaySigning
+import GatewayTLS
+
+/// What a simulated push service keeps in a directory: its certificates, and the key of a team.
+struct DevelopmentAPNs: ParsableArguments {
+    @Option(help: ArgumentHelp("Where certificates and key are kept.", valueName: "directory"))
+    var data = ".timeline-apns"
+
+    @Option(
+        name: .customLong("provider-key"),
+        help: ArgumentHelp("The team's key, such as AuthKey_ABC.p8.", valueName: "file"))
+    var providerKey: String?
+
+    @Option(name: .customLong("key-id"), help: ArgumentHelp("The key's id.", valueName: "id"))
+    var keyID = "DEVAPNSKEY"
+
+    @Option(help: ArgumentHelp("The team's id.", valueName: "id"))
+    var team = "DEVAPNTEAM"
+
+    /// Where the key is.
+    var keyPath: String { providerKey ?? "\(data)/AuthKey_\(keyID).p8" }
+
+    func validate() throws {
+        for (name, value) in [("--key-id", keyID), ("--team", team)] {
+            let isID =
+                !value.isEmpty && value.utf8.count <= 64
+                && value.utf8.allSatisfy { byte in
+                    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
+                        || (0x61...0x7A).contains(byte)
+                }
+            guard isID else { throw ValidationError("\(name) has letters and digits alone") }
+        }
+    }
+
+    /// Certificates for this machine's own names, made when they are missing.
+    func certificates() throws -> DevelopmentCertificates {
+        do throws(DevelopmentCertificates.Failure) {
+            return try DevelopmentCertificates.ensure(
+                in: data, now: Int64(Date().timeIntervalSince1970))
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    /// The team's key; one of our own is made when it is missing.
+    func key() throws -> SigningKey {
+        do throws(SigningError) {
+            if providerKey == nil, !FileManager.default.fileExists(atPath: keyPath) {
+                try SigningKey(generating: .es256).save(to: keyPath)
+            }
+            return try SigningKey(contentsOf: keyPath)
+        } catch {
+            throw ValidationError("\(keyPath): \(error.message)")
+        }
+    }
+
+    /// The key as the service knows it.
+    func registered(_ key: SigningKey) throws -> ProviderKey {
+        do throws(SigningError) {
+            return try ProviderKey(id: keyID, team: team, key: key.publicKey)
+        } catch {
+            throw ValidationError("\(keyPath): \(error.message)")
+        }
+    }
+}
+
+/// Makes a provider token, for trying things out with curl.
+struct APNsTokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apns-token",
+        abstract: "Print a provider token of the key that `dev apns` takes.",
+        discussion: """
+            A token is good for an hour. Apple takes no more than one in 20 minutes on a connection.
+
+            Example:
+              TOKEN=$(timelinectl dev apns-token)
+              curl --http2 --cacert .timeline-apns/certs/ca.pem \\
+                -H "authorization: bearer $TOKEN" -H 'apns-push-type: widgets' \\
+                -H 'apns-topic: com.mygame.push-type.widgets' \\
+                -d '{"aps":{"content-changed":true}}' https://127.0.0.1:2197/3/device/0a0b0c
+            """)
+
+    @OptionGroup var development: DevelopmentAPNs
+
+    func run() throws {
+        let key = try development.key()
+        do throws(SigningError) {
+            Terminal.print(
+                try key.providerToken(
+                    keyID: development.keyID, team: development.team,
+                    issuedAt: Int64(Date().timeIntervalSince1970)))
+        } catch {
+            throw ValidationError("\(development.keyPath): \(error.message)")
+        }
+    }
+}

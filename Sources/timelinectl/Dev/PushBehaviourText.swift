@@ -1,0 +1,79 @@
+import APNsSimulator
+
+/// Behaviours as they are written on a command line.
+enum PushBehaviourText {
+    /// The words, for help and errors.
+    static let help = """
+        a status (200, 410), a reason by Apple's name (TooManyRequests), slow:MILLISECONDS, \
+        silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
+        """
+
+    /// The longest wait, in milliseconds.
+    private static let slowMax = 3_600_000
+
+    /// What a status alone stands for.
+    private static let reasons: [Int: APNsReason] = [
+        400: .badDeviceToken, 403: .invalidProviderToken, 404: .badPath, 405: .methodNotAllowed,
+        410: .unregistered, 413: .payloadTooLarge, 429: .tooManyRequests,
+        500: .internalServerError, 503: .serviceUnavailable,
+    ]
+
+    /// A behaviour; `nil` for what is none.
+    ///
+    /// - Parameter wall: Now, in milliseconds since 1970: since when a token is dead.
+    static func parse(_ text: some StringProtocol, wall: Int64) -> PushBehaviour? {
+        switch text {
+        case "silence": return .silence(isTaken: true)
+        case "reset": return .resetStream(isTaken: true)
+        case "refuse": return .refuseStream
+        case "cut": return .resetConnection(isTaken: true)
+        case "goaway": return .goAway(reason: APNsReason.shutdown.rawValue, includesThis: false)
+        case "200": return .take
+        default: break
+        }
+        if text.hasPrefix("slow:") {
+            guard let wait = Int(text.dropFirst(5)), (0...slowMax).contains(wait) else {
+                return nil
+            }
+            return .slow(wait, .taken)
+        }
+        let reason = APNsReason(rawValue: String(text)) ?? Int(text).flatMap { reasons[$0] }
+        return reason.map { refusal($0, wall: wall) }
+    }
+
+    /// Everything that may go wrong, each as often.
+    static func mixture(share: Int, wall: Int64) -> [PushFault] {
+        let behaviours: [PushBehaviour] =
+            [
+                .slow(2_000, .taken), .silence(isTaken: true), .silence(isTaken: false),
+                .resetStream(isTaken: true), .refuseStream, .resetConnection(isTaken: true),
+                .goAway(reason: APNsReason.shutdown.rawValue, includesThis: false),
+            ]
+            + [
+                APNsReason.badDeviceToken, .expiredToken, .unregistered, .tooManyRequests,
+                .internalServerError, .serviceUnavailable, .shutdown,
+            ].map { refusal($0, wall: wall) }
+        return behaviours.map { PushFault($0, share: share / behaviours.count) }
+    }
+
+    private static func refusal(_ reason: APNsReason, wall: Int64) -> PushBehaviour {
+        .refused(reason, timestamp: reason.status == 410 ? wall : nil)
+    }
+
+    /// A behaviour for people.
+    static func text(_ behaviour: PushBehaviour) -> String {
+        switch behaviour {
+        case .answer(let answer): text(answer)
+        case .slow(let wait, let answer): "\(text(answer)) after \(wait) ms"
+        case .silence: "silence"
+        case .resetStream: "stream reset"
+        case .refuseStream: "stream refused"
+        case .resetConnection: "connection cut"
+        case .goAway(let reason, _): "GOAWAY \(reason)"
+        }
+    }
+
+    private static func text(_ answer: PushAnswer) -> String {
+        "\(answer.status)" + (answer.reason.map { " \($0)" } ?? "")
+    }
+}
