@@ -7,6 +7,7 @@ struct DeliveryDriver: CurlDriver {
     enum Command: Sendable {
         case start(DeliveryOrder)
         case cancel(DeliveryCall)
+        case recall
     }
 
     private let gate: DeliveryGate
@@ -27,6 +28,10 @@ struct DeliveryDriver: CurlDriver {
         case .cancel(let call):
             guard let slot = slots.first(where: { $0.receiver === call }) else { return }
             finish(slot, .failure(.wasCancelled), multi)
+        case .recall:
+            for slot in slots where slot.receiver != nil && !slot.isSent {
+                finish(slot, .failure(.wasRecalled), multi)
+            }
         }
     }
 

@@ -75,6 +75,13 @@ package final class DeliveryEngine: Sendable {
         return try outcome.get()
     }
 
+    /// Ends what was accepted and not handed to a connection yet with `noConnection`. libcurl lets
+    /// requests wait for a connection that takes no more until that is gone, however long one of
+    /// its streams lasts.
+    package func recall() {
+        gate.recall(in: loop)
+    }
+
     /// Refuses new requests, lets those end that were accepted or wait, and closes. Each has its
     /// deadline, so this ends too; a task that is cancelled ends them all.
     package func drain() async {

@@ -21,7 +21,7 @@ final class DeliverySlot {
 
     private var mayConnect = true
     /// Whether libcurl handed the request to a connection.
-    private var isSent = false
+    private(set) var isSent = false
     private var refusal: DeliveryError?
 
     private var status = 0
@@ -157,12 +157,19 @@ final class DeliverySlot {
 
     /// What came of the request, by libcurl's code.
     func outcome(_ code: CURLcode) -> DeliveryOutcome {
-        if code == CURLE_OK || status >= 200 {
+        if status >= 200 {
             return .success(
                 DeliveryAnswer(
                     status: status, body: body, isWhole: code == CURLE_OK, fields: values))
         }
         if let refusal { return .failure(refusal) }
+        // A stream that ends without an answer is none, whatever libcurl thinks of it.
+        if code == CURLE_OK {
+            return .failure(DeliveryError(.connectionEnded, "there was no answer"))
+        }
+        // When GOAWAY has left this stream out and no other is open, HTTP/2 has nothing left to do
+        // on the connection. libcurl takes that for an error, about which it has no words.
+        if code == CURLE_HTTP2, isSent, words.pointee == 0 { return .failure(.wasRefused) }
         let text = words.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(words)
         let message = text.map { String(cString: $0) } ?? "libcurl failed"
         return .failure(DeliveryError(.init(CurlFailure(code), isSent: isSent), message))
@@ -233,11 +240,14 @@ final class DeliverySlot {
 
     /// libcurl repeats nothing but streams that were refused.
     private func noteRepetition() {
-        refusal = DeliveryError(.notProcessed, "the stream was refused")
+        refusal = .wasRefused
     }
 }
 
 extension DeliveryError {
+    static let wasRecalled = DeliveryError(.noConnection, "the request was recalled")
+    static let wasRefused = DeliveryError(.notProcessed, "the stream was refused")
+
     static func notAllowed(_ address: IPAddress, _ reason: AddressGuard.Refusal) -> Self {
         DeliveryError(.addressNotAllowed, "\(address) may not be asked: \(reason.rawValue)")
     }
