@@ -109,8 +109,8 @@ let package = Package(
         .target(
             name: "GatewayServer",
             dependencies: [
-                "CLinux", "GatewayCore", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "WidgetModel",
+                "CLinux", "GatewayCore", "GatewayDelivery", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "WidgetModel",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -296,7 +296,8 @@ let package = Package(
         .testTarget(
             name: "ProcessTests",
             dependencies: [
-                "GatewayTestSupport", "WidgetModel", "timeline-gateway", "timelinectl",
+                "APNsSimulator", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
+                "WidgetModel", "timeline-gateway", "timelinectl",
             ],
             swiftSettings: settings
         ),

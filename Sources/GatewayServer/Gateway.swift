@@ -21,6 +21,7 @@ package struct Gateway: Sendable {
     private let group: MultiThreadedEventLoopGroup
     /// What is pushed is decided on a thread of its own; `nil` where nothing is.
     private let pushGroup: MultiThreadedEventLoopGroup?
+    private let senders: PushSenders
     private let store: SQLiteStore
     private let sequencer: Sequencer
     private let loops: ShardLoops
@@ -67,7 +68,8 @@ package struct Gateway: Sendable {
                 : [configuration.url(port: configuration.listen.port)])
         keys = try KeyService(
             data: configuration.data, algorithm: configuration.algorithm, timing: timing,
-            hasLocalIssuer: configuration.localIssuer, audience: url, now: now)
+            hasLocalIssuer: configuration.localIssuer, hasWebhooks: configuration.push.hasWebhooks,
+            audience: url, now: now)
         identity = TLSIdentity(try Self.context(configuration, now: now))
         verifier = CachedTokenVerifier(
             TokenVerifier(
@@ -89,6 +91,15 @@ package struct Gateway: Sendable {
         loops = built.loops
         desk = built.desk
         let desk = desk
+        senders = try PushSenders(
+            configuration.push, store: store,
+            WebhookPushes.Content(
+                notification: { [press] order throws(SigningError) in
+                    try press.notification(
+                        app: order.client.app, content: order.content, causeTime: nil,
+                        now: desk.wallSeconds())
+                }, cursor: { desk.text($0) }, signer: { [keys] in keys.webhookSigner },
+                wallSeconds: { desk.wallSeconds() }))
         authorizer = Authorizer(
             verifier: verifier, certificateGrants: configuration.certificateGrants,
             now: { desk.wallSeconds() })
@@ -175,6 +186,7 @@ package struct Gateway: Sendable {
                 address: .hostname(configuration.admin.host, port: configuration.admin.port)),
             eventLoopGroupProvider: .shared(group), logger: quiet)
         for loop in loops.all { loop.start() }
+        startPushing()
         let upkeep = Upkeep(
             configuration: configuration, sequencer: sequencer, keys: keys, press: press,
             logger: logger
@@ -215,7 +227,17 @@ package struct Gateway: Sendable {
         return answer
     }
 
+    private func startPushing() {
+        sequencer.push?.start(
+            PushLoop.Surroundings(
+                store: store,
+                drop: { [sequencer] key, address in try await sequencer.drop(address, of: key) },
+                sender: { [senders] in senders.sender(of: $0) },
+                wallMilliseconds: { [desk] in desk.wallMilliseconds() }))
+    }
+
     private func close() async throws {
+        await sequencer.push?.stop(senders.all)
         try await store.close()
         for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()

@@ -11,11 +11,13 @@ final class KeyService: Sendable {
     private struct State {
         var notifications: KeyRing
         var tokens: KeyRing?
+        var webhooks: KeyRing?
     }
 
     private let state: Mutex<State>
     private let notificationStore: KeyRingStore
     private let tokenStore: KeyRingStore
+    private let webhookStore: KeyRingStore
     private let audience: String
 
     /// Opens the rings of a data directory, and makes them on first start.
@@ -23,17 +25,38 @@ final class KeyService: Sendable {
     /// - Throws: ``SigningError``.
     init(
         data: String, algorithm: SigningAlgorithm, timing: KeyRing.Timing, hasLocalIssuer: Bool,
-        audience: String, now: Int64
+        hasWebhooks: Bool, audience: String, now: Int64
     ) throws(SigningError) {
         notificationStore = KeyRingStore(directory: data + "/keys")
         tokenStore = KeyRingStore(directory: data + "/issuer")
+        webhookStore = KeyRingStore(directory: data + "/webhooks")
         self.audience = audience
         let notifications = try notificationStore.open(
             algorithm: algorithm, timing: timing, now: now)
         let tokens =
             hasLocalIssuer
             ? try tokenStore.open(timing: Self.tokenTiming, now: now) : nil
-        state = Mutex(State(notifications: notifications, tokens: tokens))
+        let webhooks =
+            hasWebhooks ? try webhookStore.open(timing: Self.webhookTiming, now: now) : nil
+        state = Mutex(
+            State(notifications: notifications, tokens: tokens, webhooks: webhooks))
+    }
+
+    /// Receivers are told of keys when clients register: a week before a key signs alone, and one
+    /// after, both sign.
+    private static var webhookTiming: KeyRing.Timing {
+        KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
+    }
+
+    /// Signs webhooks with the key whose turn it is, and with the one beside it while keys change;
+    /// `nil` where there are no webhooks.
+    var webhookSigner: WebhookSigner? {
+        state.withLock { state in
+            state.webhooks.flatMap { ring in
+                let keys = [ring.signingKey] + ring.others.suffix(1).map(\.key)
+                return try? WebhookSigner(keys)
+            }
+        }
     }
 
     private static var tokenTiming: KeyRing.Timing {
@@ -87,8 +110,14 @@ final class KeyService: Sendable {
             _ = try tokenStore.advance(&tokens, now: now)
             after.tokens = tokens
         }
+        if before.webhooks != nil {
+            var webhooks = try webhookStore.open(timing: Self.webhookTiming, now: now)
+            _ = try webhookStore.advance(&webhooks, now: now)
+            after.webhooks = webhooks
+        }
         let changed =
             after.notifications != before.notifications || after.tokens != before.tokens
+            || after.webhooks != before.webhooks
         let result = after
         if changed { state.withLock { $0 = result } }
         return changed

@@ -53,6 +53,7 @@ struct Upkeep: Service {
             let (head, floor) = (sequencer.store.head, sequencer.store.floor)
             try await sequencer.confirmUnowed(below: floor + (head - floor) / 2)
             try await prune()
+            try await pruneAttempts()
             await noteSeen()
             let day: Int64 = 86_400_000
             let unseenSince =
@@ -75,6 +76,20 @@ struct Upkeep: Service {
                     acceptedBefore: acceptedBefore, keepRows: keep, limit: rowsPerJob)
             }
             guard let floor, floor >= before + UInt64(rowsPerJob) else { return }
+        }
+    }
+
+    private func pruneAttempts() async throws {
+        let rowsPerJob = 5_000
+        let endedBefore =
+            sequencer.desk.wallMilliseconds() - configuration.push.attemptSeconds * 1000
+        let keep = configuration.push.attemptRows
+        while true {
+            let count = try await sequencer.write(cost: 1024) { transaction in
+                try transaction.prunePushAttempts(
+                    endedBefore: endedBefore, keepRows: keep, limit: rowsPerJob)
+            }
+            guard count >= rowsPerJob else { return }
         }
     }
 

@@ -29,8 +29,8 @@ extension PushDesk {
         changed.insert(lane.client)
         let number = nextNumber()
         // What it says decides whether it is the message of the attempt before.
-        let message = clients[lane.client]?.addresses[id]?.webhook?.attempt(
-            saying: hash(stale.sequence, UInt64(stale.names.count), stale.all ? 1 : 0))
+        let content = hash(stale.words)
+        let message = clients[lane.client]?.addresses[id]?.webhook?.attempt(saying: content)
         lanes[slot]?.attempts.began(id, at: position)
         underWay[number] = UnderWay(
             client: lane.client, sort: lane.sort, address: id, position: position,
@@ -45,7 +45,10 @@ extension PushDesk {
                     mayTryOtherEnvironment: address.environment?.mayTryOther ?? false,
                     content: stale, position: position, urgency: lane.attempts.urgency,
                     failures: lane.attempts.failures(at: id),
-                    registeredAt: client.addressedAt, message: message)))
+                    registeredAt: client.addressedAt,
+                    message: hash(
+                        hash(lane.client.app), hash(lane.client.client), id, content,
+                        message?.message ?? 0))))
     }
 
     /// From where a sort is asked what is stale. Recommendation sets go by what was confirmed of
@@ -203,12 +206,27 @@ extension PushDesk {
 
 extension PushBudget.Channel {
     /// What a push type counts as.
-    init(pushType: String) {
+    package init(pushType: String) {
         self =
             switch pushType {
             case "controls": .controls
             case "background": .background
             default: .widgets
             }
+    }
+}
+
+extension StaleSet {
+    /// All that it says, as one text.
+    fileprivate var words: String {
+        var parts = [String(sequence), all ? "all" : ""]
+        for name in names {
+            parts += [String(name.target.rawValue), name.kind]
+            for parameter in name.parameters {
+                parts += [parameter.name, parameter.value ?? "\u{1}"]
+            }
+            parts.append("\u{2}")
+        }
+        return parts.joined(separator: "\0")
     }
 }

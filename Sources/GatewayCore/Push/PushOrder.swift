@@ -25,8 +25,9 @@ package struct PushOrder: Sendable {
     package let failures: Int
     /// When the address was last registered, in milliseconds since 1970.
     package let registeredAt: Int64
-    /// Which message this is to a webhook; `nil` for APNs.
-    package let message: WebhookSchedule.Attempt?
+    /// Names the message to a webhook, whose receiver takes one of that name for one it has: equal
+    /// when the same is said to the same address again, after a restart too.
+    package let message: UInt64
 }
 
 /// What came of a push.

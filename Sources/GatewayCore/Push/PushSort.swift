@@ -44,7 +44,7 @@ extension DeliveryAddress {
     }
 
     /// Whether it is a webhook.
-    var isWebhook: Bool {
+    package var isWebhook: Bool {
         if case .webhook = self { true } else { false }
     }
 

@@ -85,7 +85,7 @@ struct GatewayChannel: Sendable {
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: tlsSettings.firstRequestTimeout,
             idleTimeout: TimeAmount(settings.idleTimeout))
-try channel.pipeline.syncOperations.addHandlers([
+        try channel.pipeline.syncOperations.addHandlers([
             HTTP2LateResets(isOver: { end.isOver($0) }), HTTP2ProtocolErrorEnd(),
         ])
         _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(

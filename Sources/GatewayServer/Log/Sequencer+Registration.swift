@@ -36,6 +36,8 @@ extension Sequencer {
         let isNew: Bool
         /// The lowest position at which a shard took it.
         var position: UInt64
+        /// Whether a webhook is among its addresses.
+        let hasWebhook: Bool
         let warnings: [Fault]
     }
 
@@ -93,7 +95,9 @@ extension Sequencer {
             self.handOver([.registered(record, app: key.app, taken: { taken.took(at: $0) })])
         }
         return RegistrationOutcome(
-            isNew: isNew, position: 0, warnings: reading.warnings + ruleSet.warnings(about: record))
+            isNew: isNew, position: 0,
+            hasWebhook: reading.registration.delivery.contains(where: \.isWebhook),
+            warnings: reading.warnings + ruleSet.warnings(about: record))
     }
 
     func storedRegistration(

@@ -41,13 +41,15 @@ extension GatewayRoutes {
     ) async throws -> GatewayAnswer {
         let outcome = try await sequencer.register(key, input, by: registrar)
         let expires = desk.wallMilliseconds() + Int64(registrationDays) * 86_400_000
-        return GatewayAnswer(
-            outcome.isNew ? .created : .ok,
-            json: [
-                "client": .string(key.client), "cursor": .string(desk.text(outcome.position)),
-                "expires": .string(timestamp(expires)),
-                "warnings": .array(outcome.warnings.map(\.json)),
-            ])
+        var answer: JSONObject = [
+            "client": .string(key.client), "cursor": .string(desk.text(outcome.position)),
+            "expires": .string(timestamp(expires)),
+            "warnings": .array(outcome.warnings.map(\.json)),
+        ]
+        if outcome.hasWebhook, let signer = keys.webhookSigner {
+            answer["webhookKeys"] = .array(signer.publicKeys.map { .string($0) })
+        }
+        return GatewayAnswer(outcome.isNew ? .created : .ok, json: .object(answer))
     }
 
     func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws

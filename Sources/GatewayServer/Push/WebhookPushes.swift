@@ -1,0 +1,102 @@
+import GatewayCore
+import GatewayDelivery
+import GatewaySigning
+import WidgetModel
+
+/// Makes pushes to webhooks: what a poll would answer, signed as Standard Webhooks 1.0 says.
+final class WebhookPushes: PushSender {
+    /// What a push says, and with what it is signed.
+    struct Content: Sendable {
+        /// The notification of what is stale, as a compact JWS.
+        let notification: @Sendable (PushOrder) throws(SigningError) -> [UInt8]
+        /// The text of a cursor.
+        let cursor: @Sendable (UInt64) -> String
+        /// The keys in use.
+        let signer: @Sendable () -> WebhookSigner?
+        /// Seconds since 1970.
+        let wallSeconds: @Sendable () -> Int64
+    }
+
+    private let sender: WebhookSender
+    private let content: Content
+
+    /// - Throws: ``Faults`` that name the option that is wrong.
+    init(_ configuration: PushConfiguration, _ content: Content) throws(Faults) {
+        var ranges: [AddressRange] = []
+        for text in configuration.webhookRanges {
+            guard let range = AddressRange(text) else {
+                throw Faults(
+                    "webhooks.allowedRanges",
+                    "`\(text)` is no range of addresses such as 10.0.0.0/8 or fd00::/8")
+            }
+            ranges.append(range)
+        }
+        do throws(DeliveryError) {
+            sender = try WebhookSender(
+                addressGuard: AddressGuard(allowed: ranges),
+                trust: configuration.webhookTrust.map { .file($0) } ?? .system)
+        } catch {
+            throw Faults("webhooks.enabled", error.message)
+        }
+        self.content = content
+    }
+
+    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        guard case .webhook(let url) = order.address, let signer = content.signer() else {
+            finished(Self.failed("NotConfigured"))
+            return
+        }
+        let endpoint: WebhookEndpoint
+        do throws(WebhookEndpoint.Fault) {
+            endpoint = try WebhookEndpoint(url)
+        } catch {
+            finished(Self.failed("BadURL"))
+            return
+        }
+        Task { [sender, content] in
+            let message: WebhookMessage
+            do {
+                message = try Self.message(order, content)
+            } catch {
+                finished(Self.failed("NotSigned"))
+                return
+            }
+            let result = await sender.send(message, to: endpoint, signer: signer)
+            finished(PushReport(result, message.id))
+        }
+    }
+
+    func drain() async {
+        await sender.drain()
+    }
+
+    private static func failed(_ reason: String) -> PushReport {
+        PushReport(result: .webhook(.none), outcome: "retry", reason: reason)
+    }
+
+    private static func message(
+        _ order: PushOrder, _ content: Content
+    ) throws(SigningError) -> WebhookMessage {
+        let notification = try content.notification(order)
+        let body: JSONValue = [
+            "cursor": .string(content.cursor(order.position)),
+            "notifications": [.string(String(decoding: notification, as: UTF8.self))],
+        ]
+        return WebhookMessage(
+            id: "msg_" + String(order.message, radix: 16), timestamp: content.wallSeconds(),
+            body: body.serialized)
+    }
+}
+
+extension PushReport {
+    fileprivate init(_ result: WebhookResult, _ id: String) {
+        self.result = .webhook(result.answer)
+        reference = id
+        switch result.answer {
+        case .status(200..<300, _): outcome = "sent"
+        case .status(410, _): (outcome, reason) = ("disabled", "410")
+        case .status(let status, _): (outcome, reason) = ("retry", String(status))
+        case .none: (outcome, reason) = ("retry", result.error?.code.rawValue)
+        }
+    }
+}

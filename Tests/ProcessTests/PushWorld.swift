@@ -1,0 +1,122 @@
+import APNsSimulator
+import Foundation
+import GatewaySigning
+import GatewayTLS
+import GatewayTestSupport
+import WidgetModel
+
+/// A real gateway, and a push service that behaves, and misbehaves, as APNs does.
+final class PushWorld: Sendable {
+    static let app = "com.mygame"
+
+    let gateway: GatewayProcess
+    let apns: APNsServer
+    let backend: String
+
+    /// - Parameters:
+    ///   - faults: What goes wrong at the push service now and then.
+    ///   - options: Lines of configuration beside the usual ones.
+    init(
+        faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = []
+    ) throws {
+        let data = try GatewayProcess.temporaryDirectory()
+        let made = try DevelopmentCertificates.ensure(
+            in: data, now: Int64(Date().timeIntervalSince1970))
+        let key = try SigningKey(generating: .es256)
+        try key.save(to: data + "/apns.p8")
+        var terms = SimulatedAPNs.Terms()
+        terms.environment = .production
+        terms.keys = [try ProviderKey(id: "KEY1234567", team: "TEAM123456", key: key.publicKey)]
+        terms.faults = faults
+        terms.seed = seed
+        apns = try APNsServer(
+            terms,
+            APNsServer.Settings(certificate: .file(made.certificate), key: .file(made.key)))
+        let configuration = data + "/gateway.yaml"
+        let lines = [
+            "tls: { certificate: \(made.certificate), key: \(made.key) }", "localIssuer: true",
+            "publicURL: https://gateway.test",
+            "apns:",
+            "  - { app: \(Self.app), team: TEAM123456, keyID: KEY1234567, key: \(data)/apns.p8,"
+                + " environment: production }",
+        ]
+        let pushing =
+            ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"] + options
+        try (lines + ["push:"] + pushing.map { "  \($0)" }).joined(separator: "\n")
+            .write(toFile: configuration, atomically: true, encoding: .utf8)
+        gateway = try GatewayProcess(data: data, configuration: configuration)
+        backend = try gateway.token(
+            app: Self.app, scope: "catalog:write changes:write clients:write operator")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")],
+            body: """
+                app: \(Self.app)
+                entities: { Character: { properties: [health] } }
+                intents: { One: { parameters: [{ name: character, type: Character }] } }
+                widgets:
+                  - kind: detail
+                    configuration: appIntent
+                    intent: One
+                    families: [systemSmall]
+                    dependsOn: [{ entity: Character, match: { id: $character } }]
+                """)
+        guard put.status == 201 else { throw WireFault(what: put.text) }
+    }
+
+    /// Ends everything.
+    func stop() async {
+        gateway.terminate()
+        await apns.stop()
+    }
+
+    /// Registers a device that shows characters.
+    func register(
+        _ client: String, _ characters: [String], token: String, on http: TestHTTP? = nil
+    ) throws {
+        let answer = try (http ?? gateway.http()).register(
+            client, app: Self.app, token: backend,
+            [
+                "platform": "iOS",
+                "widgets": .array(
+                    characters.map { character in
+                        [
+                            "kind": "detail", "family": "systemSmall",
+                            "parameters": ["character": .string(character)],
+                        ]
+                    }),
+                "delivery": [
+                    ["type": "stream"],
+                    [
+                        "type": "apns", "pushType": "widgets", "token": .string(token),
+                        "environment": "production",
+                    ],
+                ],
+            ])
+        guard answer.status == 201 || answer.status == 200 else {
+            throw WireFault(what: answer.text)
+        }
+    }
+
+    /// Posts one change of each character; answers nothing before it is on disk.
+    func change(_ characters: [String], run: String, on http: TestHTTP? = nil) throws {
+        let events = characters.enumerated().map { place, character in
+            event(source: run, id: "\(place)", entity: "Character", key: character)
+        }
+        let answer = try (http ?? gateway.http()).post(events, app: Self.app, token: backend)
+        guard answer.status == 202 else { throw WireFault(what: answer.text) }
+    }
+
+    /// Waits until something holds of what the push service saw; 60 s at the longest.
+    func until(
+        _ what: String, _ holds: (PushRecord) -> Bool
+    ) async throws {
+        for _ in 0..<1_200 {
+            if holds(apns.record) { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw WireFault(
+            what: "not \(what): \(apns.record.answers), \(apns.record.violations); "
+                + gateway.standardErrorTail)
+    }
+}
