@@ -27,13 +27,15 @@ import WidgetModel
     }
 
     /// A process of the app: several share a directory.
-    private func client() throws -> WidgetExtensionClient {
+    private func client(sets: [RecommendationSet] = []) throws -> WidgetExtensionClient {
         let widgets = placed.withLock { $0 }
         let client = WidgetExtensionClient(
             app: "com.mygame", client: "device-1", connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             directory: directory,
-            registration: { ClientRegistration(platform: "iOS", widgets: widgets) })
+            registration: {
+                ClientRegistration(platform: "iOS", widgets: widgets, recommendations: sets)
+            })
         return try #require(client)
     }
 
@@ -78,6 +80,19 @@ import WidgetModel
         #expect(try await shown() == 2, "another process has the same")
         let told = gateway.read { $0.acknowledgements.map { $0.objectValue?["cursor"] } }
         #expect(told == [.string(cursor(10).text), .string(cursor(13).text)])
+    }
+
+    /// A set is owed by its name, whatever the cursor.
+    @Test func anAcknowledgementHasItsCursorBesideSetsToo() async throws {
+        let client = try client(sets: [recommended(Self.panda.kind, ["Power Panda"])])
+        _ = try await shown(by: client)
+        let told = gateway.read { $0.acknowledgements.first?.objectValue }
+        #expect(told?["cursor"] == .string(cursor(10).text))
+        #expect(told?["recommendations"] == [])
+        let rebuilt = told?["rebuilt"]?.arrayValue?.first?.objectValue
+        #expect(rebuilt?["kind"] == .string(Self.panda.kind))
+        #expect(rebuilt?["parameters"] == ["character": "Power Panda"])
+        #expect(rebuilt?["ms"]?.integerValue != nil)
     }
 
     @Test func entriesThatRanOutAreBuiltThoughNothingChanged() async throws {

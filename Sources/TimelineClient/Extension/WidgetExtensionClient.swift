@@ -201,24 +201,14 @@ public actor WidgetExtensionClient {
 
     /// Tells the gateway, so that it need not push: best effort, for the next poll tells it too.
     private func acknowledge(_ widget: ConfiguredWidget, milliseconds: Int64) async {
-        var object: JSONObject = [
-            "rebuilt": [
-                [
-                    "kind": .string(widget.kind),
-                    "parameters": widget.json.objectValue?["parameters"] ?? [:],
-                    "ms": .integer(milliseconds),
-                ]
-            ]
+        // The cursor speaks of timelines alone: a set is owed until it is named, and nobody here
+        // knows when the system asked for it.
+        guard let cursor = shelf.lowestCursor(of: await registration().widgets) else { return }
+        var acknowledgement = Acknowledgement(cursor: cursor)
+        acknowledgement.rebuilt = [
+            .init(widget: WidgetInfo(widget), milliseconds: Int(clamping: milliseconds))
         ]
-        let registration = await registration()
-        // A cursor would vouch for the sets too, and nobody knows when the system asked for them.
-        if registration.recommendations.allSatisfy(\.items.isEmpty),
-            let cursor = shelf.lowestCursor(of: registration.widgets)
-        {
-            object["cursor"] = .string(cursor.text)
-        }
-        _ = try? await service.json(
-            "POST", "\(service.base(ofClient: client))/acks", body: .object(object))
+        _ = try? await service.acknowledge(acknowledgement, client: client)
     }
 
     private var now: Duration { origin.duration(to: .now) }
