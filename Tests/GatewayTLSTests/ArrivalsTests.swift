@@ -92,6 +92,17 @@ import Testing
         #expect(server.connections.now.isEmpty)
     }
 
+    @Test func aPeerThatEndsItsSideWithoutAWordIsToldGoodbye() throws {
+        let server = try server()
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        client.shutdownSending()
+        #expect(try client.readToGoodbye().isEmpty)
+        server.waitForNobody()
+        #expect(server.connections.now.isEmpty)
+        #expect(server.counters.snapshot().handshakesFailed.values.allSatisfy { $0 == 0 })
+    }
+
     @Test func aPeerThatBreaksTheProtocolBeforeItAsksGetsAnAlert() throws {
         let server = try server()
         defer { server.stop() }

@@ -9,7 +9,8 @@ struct Arrival {
     enum Phase {
         /// To `open` when the handshake is done, to `closing` when it fails; ends at its deadline.
         case handshaking
-        /// Waits for the peer's first bytes. To `closing` by the peer's goodbye or the deadline.
+        /// Waits for the peer's first bytes. To `closing` by the peer's goodbye, the end of its
+        /// side, or the deadline.
         case open
         /// Our last record is on its way; waits for the peer's end or the deadline.
         case closing
@@ -39,6 +40,8 @@ extension ArrivalLoop {
         guard count > 0 else {
             if count < 0, errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR { return }
             if arrival.phase == .handshaking { counters.failed(.other) }
+            // It may read on, and know by our goodbye that nothing was cut off.
+            if count == 0, arrival.phase == .open { return sayGoodbye(token) }
             return forget(token)
         }
         // Once we have said goodbye, only the end itself is waited for.
