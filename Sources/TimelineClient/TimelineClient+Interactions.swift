@@ -69,6 +69,7 @@ extension TimelineClient {
         while let step = queue.popFirst() {
             switch step {
             case .perform:
+                handle(.interacting(widget))
                 let failure = await run(call, of: widget)
                 queue += interactions.performed(call, of: widget, failure: failure, now: now)
                 watchInteractions()

@@ -25,6 +25,7 @@ extension TimelineClient: MirroredWidgetHost {
         guard timelines[widget]?.anyNode(at: .now)?.control(of: call) != nil else {
             throw InteractionRefusal.notShown
         }
+        handle(.interacting(widget))
         let failure = await run(call, of: widget)
         let after = now
         let cursor = await position()

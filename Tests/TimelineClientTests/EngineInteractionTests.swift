@@ -46,6 +46,29 @@ import WidgetModel
         #expect(told(&engine, 12) == [.saveBudgets, .build(panda)], "another's change")
     }
 
+    /// The gateway tells of the change before the intent has returned.
+    @Test func itsOwnChangeThatComesBackBeforeTheReloadIsServedByIt() {
+        var engine = running()
+        #expect(engine.handle(.interacting(panda), now: .zero) == [])
+        #expect(told(&engine, 11) == [], "the intent asks for a reload when it returns")
+        #expect(engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero) == [])
+        #expect(
+            engine.handle(.interacted(panda, at: cursor(11)), now: .zero) == [.build(panda)])
+        var done = Acknowledgement(cursor: cursor(11))
+        done.rebuilt = [.init(widget: panda, milliseconds: 1)]
+        #expect(finish(&engine) == [.save, .acknowledge(done)])
+    }
+
+    @Test func anIntentThatDoesNotReturnHoldsNoReloadBackForLong() throws {
+        var engine = running()
+        _ = engine.handle(.interacting(panda), now: .zero)
+        #expect(told(&engine, 11) == [])
+        let wake = try #require(engine.nextWake)
+        #expect(wake == engine.settings.interactionMax)
+        #expect(engine.handle(.woke, now: wake) == [.saveBudgets, .build(panda)])
+        #expect(engine.nextWake == nil, "a timer for what is over")
+    }
+
     @Test func itsOwnChangeThatComesBackDuringTheReloadCostsNothing() {
         var engine = running()
         _ = engine.handle(.interacted(panda, at: cursor(11)), now: .zero)

@@ -38,6 +38,9 @@ package enum EngineEvent: Sendable, Equatable {
     case acknowledgementFailed(Refusal)
     /// Something but the gateway asks for timelines to be rebuilt.
     case reloadRequested(ReloadRequest, ReloadReason)
+    /// A person uses a button or toggle of this widget: its intent is being performed, and a reload
+    /// will be asked for with ``interacted(_:at:)`` when it returned.
+    case interacting(WidgetInfo)
     /// A person used a button or toggle of this widget, and its intent returned. What is fetched from
     /// now on holds every change up to the cursor, if there is one.
     case interacted(WidgetInfo, at: Cursor?)

@@ -31,7 +31,13 @@ extension ReloadEngine {
     /// provider can read what it needs.
     private func isBuildable(_ item: Archived, _ record: EngineRecord) -> Bool {
         (record.cursor != nil || wasUsed(item, record) || isUnasked(item) && registered != nil)
-            && record.build == nil && !record.isRemoved && canRead(item)
+            && record.build == nil && !record.isRemoved && canRead(item) && !isInteracting(item)
+    }
+
+    /// Whether a build for something else would be one too many: the intent asks for one.
+    private func isInteracting(_ item: Archived) -> Bool {
+        guard case .timeline(let info) = item, let until = interacting[info] else { return false }
+        return until > now
     }
 
     /// A person who used a widget gets a reload, also while the gateway has forgotten the client.

@@ -54,6 +54,7 @@ extension ReloadEngine {
             build.isOutdated = true
             records[item] = EngineRecord(build: build)
         }
+        interacting = interacting.filter { isWanted.contains(.timeline($0.key)) }
         placeAll()
         order = wanted + order.filter { records[$0]?.isRemoved == true && !isWanted.contains($0) }
     }

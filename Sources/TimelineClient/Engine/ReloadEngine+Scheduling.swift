@@ -74,6 +74,7 @@ extension ReloadEngine {
     }
 
     mutating func interacted(_ info: WidgetInfo, at cursor: Cursor?) {
+        interacting[info] = nil
         // One of another log than what was heard says nothing that could be compared.
         if let cursor, cursor.epoch == heard?.epoch {
             records[.timeline(info)]?.reached = cursor

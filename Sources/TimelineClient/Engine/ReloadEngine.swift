@@ -22,6 +22,9 @@ package struct ReloadEngine: Sendable {
         package var buildRetryCap: Duration = .seconds(300)
         /// Wait between two polls.
         package var pollInterval: Duration = .seconds(900)
+        /// While an intent of a widget is performed, its own change may come back: the widget is not
+        /// built before the intent returns, which asks for it, or for so long.
+        package var interactionMax: Duration = .seconds(10)
         /// Providers asked at the same time.
         package var buildsMax = 4
         /// How the files are protected that providers of a kind read; of kinds that are not here, as
@@ -71,6 +74,8 @@ package struct ReloadEngine: Sendable {
     var order: [Archived] = []
     var scheduler: ReloadScheduler
     var lock = DeviceLock.unlocked
+    /// Widgets whose intent is being performed, and until when they wait for that.
+    var interacting: [WidgetInfo: Duration] = [:]
     /// Until the run begins.
     var resumedBudgets: [WidgetInfo: ReloadBudget]
 
@@ -215,6 +220,7 @@ package struct ReloadEngine: Sendable {
         case .acknowledged: acknowledged()
         case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
         case .reloadRequested(let request, let reason): requested(request, reason)
+        case .interacting(let info): interacting[info] = self.now + settings.interactionMax
         case .interacted(let info, let cursor): interacted(info, at: cursor)
         case .recommendationsInvalidated: recommendationsInvalidated()
         case .activityChanged(let activity): scheduler.activity = activity
@@ -247,6 +253,7 @@ package struct ReloadEngine: Sendable {
         if let acknowledgeNotBefore, acknowledging == nil { moments.append(acknowledgeNotBefore) }
         if let nextLook { moments.append(nextLook) }
         moments += records.values.compactMap(\.retryAt)
+        moments += interacting.values
         // What is due already waits for something else than time: waking would only spin.
         return moments.filter { $0 > now }.min()
     }

@@ -1,0 +1,265 @@
+import Foundation
+import GatewayTestSupport
+import Synchronization
+import Testing
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// Two devices of one person, and a widget that the person uses on one of them: against the real
+/// daemon over real TLS.
+@Suite(.serialized, .timeLimit(.minutes(4))) final class InteractionTests {
+    private let gateway: GatewayProcess
+    private let lamp: Lamp
+    private static let account = "account=42"
+
+    init() throws {
+        gateway = try GatewayProcess()
+        let backend = try gateway.token(app: CharacterGame.app, scope: "catalog:write")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
+        try #require(put.status == 201, "\(put.text)")
+        lamp = Lamp(gateway)
+        Lamp.current.withLock { $0 = lamp }
+    }
+
+    private func device(_ name: String) throws -> Room {
+        try Room(
+            name, lamp, connection: MovingConnection(try connection(name)),
+            archive: try GatewayProcess.temporaryDirectory())
+    }
+
+    private func connection(_ name: String) throws -> CurlConnection {
+        let token = try gateway.token(
+            app: CharacterGame.app, scope: "client", sub: name, attributes: [Self.account])
+        return try CurlConnection(
+            .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
+    }
+
+    /// Something that both devices have to be told of: what came before it has been heard then.
+    private func waitForAnotherChange(_ devices: [Room], builds: Int) async throws {
+        try lamp.toggle()
+        for device in devices { await device.waitForBuild(builds) }
+    }
+
+    @Test func theOtherDeviceShowsItAndOnesOwnChangeIsNotBuiltTwice() async throws {
+        let (phone, pad) = (try device("phone"), try device("pad"))
+        try await phone.running {
+            try await pad.running {
+                await phone.waitForStream()
+                await pad.waitForStream()
+                try await phone.tap()
+                await phone.waitForBuild(2)
+                await pad.waitForBuild(2)
+                for device in [phone, pad] { await device.waitForLight(true) }
+                // The echo is heard before the next change.
+                try await waitForAnotherChange([phone, pad], builds: 3)
+                for device in [phone, pad] { await device.waitForLight(false) }
+                #expect(phone.builds == 3 && pad.builds == 3)
+                #expect(phone.changesTold == 2 && pad.changesTold == 2)
+            }
+        }
+    }
+
+    /// The gateway is killed when the change is answered and heard by the device that made it, and
+    /// while the other is away.
+    @Test func aGatewayThatIsKilledInBetweenTellsTheOtherDeviceAndNotTheFirst() async throws {
+        let (phone, pad) = (try device("phone"), try device("pad"))
+        try await phone.running {
+            await phone.waitForBuild(1)
+            await phone.waitForStream()
+            try await pad.running {
+                await pad.waitForBuild(1)
+                await pad.waitForStream()
+            }
+            try await phone.tap()
+            await phone.waitForBuild(2)
+            await phone.wait { phone.changesTold == 1 }
+            gateway.kill()
+            try gateway.restart()
+            for device in [phone, pad] { device.connection.move(to: try connection(device.name)) }
+            try await pad.running {
+                await pad.waitForBuild(2)
+                for device in [phone, pad] { await device.waitForLight(true) }
+                await phone.waitForStream(2)
+                await pad.waitForStream(2)
+                try await waitForAnotherChange([phone, pad], builds: 3)
+                for device in [phone, pad] { await device.waitForLight(false) }
+                #expect(phone.builds == 3 && pad.builds == 3)
+            }
+        }
+    }
+}
+
+/// What the widget shows, on the person's server.
+private final class Lamp: Sendable {
+    /// The one that the app's code reaches.
+    static let current = Mutex<Lamp?>(nil)
+
+    private let gateway: GatewayProcess
+    private let isOn = Mutex(false)
+
+    init(_ gateway: GatewayProcess) { self.gateway = gateway }
+
+    var isLit: Bool { isOn.withLock { $0 } }
+
+    /// Changes it, and then tells the gateway.
+    func toggle() throws {
+        isOn.withLock { $0.toggle() }
+        let token = try gateway.token(app: CharacterGame.app, scope: "changes:write")
+        let event = CloudEvent(
+            source: "lamp", id: UUID().uuidString,
+            change: Change(
+                entity: "GameStatus", properties: ["turn"], attributes: ["account": ["42"]]))
+        let answer = try gateway.http().request(
+            "POST", "/v1/apps/\(CharacterGame.app)/changes", token: token,
+            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
+        try #require(answer.status == 202, "\(answer.text)")
+    }
+}
+
+private struct ToggleLamp: AppIntent {
+    static let title: LocalizedStringResource = "Toggle the Lamp"
+
+    func perform() async throws -> some IntentResult {
+        try Lamp.current.withLock { $0 }?.toggle()
+        return .result()
+    }
+}
+
+private struct LampEntry: TimelineEntry {
+    var date: Date
+    var isLit: Bool
+}
+
+private struct LampProvider: AsyncTimelineProvider {
+    let lamp: Lamp
+    let built: @Sendable () -> Void
+
+    func placeholder(in context: Context) -> LampEntry { LampEntry(date: .now, isLit: false) }
+
+    func snapshot(in context: Context) async -> LampEntry { placeholder(in: context) }
+
+    func timeline(in context: Context) async -> Timeline<LampEntry> {
+        built()
+        return Timeline(
+            entries: [LampEntry(date: .distantPast, isLit: lamp.isLit)], policy: .never)
+    }
+}
+
+/// A device with the one widget.
+private final class Room: Sendable {
+    let name: String
+    let connection: MovingConnection
+    private let counts: Counts
+    private let client: TimelineClient
+    private let widget = WidgetInfo(kind: CharacterGame.status, family: .systemSmall)
+
+    private final class Counts: Sendable {
+        let builds = Mutex(0)
+        let streams = Mutex(0)
+        let told = Mutex<Set<UInt64>>([])
+    }
+
+    init(_ name: String, _ lamp: Lamp, connection: MovingConnection, archive: String) throws {
+        self.name = name
+        self.connection = connection
+        let counts = Counts()
+        self.counts = counts
+        let configuration = TimelineClientConfiguration(
+            app: CharacterGame.app, client: name, platform: "iOS", widgets: [widget],
+            observer: { event in
+                switch event {
+                case .connected: counts.streams.withLock { $0 += 1 }
+                case .notified(let claims):
+                    counts.told.withLock { _ = $0.insert(claims.sequence) }
+                default: break
+                }
+            })
+        let provider = LampProvider(lamp: lamp) { counts.builds.withLock { $0 += 1 } }
+        client = TimelineClient(
+            configuration: try #require(configuration),
+            widgets: try WidgetRuntime(
+                [
+                    StaticConfiguration(kind: CharacterGame.status, provider: provider) { entry in
+                        Toggle(isOn: entry.isLit, intent: ToggleLamp()) {
+                            Text(entry.isLit ? "lit" : "dark")
+                        }
+                    }
+                ], intents: [ToggleLamp.self]), connection: connection,
+            verifier: PublishedKeyVerifier(connection: connection, app: CharacterGame.app),
+            archive: ClientArchive(directory: archive))
+    }
+
+    /// How often the provider was asked.
+    var builds: Int { counts.builds.withLock { $0 } }
+    /// Of how many changes it was notified.
+    var changesTold: Int { counts.told.withLock(\.count) }
+
+    /// What its widget shows.
+    var isLit: Bool {
+        get async {
+            guard let environment = try? environment,
+                let node = await client.shown(widget, in: environment)?.node
+            else { return false }
+            return "\(node)".contains("lit")
+        }
+    }
+
+    private var environment: WidgetEnvironment {
+        get throws {
+            try WidgetContextRules().environment(
+                of: widget, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
+        }
+    }
+
+    func tap() async throws {
+        try await client.interact(
+            with: IntentCall(intent: "ToggleLamp", parameters: [:]), of: widget, in: try environment
+        )
+    }
+
+    /// Is in use while `body` runs.
+    func running(_ body: () async throws -> Void) async throws {
+        let run = Task { await client.run() }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        run.cancel()
+        await run.value
+        try result.get()
+    }
+
+    /// The time limit of the suite bounds it.
+    func wait(until condition: () -> Bool) async {
+        while !condition() { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    func waitForBuild(_ count: Int) async { await wait { builds >= count } }
+
+    /// Waits until the widget shows it.
+    func waitForLight(_ isLit: Bool) async {
+        while await self.isLit != isLit { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    func waitForStream(_ count: Int = 1) async {
+        await wait { counts.streams.withLock { $0 } >= count }
+    }
+}
+
+/// A connection to a gateway that may go on at another address.
+private final class MovingConnection: GatewayConnection {
+    private let current: Mutex<CurlConnection>
+
+    init(_ connection: CurlConnection) { current = Mutex(connection) }
+
+    func move(to connection: CurlConnection) { current.withLock { $0 = connection } }
+
+    func send(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayResponse {
+        try await current.withLock { $0 }.send(request)
+    }
+
+    func stream(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayStream {
+        try await current.withLock { $0 }.stream(request)
+    }
+}
