@@ -48,8 +48,8 @@ package struct ReportedRebuilds: Sendable {
 
     fileprivate struct Timeline {
         var copies: Int
-        /// Changes up to here are no report's.
-        let floor: UInt64
+        /// Changes up to here are no report's any more.
+        var floor: UInt64
         var told: [RecentChanges.Hit] = []
         /// In the order in which they came; so are their changes, each at most ``copies`` times.
         var reports: [Report] = []
@@ -109,6 +109,7 @@ extension ReportedRebuilds.Timeline {
     fileprivate mutating func take(_ claim: ReportedRebuilds.Claim, now: Int64) {
         // The registration may be another than at the last report.
         copies = claim.copies
+        forgetCounted()
         let known = told.last?.sequence ?? floor
         told += claim.told.filter { change in
             change.sequence > floor
@@ -121,6 +122,17 @@ extension ReportedRebuilds.Timeline {
             reports.append(.init(change: change, at: now))
         }
         spread()
+    }
+
+    /// Forgets the oldest reports that are confirmed, and their changes, of a timeline that always
+    /// has others that are not.
+    private mutating func forgetCounted() {
+        let surplus = reports.count - ReportedRebuilds.reportsMax / 2
+        let count = reports.prefix(max(0, surplus)).prefix(while: \.isCounted).count
+        guard count > 0 else { return }
+        floor = max(floor, reports[count - 1].change.sequence)
+        told.removeAll { $0.sequence <= floor }
+        reports.removeAll { $0.change.sequence <= floor && $0.isCounted }
     }
 
     /// Gives the reports changes of their own; the oldest may be left without, and go.

@@ -142,6 +142,20 @@ import WidgetModel
         #expect(client.reported.isEmpty)
     }
 
+    /// There is always another report that waits for its cursor.
+    @Test func `a timeline that is rebuilt without pause counts all the same`() {
+        var client = Client()
+        var counted = 0
+        let count = UInt64(3 * ReportedRebuilds.reportsMax)
+        for number in 1...count {
+            client.tell(10 * number)
+            counted += client.acknowledge(10 * (number - 1), [1], at: Int64(101 * number)).count
+        }
+        #expect(counted == Int(count) - 1)
+        #expect(client.acknowledge(10 * count) == [Int64(count)])
+        #expect(client.reported.isEmpty)
+    }
+
     @Test func `more reports than are kept cost the oldest`() {
         var client = Client()
         let count = UInt64(ReportedRebuilds.reportsMax) + 3
