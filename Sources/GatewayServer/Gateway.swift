@@ -222,8 +222,7 @@ package struct Gateway: Sendable {
         _ logger: Logger
     ) async -> GatewayAnswer? {
         var answer = try? await table.respond(to: request, on: channel, logger: logger)
-        answer?.head.headers.add(
-            name: FieldName.date, value: httpDate(desk.wallSeconds()))
+        answer?.head.headers.add(name: FieldName.date, value: desk.date())
         return answer
     }
 

@@ -3,6 +3,7 @@ import NIOEmbedded
 import NIOHTTP1
 import Synchronization
 import Testing
+import WidgetModel
 
 @testable import GatewayServer
 
@@ -371,6 +372,21 @@ private final class Barrier: Sendable {
         #expect(
             text(GatewayAnswer(.badRequest))
                 == "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+    }
+
+    @Test func numbersAreTheJSONThatATreeOfThemIs() throws {
+        let answers: [(GatewayAnswer, JSONValue)] = [
+            (
+                GatewayAnswer(.accepted, numbers: ["a": 0, "bc": -1, "d": .max]),
+                .object(["a": .integer(0), "bc": .integer(-1), "d": .integer(.max)])
+            ),
+            (GatewayAnswer(.accepted, numbers: [:]), .object([:])),
+        ]
+        for (answer, json) in answers {
+            let tree = GatewayAnswer(.accepted, json: json)
+            #expect(answer.body == tree.body)
+            #expect(answer.http1 == tree.http1)
+        }
     }
 
     @Test func whatMayHaveNoBodyHasNoLength() {

@@ -10,7 +10,7 @@ struct StreamHead {
 
     init(_ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted) {
         cursor = admission.resumedCursor(admitted.point)
-        date = httpDate(admission.desk.wallSeconds())
+        date = admission.desk.date()
         firstBlocks = EventStreamEncoder.retry(
             milliseconds: admission.streamSettings.retryMilliseconds)
     }

@@ -10,6 +10,8 @@ final class CursorDesk: Sendable {
     private let epoch: EpochID
     private let head: @Sendable () -> UInt64
     private let voidOlder: @Sendable () -> Void
+    /// The last date that was told.
+    private let lastDate = Mutex((second: Int64.min, text: ""))
 
     /// - Parameters:
     ///   - head: The last sequence on disk.
@@ -47,6 +49,15 @@ final class CursorDesk: Sendable {
 
     /// Seconds since 1970.
     func wallSeconds() -> Int64 { wallMilliseconds() / 1000 }
+
+    /// Now as HTTP tells it (RFC 9110 section 5.6.7).
+    func date() -> String {
+        let second = wallSeconds()
+        return lastDate.withLock { date in
+            if date.second != second { date = (second, httpDate(second)) }
+            return date.text
+        }
+    }
 
     /// Milliseconds since 1970.
     func wallMilliseconds() -> Int64 { Int64(Date().timeIntervalSince1970 * 1000) }

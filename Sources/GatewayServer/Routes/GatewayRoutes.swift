@@ -149,12 +149,10 @@ extension GatewayRoutes {
         let outcome = try await sequencer.post(post.events, app: app)
         return GatewayAnswer(
             .accepted,
-            json: [
-                "accepted": .integer(Int64(outcome.accepted)),
-                "duplicates": .integer(Int64(outcome.duplicates)),
-                "unmatched": .integer(Int64(outcome.unmatched)),
-                "broad": .integer(Int64(outcome.broad)),
-                "sequence": .integer(Int64(clamping: outcome.sequence)),
+            numbers: [
+                "accepted": Int64(outcome.accepted), "duplicates": Int64(outcome.duplicates),
+                "unmatched": Int64(outcome.unmatched), "broad": Int64(outcome.broad),
+                "sequence": Int64(clamping: outcome.sequence),
             ])
     }
 
