@@ -197,3 +197,24 @@ import Testing
         #expect(read.attributes["a"] == ["1", "1.5", "2", "x"])
     }
 }
+
+@Suite struct ChangeWritingTests {
+    @Test func aChangeIsWrittenAsItsTreeIs() {
+        for id in [nil, "", "7\"\n"] as [String?] {
+            for operation in Change.Operation.allCases {
+                for properties in [[], ["a"], ["a", "b\\", "\u{1F}"]] {
+                    for attributes in [[:], ["b": ["x"], "a\"": ["1", "2"]]] {
+                        for urgency in Urgency.allCases {
+                            let change = Change(
+                                entity: "E\u{E4}", id: id, operation: operation,
+                                properties: properties, attributes: attributes, urgency: urgency)
+                            var bytes: [UInt8] = []
+                            change.append(to: &bytes)
+                            #expect(bytes == change.json.serialized)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -15,7 +15,7 @@ enum LogPayload {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
         bytes.append(contentsOf: #"{"data":"#.utf8)
-        change.json.append(to: &bytes)
+        change.append(to: &bytes)
         if let time {
             bytes.append(contentsOf: #","time":"#.utf8)
             JSONValue.string(time).append(to: &bytes)

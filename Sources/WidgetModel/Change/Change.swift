@@ -55,7 +55,9 @@ public struct Change: Sendable, Hashable {
     /// - Throws: ``Faults``, each with its place below `place`.
     public init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
-        guard var reader = MemberReader(value, at: place, &faults) else { throw faults }
+        guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {
+            throw faults
+        }
         let entity = reader.string(
             "entity", required: true, limit: limits.stringBytesMax, &faults)
         let id = reader.value("id").flatMap {
@@ -108,6 +110,38 @@ public struct Change: Sendable, Hashable {
         if !attributes.isEmpty { object["attributes"] = attributesJSON(attributes) }
         if urgency != .normal { object["urgency"] = .string(urgency.rawValue) }
         return .object(object)
+    }
+
+    /// Appends ``json`` as compact JSON; every accepted change is written so, and making the tree
+    /// first would cost more than writing it.
+    public func append(to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: #"{"entity":"#.utf8)
+        JSONValue.append(entity, to: &bytes)
+        if let id {
+            bytes.append(contentsOf: #","id":"#.utf8)
+            JSONValue.append(id, to: &bytes)
+        }
+        if operation != .update {
+            bytes.append(contentsOf: #","operation":"#.utf8)
+            JSONValue.append(operation.rawValue, to: &bytes)
+        }
+        if !properties.isEmpty {
+            bytes.append(contentsOf: #","properties":["#.utf8)
+            for (index, property) in properties.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSONValue.append(property, to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        }
+        if !attributes.isEmpty {
+            bytes.append(contentsOf: #","attributes":"#.utf8)
+            attributesJSON(attributes).append(to: &bytes)
+        }
+        if urgency != .normal {
+            bytes.append(contentsOf: #","urgency":"#.utf8)
+            JSONValue.append(urgency.rawValue, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
     }
 }
 

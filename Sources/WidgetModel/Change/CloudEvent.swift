@@ -36,7 +36,9 @@ public struct CloudEvent: Sendable, Hashable {
     /// - Throws: ``Faults``, each with its place below `place`.
     init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
-        guard var reader = MemberReader(value, at: place, &faults) else { throw faults }
+        guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {
+            throw faults
+        }
         let attributes = Attributes(
             specversion: reader.string(
                 "specversion", required: true, limit: limits.stringBytesMax, &faults),

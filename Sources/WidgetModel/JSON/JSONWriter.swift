@@ -57,7 +57,8 @@ extension JSONValue {
         }
     }
 
-    private static func append(_ text: String, to bytes: inout [UInt8]) {
+    /// Appends a string as JSON, with its quotation marks.
+    static func append(_ text: String, to bytes: inout [UInt8]) {
         var text = text
         bytes.append(UInt8(ascii: "\""))
         // Sound: the pointer is read within the closure that lends it.

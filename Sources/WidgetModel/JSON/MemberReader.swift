@@ -1,23 +1,33 @@
 /// Reads an object's members by name and type, noting every fault instead of stopping at the
-/// first, and remembers which names it was asked for, so that the rest can be reported.
+/// first, and remembers which names it was asked for, so that the rest can be reported, unless they
+/// are the sender's own.
 struct MemberReader {
     let place: String
     let object: JSONObject
-    private var asked: [String] = []
+    /// `nil` where members nobody asks for are the sender's own.
+    private var asked: [String]?
 
     /// A reader of `value`, which has to be an object; `nil` and a fault when it is not.
-    init?(_ value: JSONValue, at place: String, _ faults: inout Faults) {
+    ///
+    /// - Parameter ignoresUnknown: Whether members nobody asks for are the sender's own.
+    init?(
+        _ value: JSONValue, at place: String, ignoresUnknown: Bool = false, _ faults: inout Faults
+    ) {
         guard case .object(let object) = value else {
             faults.add(place, "must be an object, not \(value.shape)")
             return nil
         }
-        self.init(object, at: place)
+        self.init(object, at: place, ignoresUnknown: ignoresUnknown)
     }
 
-    init(_ object: JSONObject, at place: String) {
+    init(_ object: JSONObject, at place: String, ignoresUnknown: Bool = false) {
         self.place = place
         self.object = object
-        asked.reserveCapacity(12)
+        if !ignoresUnknown {
+            var asked: [String] = []
+            asked.reserveCapacity(12)
+            self.asked = asked
+        }
     }
 
     /// The path of the member called `name`.
@@ -27,7 +37,7 @@ struct MemberReader {
 
     /// The member's value; `null` counts as absent.
     mutating func value(_ name: String) -> JSONValue? {
-        asked.append(name)
+        asked?.append(name)
         guard let value = object[name] else { return nil }
         if case .null = value { return nil }
         return value
@@ -109,13 +119,14 @@ struct MemberReader {
 
     /// Members nobody asked for.
     var unknownNames: [String] {
-        object.members.map(\.name).filter { !asked.contains($0) }
+        guard let asked else { return [] }
+        return object.members.map(\.name).filter { !asked.contains($0) }
     }
 
     /// Notes a fault for every member nobody asked for, with the nearest name that is known.
     func refuseUnknown(_ faults: inout Faults) {
         for name in unknownNames {
-            let hint = name.nearest(of: asked).map { "; did you mean `\($0)`?" } ?? ""
+            let hint = name.nearest(of: asked ?? []).map { "; did you mean `\($0)`?" } ?? ""
             faults.add(path(name.forError), "is not known here\(hint)")
         }
     }
