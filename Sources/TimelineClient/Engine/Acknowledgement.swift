@@ -43,32 +43,18 @@ package struct Acknowledgement: Sendable, Equatable {
 
     /// The acknowledgement as the gateway reads it.
     package var json: JSONValue {
-        var object: JSONObject = [:]
-        if let cursor { object["cursor"] = .string(cursor.text) }
-        object["rebuilt"] = .array(
-            rebuilt.map {
-                [
-                    "kind": .string($0.widget.kind),
-                    "parameters": parametersObject($0.widget.configuration),
-                    "ms": .integer(Int64($0.milliseconds)),
-                ]
-            })
-        object["failed"] = .array(
-            failed.map {
-                [
-                    "kind": .string($0.widget.kind),
-                    "parameters": parametersObject($0.widget.configuration),
-                    "reason": .string(String($0.reason.prefix(Self.reasonCharactersMax))),
-                ]
-            })
-        object["recommendations"] = .array(recommendations.map { .string($0) })
-        return .object(object)
+        AcknowledgementBody(
+            cursor: cursor,
+            rebuilt: rebuilt.map {
+                AcknowledgementBody.timeline(
+                    $0.widget.kind, $0.widget.configuration, "ms",
+                    .integer(Int64($0.milliseconds)))
+            },
+            failed: failed.map {
+                AcknowledgementBody.timeline(
+                    $0.widget.kind, $0.widget.configuration, "reason",
+                    .string(String($0.reason.prefix(Self.reasonCharactersMax))))
+            }, recommendations: recommendations
+        ).json
     }
-}
-
-/// Parameter values as a JSON object, names sorted.
-package func parametersObject(_ values: [String: ParameterValue]) -> JSONValue {
-    var object = JSONObject()
-    for (name, value) in values.sorted(by: { $0.key < $1.key }) { object[name] = value.json }
-    return .object(object)
 }

@@ -204,11 +204,14 @@ public actor WidgetExtensionClient {
         // The cursor speaks of timelines alone: a set is owed until it is named, and nobody here
         // knows when the system asked for it.
         guard let cursor = shelf.lowestCursor(of: await registration().widgets) else { return }
-        var acknowledgement = Acknowledgement(cursor: cursor)
-        acknowledgement.rebuilt = [
-            .init(widget: WidgetInfo(widget), milliseconds: Int(clamping: milliseconds))
-        ]
-        _ = try? await service.acknowledge(acknowledgement, client: client)
+        let body = AcknowledgementBody(
+            cursor: cursor,
+            rebuilt: [
+                AcknowledgementBody.timeline(
+                    widget.kind, widget.parameters, "ms", .integer(milliseconds))
+            ])
+        _ = try? await service.json(
+            "POST", "\(service.base(ofClient: client))/acks", body: body.json)
     }
 
     private var now: Duration { origin.duration(to: .now) }
