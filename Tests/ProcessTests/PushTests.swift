@@ -44,6 +44,21 @@ extension ProcessTests {
             await world.stop()
         }
 
+        /// A token is opaque, and long ones are registered: none may keep others from being told.
+        @Test func `one client's strange token stops nobody else's pushes`() async throws {
+            let world = try PushWorld()
+            try world.register("long", ["hero"], token: String(repeating: "ab", count: 512))
+            #expect(throws: WireFault.self) {
+                // Digits to Unicode, and to no push service.
+                try world.register("wide", ["hero"], token: "\u{FF21}\u{FF21}")
+            }
+            try world.change(["hero"], run: "one")
+            try world.register("phone", ["villain"], token: "aa01")
+            try world.change(["villain"], run: "two")
+            try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
+            await world.stop()
+        }
+
         @Test func `a stop lets pushes end, and a start pushes nothing twice`() async throws {
             let world = try PushWorld()
             try world.register("phone", ["hero"], token: "aa01")

@@ -17,7 +17,7 @@ package struct APNsPush: Sendable {
     package var mayTryOtherEnvironment = false
 
     /// Longest device token, in hexadecimal digits. Apple says that no length may be assumed.
-    package static let tokenDigitsMax = 512
+    package static let tokenDigitsMax = 1_024
 
     /// A push; `nil` when the token is not hexadecimal, or the id no UUID.
     ///

@@ -86,15 +86,23 @@ final class APNsSender: PushSender {
     func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
         guard case .apns(let address) = order.address,
             let route = routes[Place(app: order.client.app, environment: order.environment)],
-            let form = route.forms[PushBudget.Channel(pushType: address.pushType)],
-            var push = APNsPush(
-                token: address.token, form: form, registeredAt: order.registeredAt)
+            let form = route.forms[PushBudget.Channel(pushType: address.pushType)]
         else {
             // The environment has no key: nothing can be sent there before one is configured.
             finished(
                 PushReport(
                     result: .apns(.stop(.credential)), outcome: "stopped",
                     reason: "NotConfigured", alert: .credential))
+            return
+        }
+        guard
+            var push = APNsPush(
+                token: address.token, form: form, registeredAt: order.registeredAt)
+        else {
+            // One client's token says nothing of the others'.
+            finished(
+                PushReport(
+                    result: .apns(.dropAddress), outcome: "dropped", reason: "BadToken"))
             return
         }
         push.failures = order.failures

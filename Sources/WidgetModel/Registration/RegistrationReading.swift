@@ -256,7 +256,10 @@ extension DeliveryAddress {
                 reader.path("environment"),
                 "must be one of \(environments.joined(separator: ", "))")
         }
-        if let token, !token.utf8.count.isMultiple(of: 2) || !token.allSatisfy(\.isHexDigit) {
+        if let token,
+            !token.utf8.count.isMultiple(of: 2)
+                || !token.allSatisfy({ $0.isASCII && $0.isHexDigit })
+        {
             faults.add(reader.path("token"), "must be the push token in hexadecimal")
         }
         guard let pushType, let token else { return nil }
