@@ -255,11 +255,6 @@ package struct DeliveryAttempts: Sendable {
         addresses.contains { $0.id == id && $0.underWay?.position == position }
     }
 
-    /// What withheld pushes is gone.
-    package mutating func allow() {
-        for index in addresses.indices { addresses[index].withheldUntil = .min }
-    }
-
     /// A push was to be made, but at `position` nothing is stale: the change concerns nothing that
     /// is still registered.
     package mutating func nothingIsStale(at position: UInt64) {

@@ -193,15 +193,6 @@ extension PushDesk {
             lanes[slot]?.attempts.failed(push.address, until: now)
         }
     }
-
-    /// What was stopped may be pushed to again: its configuration changed.
-    package mutating func lift(now: Int64) {
-        stops = []
-        for slot in lanes.indices where lanes[slot] != nil {
-            lanes[slot]?.attempts.allow()
-            look(slot, now: now)
-        }
-    }
 }
 
 extension PushBudget.Channel {

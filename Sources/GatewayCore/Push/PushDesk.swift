@@ -77,7 +77,8 @@ package struct PushDesk: Sendable {
         }
     }
 
-    /// What is stopped: nothing is pushed there until that is lifted.
+    /// What is stopped: nothing is pushed there any more. A start, which reads the configuration,
+    /// knows of no stops.
     struct Stop: Hashable {
         let app: String
         let environment: APNsEnvironment

@@ -251,6 +251,7 @@ final class PushLoop: @unchecked Sendable {
             loop.execute { [self] in
                 isSaving = false
                 if !isSaved {
+                    attempts.insert(contentsOf: batch.attempts, at: 0)
                     desk.putBack(
                         batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
                 }
