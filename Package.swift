@@ -42,6 +42,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -80,6 +81,11 @@ let package = Package(
             dependencies: ["COpenSSL", "WidgetModel"],
             swiftSettings: settings
         ),
+        .target(
+            name: "OpenMetrics",
+            dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
+            swiftSettings: settings
+        ),
         .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "GatewayDelivery",
@@ -109,14 +115,15 @@ let package = Package(
         .target(
             name: "GatewayServer",
             dependencies: [
-                "CLinux", "GatewayCore", "GatewayDelivery", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "WidgetModel",
+                "CLinux", "CurlMulti", "GatewayCore", "GatewayDelivery", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "OpenMetrics", "WidgetModel",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOExtras", package: "swift-nio-extras"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -237,6 +244,13 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "OpenMetricsTests",
+            dependencies: [
+                "OpenMetrics", .product(name: "CoreMetrics", package: "swift-metrics"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "GatewayDeliveryTests",
             dependencies: [
                 "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewaySigning",
@@ -282,7 +296,7 @@ let package = Package(
             name: "GatewayServerTests",
             dependencies: [
                 "GatewayCore", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
-                "WidgetModel",
+                "OpenMetrics", "WidgetModel",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

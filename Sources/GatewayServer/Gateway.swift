@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewaySigning
@@ -52,8 +53,8 @@ package struct Gateway: Sendable {
         store = try SQLiteStore(
             directory: configuration.data,
             observer: { figures in
-                metrics.commitSeconds.observe(figures.seconds)
-                metrics.commitJobs.observe(Double(figures.jobs))
+                metrics.commitSeconds.record(figures.seconds)
+                metrics.commitJobs.record(Double(figures.jobs))
             })
         let now = Int64(Date().timeIntervalSince1970)
         let timing = KeyRing.Timing(
@@ -160,11 +161,16 @@ package struct Gateway: Sendable {
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
             registrationDays: configuration.clientDays)
         let admin = AdminRoutes(
-            metrics: metrics, sequencer: sequencer, loops: loops, press: press,
-            tlsCounters: tlsSettings.counters,
-            certificateEnds: { [identity] in identity.current.notAfter },
+            page: MetricsPage(
+                metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
+                tlsCounters: tlsSettings.counters,
+                certificateEnds: { [identity] in identity.current.notAfter }),
             readiness: readiness)
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
+        let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
+            readiness.set(serving: true)
+            onReady("https://\(Address(host: listen.host, port: port))")
+        }
         var quiet = logger
         quiet.logLevel = max(.notice, logger.logLevel)
         let table = routes.table
@@ -175,16 +181,10 @@ package struct Gateway: Sendable {
             open: OpenChannels())
         let listener = Listener(
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
-            threads: configuration.threads, identity: identity, setup: setup
-        ) { port in
-            readiness.set(serving: true)
-            onReady("https://\(Address(host: listen.host, port: port))")
-        }
-        let adminApplication = Application(
-            router: admin.router(),
-            configuration: .init(
-                address: .hostname(configuration.admin.host, port: configuration.admin.port)),
-            eventLoopGroupProvider: .shared(group), logger: quiet)
+            threads: configuration.threads, identity: identity, setup: setup,
+            onServing: ports.openedTLS)
+        let adminApplication = plain(admin.router(), at: configuration.admin, ports, quiet)
+        let probes = configuration.probes.map { plain(admin.probes(), at: $0, ports, quiet) }
         for loop in loops.all { loop.start() }
         startPushing()
         let upkeep = Upkeep(
@@ -198,7 +198,7 @@ package struct Gateway: Sendable {
         }
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [adminApplication, upkeep, listener, drain],
+            services: [adminApplication, upkeep, listener, drain] + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
@@ -226,13 +226,26 @@ package struct Gateway: Sendable {
         return answer
     }
 
+    /// A port without TLS.
+    private func plain(
+        _ router: Router<BasicRequestContext>, at address: Address, _ ports: OpenPorts,
+        _ logger: Logger
+    ) -> some Service {
+        Application(
+            router: router,
+            configuration: .init(address: .hostname(address.host, port: address.port)),
+            onServerRunning: { _ in ports.openedPlain() }, eventLoopGroupProvider: .shared(group),
+            logger: logger)
+    }
+
     private func startPushing() {
         sequencer.push?.start(
             PushLoop.Surroundings(
                 store: store,
                 drop: { [sequencer] key, address in try await sequencer.drop(address, of: key) },
                 sender: { [senders] in senders.sender(of: $0) },
-                wallMilliseconds: { [desk] in desk.wallMilliseconds() }))
+                wallMilliseconds: { [desk] in desk.wallMilliseconds() },
+                acceptTime: { [sequencer] in sequencer.acceptTimes.time(of: $0) }))
     }
 
     private func close() async throws {
@@ -241,6 +254,30 @@ package struct Gateway: Sendable {
         for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()
         try await pushGroup?.shutdownGracefully()
+    }
+}
+
+/// Waits for every port to be open.
+private final class OpenPorts: Sendable {
+    private let state: Mutex<(waiting: Int, port: Int)>
+    private let onAll: @Sendable (_ port: Int) -> Void
+
+    /// - Parameter onAll: Called once, with the TLS port, when so many ports are open.
+    init(_ count: Int, onAll: @escaping @Sendable (_ port: Int) -> Void) {
+        state = Mutex((count, 0))
+        self.onAll = onAll
+    }
+
+    func openedTLS(_ port: Int) { opened(port) }
+    func openedPlain() { opened(nil) }
+
+    private func opened(_ tlsPort: Int?) {
+        let port = state.withLock { state -> Int? in
+            if let tlsPort { state.port = tlsPort }
+            state.waiting -= 1
+            return state.waiting == 0 ? state.port : nil
+        }
+        if let port { onAll(port) }
     }
 }
 

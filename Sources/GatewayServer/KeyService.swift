@@ -69,6 +69,13 @@ final class KeyService: Sendable {
     /// How long those may be cached, in seconds.
     var keySetMaxAge: Int64 { state.withLock { $0.notifications.timing.keySetMaxAge } }
 
+    /// Since when the key signs that signs notifications, in seconds since 1970.
+    var notificationKeySince: Int64 {
+        state.withLock {
+            if case .signing(let since) = $0.notifications.signing.state { since } else { 0 }
+        }
+    }
+
     /// Signs notifications with the key whose turn it is.
     var notificationSigner: JWSSigner {
         state.withLock { JWSSigner.reloads($0.notifications.signingKey) }

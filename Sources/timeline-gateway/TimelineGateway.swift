@@ -29,7 +29,10 @@ struct TimelineGateway: AsyncParsableCommand {
               timeline-gateway check-config --config gateway.yaml
               timeline-gateway token --data ./data --app com.mygame --scope changes:write
             """,
-        subcommands: [Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self])
+        version: productVersion,
+        subcommands: [
+            Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self, Reference.self,
+        ])
 }
 
 extension ExitCode {
@@ -43,6 +46,6 @@ func complain(_ text: String) {
 }
 
 /// Writes an answer to standard output at once: others wait for it through a pipe.
-func answer(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+func answer(_ text: String, terminator: String = "\n") {
+    FileHandle.standardOutput.write(Data((text + terminator).utf8))
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import WidgetModel
 
 /// The command line of a gateway's users: backends, clients and operators.
 @main
@@ -24,7 +25,7 @@ struct Timelinectl: AsyncParsableCommand {
               4  a signature, or what it vouches for, did not hold
               5  a reload that was due did not come, or one came that was not
             """,
-        version: "1.0.0",
+        version: productVersion,
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
             PollCommand.self, ShowCommand.self, TokenCommand.self, DeviceCommand.self,

@@ -33,26 +33,3 @@ import WidgetModel
         }
     }
 }
-
-@Suite struct ChannelMetricsTests {
-    @Test func `a histogram by channel is one group with a label on every sample`() {
-        let histograms = ByChannel { Histogram(bounds: [0.5]) }
-        histograms[.poll].observe(0.25, count: 2)
-        var page = MetricsText()
-        page.histogram("x_seconds", "Help.", histograms)
-        #expect(
-            page.text == """
-                # HELP x_seconds Help.
-                # TYPE x_seconds histogram
-                x_seconds_bucket{channel="stream",le="0.5"} 0
-                x_seconds_bucket{channel="stream",le="+Inf"} 0
-                x_seconds_sum{channel="stream"} 0
-                x_seconds_count{channel="stream"} 0
-                x_seconds_bucket{channel="poll",le="0.5"} 2
-                x_seconds_bucket{channel="poll",le="+Inf"} 2
-                x_seconds_sum{channel="poll"} 0.5
-                x_seconds_count{channel="poll"} 2
-
-                """)
-    }
-}

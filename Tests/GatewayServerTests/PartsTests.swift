@@ -6,42 +6,6 @@ import WidgetModel
 
 @testable import GatewayServer
 
-@Suite struct MetricsTextTests {
-    @Test func aHistogramIsCumulativeAndEndsInItsCount() {
-        let histogram = Histogram(bounds: [0.1, 1])
-        histogram.observe(0.05)
-        histogram.observe(0.1)
-        histogram.observe(0.5, count: 2)
-        histogram.observe(7)
-        var page = MetricsText()
-        page.histogram("x_seconds", "Help.", histogram)
-        #expect(
-            page.text == """
-                # HELP x_seconds Help.
-                # TYPE x_seconds histogram
-                x_seconds_bucket{le="0.1"} 2
-                x_seconds_bucket{le="1"} 4
-                x_seconds_bucket{le="+Inf"} 5
-                x_seconds_sum 8.15
-                x_seconds_count 5
-
-                """)
-    }
-
-    @Test func aCounterByLabelHasOneHead() {
-        var page = MetricsText()
-        page.counter("x_total", "Help.", by: "kind", [("a", 1), ("b", 2)])
-        #expect(
-            page.text == """
-                # HELP x_total Help.
-                # TYPE x_total counter
-                x_total{kind="a"} 1
-                x_total{kind="b"} 2
-
-                """)
-    }
-}
-
 @Suite struct TokenOrderTests {
     @Test(arguments: [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("30d", 2_592_000)])
     func durationsAreSeconds(text: String, seconds: Int64) {

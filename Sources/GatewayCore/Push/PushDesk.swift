@@ -221,6 +221,9 @@ extension PushDesk {
         package var waiting = 0
         /// No address may be pushed to.
         package var unreachable = 0
+
+        /// Nothing was counted.
+        package init() {}
     }
 
     /// How everything stands. Costs a look at each client.

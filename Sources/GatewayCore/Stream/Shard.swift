@@ -12,6 +12,8 @@ package struct Shard: Sendable {
     package internal(set) var output = ShardOutput()
     /// How many streams are open.
     package internal(set) var openStreams = 0
+    /// Raised keys that streams depend on and that waited for the end of a collapse window.
+    package private(set) var collapsed: UInt64 = 0
 
     private(set) var limits: CoreLimits
     private var appNumbers = NameTable<Int>()
@@ -123,7 +125,7 @@ package struct Shard: Sendable {
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
-        Self.raise(keys, &apps[app], by: entry, now: now, &firing, &notified)
+        collapsed &+= Self.raise(keys, &apps[app], by: entry, now: now, &firing, &notified)
         if !firing.isEmpty {
             send(
                 keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
@@ -134,11 +136,12 @@ package struct Shard: Sendable {
     }
 
     /// Notes the keys of a change and asks their windows; those to be notified now are added to
-    /// `firing`.
+    /// `firing`, and how many are to wait is returned.
     private static func raise(
         _ keys: RaisedKeys, _ app: inout AppState, by entry: LogEntry, now: Int64,
         _ firing: inout [FiringKey], _ notified: inout RecentChanges
-    ) {
+    ) -> UInt64 {
+        var waiting: UInt64 = 0
         // A key's version and its place in the index lie apart from each other: both are on their
         // way before the first is needed.
         app.index.prefetch(keys, app.versions)
@@ -151,13 +154,17 @@ package struct Shard: Sendable {
                 let verdict = app.collapse.change(
                     key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
                     duration: duration, now: now)
-                guard verdict == .fire else { return }
+                guard verdict == .fire else {
+                    waiting &+= 1
+                    return
+                }
                 notified.note(
                     app.ruleSet.recentKey(key.hash),
                     .init(sequence: entry.sequence, acceptedAt: entry.acceptedAt))
             }
             firing.append((place, rule, reach))
         }
+        return waiting
     }
 
     private mutating func reload(_ kind: String?, _ entry: LogEntry, _ app: Int) {
@@ -189,6 +196,27 @@ package struct Shard: Sendable {
             // without it.
             let covered = max(entry.sequence - 1, streams[Int(slot)].covered)
             catchUp(slot, since: .after(covered), holdings, acceptedAt: entry.acceptedAt)
+        }
+    }
+
+    /// How much an app's window of versions remembers.
+    package struct WindowFigures: Sendable {
+        /// The app.
+        package let app: String
+        /// How many keys.
+        package let keys: Int
+        /// How many keys at most.
+        package let keysMax: Int
+        /// Versions at or below this are forgotten.
+        package let floor: UInt64
+    }
+
+    /// The windows of all apps.
+    package var windows: [WindowFigures] {
+        apps.map {
+            WindowFigures(
+                app: $0.name, keys: $0.versions.count, keysMax: $0.versions.keysMax,
+                floor: $0.versions.floor)
         }
     }
 

@@ -52,6 +52,10 @@ package enum ConfigurationSchema {
             "admin", .address, "127.0.0.1:9464",
             "Plain port for metrics and health; keep it on loopback."),
         option(
+            "probes", .address, "none",
+            "A plain port with /livez and /readyz alone, for an orchestrator's probes; they are on "
+                + "`admin` too."),
+        option(
             "publicURL", .text, "https://HOST:PORT of listen",
             "The URL clients and tokens call the gateway by: `iss` of notifications, `aud` of "
                 + "tokens."),

@@ -24,6 +24,8 @@ package struct GatewayConfiguration: Sendable {
     package var listen: Address
     /// Admin port.
     package var admin: Address
+    /// A port for probes alone, if there is one.
+    package var probes: Address?
     /// The URL by which the gateway is called; `nil` for that of `listen`.
     package var publicURL: String?
     /// Event loops.
@@ -73,10 +75,13 @@ package struct GatewayConfiguration: Sendable {
     ///
     /// - Throws: ``Faults`` for any other address.
     package static func development(
-        data: String, listen: Address, admin: Address
+        data: String, listen: Address, admin: Address, probes: Address? = nil
     ) throws(Faults) -> GatewayConfiguration {
         var faults = Faults()
-        for (key, address) in [("listen", listen), ("admin", admin)] where !address.isLoopback {
+        let addresses: [(String, Address?)] = [
+            ("listen", listen), ("admin", admin), ("probes", probes),
+        ]
+        for case (let key, let address?) in addresses where !address.isLoopback {
             faults.add(
                 key,
                 "\(address) can be reached from other machines; without a configuration file the "
@@ -84,7 +89,7 @@ package struct GatewayConfiguration: Sendable {
         }
         guard faults.isEmpty else { throw faults }
         return GatewayConfiguration(
-            data: data, listen: listen, admin: admin, threads: System.cores,
+            data: data, listen: listen, admin: admin, probes: probes, threads: System.cores,
             certificates: .development, localIssuer: true, isDevelopment: true)
     }
 
@@ -97,6 +102,7 @@ package struct GatewayConfiguration: Sendable {
         listen =
             layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
         admin = layers.text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        probes = layers.text("probes").flatMap(Address.init)
         publicURL = layers.text("publicURL")
         if let publicURL, !publicURL.hasPrefix("https://") {
             layers.fault("publicURL", "must be an https URL")
@@ -139,12 +145,13 @@ package struct GatewayConfiguration: Sendable {
     }
 
     private init(
-        data: String, listen: Address, admin: Address, threads: Int, certificates: Certificates,
-        localIssuer: Bool, isDevelopment: Bool
+        data: String, listen: Address, admin: Address, probes: Address?, threads: Int,
+        certificates: Certificates, localIssuer: Bool, isDevelopment: Bool
     ) {
         self.data = data
         self.listen = listen
         self.admin = admin
+        self.probes = probes
         self.threads = threads
         self.certificates = certificates
         self.localIssuer = localIssuer
@@ -264,7 +271,8 @@ extension ConfigurationLayers {
         let threads = number("threads")
         guard faults.isEmpty else { throw faults }
         var configuration = try GatewayConfiguration.development(
-            data: data, listen: listen, admin: admin)
+            data: data, listen: listen, admin: admin,
+            probes: text("probes").flatMap(Address.init))
         if let level { configuration.logLevel = level }
         if let threads { configuration.threads = threads }
         return configuration

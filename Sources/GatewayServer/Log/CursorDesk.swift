@@ -10,6 +10,8 @@ final class CursorDesk: Sendable {
     private let epoch: EpochID
     private let head: @Sendable () -> UInt64
     private let voidOlder: @Sendable () -> Void
+    /// Cursors that knew more than the log does.
+    let ahead = Counter()
     /// The last date that was told.
     private let lastDate = Mutex((second: Int64.min, text: ""))
 
@@ -42,6 +44,7 @@ final class CursorDesk: Sendable {
             let verdict = ledger.verdict(on: cursor, head: head())
             return (verdict, verdict == .provesLostTail && ledger.voidOlder())
         }
+        if verdict == .provesLostTail { ahead.increment() }
         if voided { voidOlder() }
         if case .holds(let sequence) = verdict { return .after(sequence) }
         return .everything

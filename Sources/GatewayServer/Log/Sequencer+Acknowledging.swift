@@ -1,3 +1,4 @@
+import CoreMetrics
 import GatewayCore
 import Synchronization
 import WidgetModel
@@ -23,7 +24,7 @@ extension Sequencer {
         metrics.acknowledgements.increment()
         for case let milliseconds? in rebuilt.map(\.milliseconds) {
             // A client's word: one that is wrong must not spoil the sum for good.
-            metrics.rebuildSeconds.observe(min(milliseconds / 1000, Self.rebuildSecondsMax))
+            metrics.rebuildSeconds.record(min(milliseconds / 1000, Self.rebuildSecondsMax))
         }
         observe(answer.confirmed, answer.channel)
         guard !recommendations.isEmpty else { return }
@@ -44,7 +45,7 @@ extension Sequencer {
 
     private func observe(_ confirmed: [Int64], _ channel: DeliveryChannel) {
         for milliseconds in confirmed {
-            metrics.freshnessConfirmed[channel].observe(Double(milliseconds) / 1000)
+            metrics.freshnessConfirmed[channel].record(Double(milliseconds) / 1000)
         }
     }
 

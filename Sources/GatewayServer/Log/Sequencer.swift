@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewaySigning
@@ -124,10 +125,10 @@ final class Sequencer: Sendable {
         let outcome = try await write(cost: cost) { transaction in
             try self.append(events, payloads, app, &transaction)
         }
-        metrics.changesAccepted.increment(by: UInt64(outcome.accepted))
-        metrics.changesDuplicate.increment(by: UInt64(outcome.duplicates))
-        metrics.changesUnmatched.increment(by: UInt64(outcome.unmatched))
-        metrics.changesBroad.increment(by: UInt64(outcome.broad))
+        metrics.changesAccepted.increment(by: outcome.accepted)
+        metrics.changesDuplicate.increment(by: outcome.duplicates)
+        metrics.changesUnmatched.increment(by: outcome.unmatched)
+        metrics.changesBroad.increment(by: outcome.broad)
         return outcome
     }
 
@@ -199,7 +200,7 @@ final class Sequencer: Sendable {
         }
         if events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }
         if !messages.isEmpty {
-            let (entries, decisions) = (messages, UInt64(keys))
+            let (entries, decisions) = (messages, keys)
             let sequences = (first: first, last: last)
             transaction.afterCommit {
                 self.acceptTimes.note(

@@ -26,27 +26,3 @@ final class Mutexed<Value: Sendable>: Sendable {
         mutex.withLock { body(&$0) }
     }
 }
-
-/// A histogram with fixed bounds, in the form Prometheus reads.
-final class Histogram: Sendable {
-    /// Upper bounds, ascending; above the last is counted in `+Inf` alone.
-    let bounds: [Double]
-    private let state: Mutex<(counts: [UInt64], sum: Double)>
-
-    init(bounds: [Double]) {
-        self.bounds = bounds
-        state = Mutex((Array(repeating: 0, count: bounds.count + 1), 0))
-    }
-
-    /// Notes `count` observations of one value.
-    func observe(_ value: Double, count: UInt64 = 1) {
-        let index = bounds.firstIndex { value <= $0 } ?? bounds.count
-        state.withLock {
-            $0.counts[index] += count
-            $0.sum += value * Double(count)
-        }
-    }
-
-    /// Counts by bucket, not cumulative, and the sum of all values.
-    var snapshot: (counts: [UInt64], sum: Double) { state.withLock { $0 } }
-}

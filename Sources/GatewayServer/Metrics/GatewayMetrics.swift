@@ -1,50 +1,88 @@
-/// What the gateway counts. Written once per change, notification or request, never per delivery:
-/// deliveries are summed by each event loop and added once per turn.
-final class GatewayMetrics: Sendable {
-    /// Changes answered 202, without duplicates.
-    let changesAccepted = Counter()
-    /// Events that were on disk already.
-    let changesDuplicate = Counter()
-    /// Accepted changes that hit no rule.
-    let changesUnmatched = Counter()
-    /// Accepted changes that hit a rule for lack of an attribute.
-    let changesBroad = Counter()
-    /// Keys raised by accepted changes.
-    let decisions = Counter()
-    /// Frames handed to streams.
-    let deliveries = Counter()
-    /// Streams opened.
-    let streamsOpened = Counter()
-    /// Streams that lagged.
-    let streamsLagged = Counter()
-    /// Streams closed because they could not be written to for too long.
-    let streamsStalled = Counter()
-    /// Polls answered.
-    let polls = Counter()
-    /// Acknowledgements taken.
-    let acknowledgements = Counter()
-    /// Widgets and recommendation sets that clients failed to rebuild.
-    let rebuildFailures = Counter()
-    /// From a change's acceptance to the last write of its notifications on a loop, or to the first
-    /// answer to a client's poll that speaks of it, in seconds.
-    let freshnessSent = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
-    /// From a change's acceptance to the acknowledgement that reports a timeline as rebuilt for it,
-    /// once a cursor of the client covers the change, in seconds.
-    let freshnessConfirmed = ByChannel { Histogram(bounds: GatewayMetrics.freshnessBounds) }
-    /// How long clients say that a rebuild took, in seconds.
-    let rebuildSeconds = Histogram(bounds: GatewayMetrics.freshnessBounds)
-    /// Pushes that ended, by channel, outcome and reason.
-    let pushes = PushCounter()
-    /// Webhooks that are not asked any more.
-    let webhooksDisabled = Counter()
-    /// Duration of a group commit, in seconds.
-    let commitSeconds = Histogram(bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2])
-    /// Jobs that shared a commit.
-    let commitJobs = Histogram(bounds: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000])
+import CoreMetrics
+import OpenMetrics
+import Synchronization
 
-    private static let freshnessBounds = [
-        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600,
-    ]
+/// What the gateway counts, with swift-metrics. Written once per change, notification or request,
+/// never per delivery: deliveries are summed by each event loop and added once per turn.
+///
+/// What each means is said by its ``OpenMetrics/MetricFamily``.
+final class GatewayMetrics: Sendable {
+    /// Keeps them, and writes the page.
+    let registry = MetricsRegistry(MetricFamily.gateway)
+
+    let changesAccepted: CoreMetrics.Counter
+    let changesDuplicate: CoreMetrics.Counter
+    let changesUnmatched: CoreMetrics.Counter
+    let changesBroad: CoreMetrics.Counter
+    let decisions: CoreMetrics.Counter
+    let deliveries: CoreMetrics.Counter
+    let streamsOpened: CoreMetrics.Counter
+    let streamsLagged: CoreMetrics.Counter
+    let streamsStalled: CoreMetrics.Counter
+    let polls: CoreMetrics.Counter
+    let acknowledgements: CoreMetrics.Counter
+    let rebuildFailures: CoreMetrics.Counter
+    let webhooksDisabled: CoreMetrics.Counter
+    let freshnessDecided: Recorder
+    let freshnessSent: ByChannel<RecorderByKind>
+    let freshnessConfirmed: ByChannel<Recorder>
+    let rebuildSeconds: Recorder
+    let streamSeconds: Recorder
+    let commitSeconds: Recorder
+    let commitJobs: Recorder
+
+    init() {
+        let registry = registry
+        func counter(_ family: MetricFamily) -> CoreMetrics.Counter {
+            CoreMetrics.Counter(label: family.name, dimensions: [], factory: registry)
+        }
+        @Sendable func recorder(_ family: MetricFamily, _ labels: [(String, String)] = [])
+            -> Recorder
+        {
+            Recorder(
+                label: family.name, dimensions: labels, aggregate: true, factory: registry)
+        }
+        changesAccepted = counter(.changesAccepted)
+        changesDuplicate = counter(.changesDuplicate)
+        changesUnmatched = counter(.changesUnmatched)
+        changesBroad = counter(.changesBroad)
+        decisions = counter(.decisions)
+        deliveries = counter(.deliveries)
+        streamsOpened = counter(.streamsOpened)
+        streamsLagged = counter(.streamsLagged)
+        streamsStalled = counter(.streamsStalled)
+        polls = counter(.polls)
+        acknowledgements = counter(.acknowledgements)
+        rebuildFailures = counter(.rebuildFailures)
+        webhooksDisabled = counter(.webhooksDisabled)
+        freshnessDecided = recorder(.freshnessDecided)
+        freshnessSent = ByChannel { channel in
+            RecorderByKind { kind in
+                recorder(.freshnessSent, [("channel", channel.rawValue), ("kind", kind)])
+            }
+        }
+        freshnessConfirmed = ByChannel { channel in
+            recorder(.freshnessConfirmed, [("channel", channel.rawValue)])
+        }
+        rebuildSeconds = recorder(.rebuildSeconds)
+        streamSeconds = recorder(.streamSeconds)
+        commitSeconds = recorder(.commitSeconds)
+        commitJobs = recorder(.commitJobs)
+    }
+
+    /// Counts a push that ended.
+    func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
+        CoreMetrics.Counter(
+            label: MetricFamily.pushes.name,
+            dimensions: [
+                ("channel", channel), ("outcome", outcome), ("reason", reason ?? ""),
+            ], factory: registry
+        ).increment()
+        Recorder(
+            label: MetricFamily.pushSeconds.name, dimensions: [("channel", channel)],
+            aggregate: true, factory: registry
+        ).record(seconds)
+    }
 }
 
 /// How a client hears of what is stale.
@@ -53,22 +91,57 @@ enum DeliveryChannel: String, CaseIterable, Sendable {
     case stream
     /// By asking.
     case poll
+    /// By Apple's push service.
+    case apns
+    /// By a request to its server.
+    case webhook
 }
 
 /// One of something for each channel.
 struct ByChannel<Metric: Sendable>: Sendable {
     private let stream: Metric
     private let poll: Metric
+    private let apns: Metric
+    private let webhook: Metric
 
-    init(_ make: () -> Metric) {
-        stream = make()
-        poll = make()
+    init(_ make: (DeliveryChannel) -> Metric) {
+        stream = make(.stream)
+        poll = make(.poll)
+        apns = make(.apns)
+        webhook = make(.webhook)
     }
 
     subscript(channel: DeliveryChannel) -> Metric {
         switch channel {
         case .stream: stream
         case .poll: poll
+        case .apns: apns
+        case .webhook: webhook
         }
+    }
+}
+
+/// A histogram for each kind of widget. The kinds it keeps at hand are no more than the registry
+/// tells apart.
+final class RecorderByKind: Sendable {
+    /// A kind's name for notifications that name several, or everything.
+    static let several = "several"
+    private static let keptMax = 64
+
+    private let make: @Sendable (String) -> Recorder
+    private let recorders = Mutex<[String: Recorder]>([:])
+
+    init(_ make: @escaping @Sendable (String) -> Recorder) {
+        self.make = make
+    }
+
+    /// Counts an observation.
+    func record(_ seconds: Double, kind: String) {
+        let known = recorders.withLock { $0[kind] }
+        let recorder = known ?? make(kind)
+        if known == nil {
+            recorders.withLock { if $0.count < Self.keptMax { $0[kind] = recorder } }
+        }
+        recorder.record(seconds)
     }
 }

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewayStorage
@@ -36,10 +37,14 @@ final class PushLoop: @unchecked Sendable {
         let sender: @Sendable (PushOrder) -> (any PushSender)?
         /// Milliseconds since 1970.
         let wallMilliseconds: @Sendable () -> Int64
+        /// When a change was accepted, in milliseconds since 1970; `nil` for one of long ago.
+        let acceptTime: @Sendable (UInt64) -> Int64?
     }
 
     /// How often what changed is persisted.
     private static let savingInterval = TimeAmount.seconds(1)
+    /// How often it is counted how everything stands, which costs a look at each client.
+    private static let censusInterval = TimeAmount.seconds(10)
     /// Clients that are persisted in one transaction.
     private static let savedMax = 1_000
     /// Attempts that wait to be persisted; beyond it the oldest are forgotten.
@@ -49,6 +54,8 @@ final class PushLoop: @unchecked Sendable {
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
+    private let reachedPosition: Atomic<UInt64>
+    private let lastCensus = Mutex(PushDesk.Census())
     private var desk: PushDesk
     private var surroundings: Surroundings?
     private var attempts: [PushAttemptRow] = []
@@ -62,6 +69,7 @@ final class PushLoop: @unchecked Sendable {
         self.desk = desk
         self.metrics = metrics
         self.logger = logger
+        reachedPosition = Atomic(desk.position)
     }
 
     // MARK: From other threads
@@ -76,6 +84,12 @@ final class PushLoop: @unchecked Sendable {
         if mustSchedule { loop.execute { self.takeEvents() } }
     }
 
+    /// The last log entry that is decided for pushes.
+    var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
+
+    /// How everything stood at the last look, a few seconds ago.
+    var standings: PushDesk.Census { lastCensus.withLock { $0 } }
+
     /// How everything stands.
     func census() async throws -> PushDesk.Census {
         try await loop.submit { self.desk.census(now: self.now) }.get()
@@ -87,6 +101,7 @@ final class PushLoop: @unchecked Sendable {
             self.surroundings = surroundings
             act()
             save()
+            count()
         }
     }
 
@@ -130,6 +145,7 @@ final class PushLoop: @unchecked Sendable {
             case .lostTail: desk.forgetPositions(now: now)
             }
         }
+        reachedPosition.store(desk.position, ordering: .relaxed)
         act()
     }
 
@@ -182,7 +198,9 @@ final class PushLoop: @unchecked Sendable {
 
     private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
         let now = now
-        metrics.pushes.increment(order.channel, report.outcome, report.reason)
+        metrics.pushEnded(
+            order.channel, report.outcome, report.reason, seconds: Double(now - began) / 1000)
+        observeFreshness(order, report)
         if let alert = report.alert {
             logger.error(
                 "a push was refused",
@@ -203,6 +221,18 @@ final class PushLoop: @unchecked Sendable {
         act()
     }
 
+    /// Measures how long a change took to be pushed: the latest that the push told of.
+    private func observeFreshness(_ order: PushOrder, _ report: PushReport) {
+        guard report.outcome == "sent", !order.content.all,
+            let surroundings, let accepted = surroundings.acceptTime(order.content.sequence)
+        else { return }
+        let channel: DeliveryChannel
+        if case .webhook = order.address { channel = .webhook } else { channel = .apns }
+        metrics.freshnessSent[channel].record(
+            Double(max(0, surroundings.wallMilliseconds() - accepted)) / 1000,
+            kind: order.content.kindLabel)
+    }
+
     private func schedule() {
         guard let due = desk.nextDue else { return }
         if let timer, timer.at <= due { return }
@@ -213,6 +243,14 @@ final class PushLoop: @unchecked Sendable {
             self.act()
         }
         timer = (due, task)
+    }
+
+    /// Counts how everything stands, now and again.
+    private func count() {
+        guard !isStopping else { return }
+        let census = desk.census(now: now)
+        lastCensus.withLock { $0 = census }
+        loop.scheduleTask(in: Self.censusInterval) { self.count() }
     }
 
     // MARK: Persisting

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewaySigning
@@ -144,7 +145,7 @@ extension GatewayRoutes {
             throw Problem.wrong(
                 Faults("cursor", "is not a cursor of this gateway that still holds"))
         }
-        metrics.rebuildFailures.increment(by: UInt64(acknowledgement.failed))
+        metrics.rebuildFailures.increment(by: acknowledgement.failed)
         try await sequencer.acknowledge(
             key, at: sequence, recommendations: acknowledgement.recommendations,
             rebuilt: acknowledgement.rebuilt)

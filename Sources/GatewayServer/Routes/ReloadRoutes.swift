@@ -1,3 +1,4 @@
+import CoreMetrics
 import GatewayCore
 import GatewaySigning
 import NIOCore
@@ -57,8 +58,8 @@ extension GatewayRoutes {
             admission.registry.noteTold(admitted.key, stale.sequence),
             let accepted = sequencer.acceptTimes.time(of: stale.sequence)
         else { return }
-        metrics.freshnessSent[.poll].observe(
-            Double(max(0, desk.wallMilliseconds() - accepted)) / 1000)
+        metrics.freshnessSent[.poll].record(
+            Double(max(0, desk.wallMilliseconds() - accepted)) / 1000, kind: stale.kindLabel)
     }
 
     /// The seconds of `Prefer: wait=20` (RFC 7240 section 4.3).

@@ -1,3 +1,4 @@
+import CoreMetrics
 import GatewayCore
 import GatewayTLS
 import HeapModule
@@ -73,6 +74,7 @@ extension ShardLoop {
         clockwork.place = place
         let due = clockwork.wheel[place]
         clockwork.wheel[place].removeAll(keepingCapacity: true)
+        publishFigures()
         let now = now
         for id in due where isOpen(id) {
             clockwork.wheel[place].append(id)

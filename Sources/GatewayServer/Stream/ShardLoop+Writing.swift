@@ -1,3 +1,4 @@
+import CoreMetrics
 import GatewayCore
 import GatewayTLS
 import Logging
@@ -33,7 +34,7 @@ extension ShardLoop {
         writing.isPumping = true
         repeat {
             for id in writing.recovered where isOpen(id) {
-                details[Int(id.slot)]?.stalledSince = nil
+                note(id, isStalled: false)
                 shard.recovered(id)
             }
             writing.recovered.removeAll(keepingCapacity: true)
@@ -54,7 +55,7 @@ extension ShardLoop {
             delivered += write(Int(first), to: id)
         }
         if delivered > 0 {
-            metrics.deliveries.increment(by: UInt64(delivered))
+            metrics.deliveries.increment(by: delivered)
             observeFreshness()
         }
         let ended = shard.output.ended
@@ -171,10 +172,7 @@ extension ShardLoop {
         if case .full = result {
             // What was given is on its way; nothing more until it has left.
             sessions[slot].watermark = watermark
-            if details[slot]?.stalledSince == nil {
-                details[slot]?.stalledSince = now
-                metrics.streamsLagged.increment()
-            }
+            note(id, isStalled: true)
             shard.lagging(id, since: watermark)
         } else {
             shard.lagging(id, since: sessions[slot].watermark)
@@ -221,7 +219,8 @@ extension ShardLoop {
     private func observeFreshness() {
         let wall = cursors.wallMilliseconds()
         for frame in shard.output.frames where frame.acceptedAt > 0 {
-            metrics.freshnessSent[.stream].observe(Double(max(0, wall - frame.acceptedAt)) / 1000)
+            metrics.freshnessSent[.stream].record(
+                Double(max(0, wall - frame.acceptedAt)) / 1000, kind: frame.content.kindLabel)
         }
     }
 

@@ -1,3 +1,4 @@
+import CoreMetrics
 import GatewayCore
 import GatewayTLS
 import Logging
@@ -58,8 +59,10 @@ final class ShardLoop: @unchecked Sendable {
         let key: ClientKey
         /// Whether the desk that pushes knows of the stream.
         let isNoted: Bool
+        /// When it was opened, in monotonic milliseconds.
+        let openedAt: Int64
         /// Since when nothing fits, in monotonic milliseconds.
-        var stalledSince: Int64?
+        fileprivate(set) var stalledSince: Int64?
     }
 
     let loop: any EventLoop
@@ -75,6 +78,7 @@ final class ShardLoop: @unchecked Sendable {
     private let inbox = Mutex<(messages: [Message], isScheduled: Bool)>(([], false))
     private let openStreamCount = Atomic<Int>(0)
     private let reachedPosition = Atomic<UInt64>(0)
+    private let published = Mutex(ShardFigures())
 
     var shard: Shard
     /// The TLS connections among the streams.
@@ -89,6 +93,8 @@ final class ShardLoop: @unchecked Sendable {
     var clockwork = Clockwork()
     private var waiting: [(position: UInt64, resume: () -> Void)] = []
     private(set) var isDraining = false
+    /// Streams that take no bytes.
+    private var lagging = 0
 
     init(
         loop: any EventLoop, shard: Shard, settings: StreamSettings,
@@ -116,6 +122,9 @@ final class ShardLoop: @unchecked Sendable {
     /// The last log entry applied.
     var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
 
+    /// How the shard stood a second ago.
+    var figures: ShardFigures { published.withLock { $0 } }
+
     /// Hands messages to the loop, in order. Called by the log's writer only.
     func submit(_ messages: [Message]) {
         let mustSchedule = inbox.withLock { inbox in
@@ -134,9 +143,12 @@ final class ShardLoop: @unchecked Sendable {
             return inbox.messages
         }
         let now = now
+        let wall = cursors.wallMilliseconds()
         for message in messages {
             switch message {
-            case .entry(let entry): shard.apply(entry, now: now)
+            case .entry(let entry):
+                shard.apply(entry, now: now)
+                metrics.freshnessDecided.record(Double(max(0, wall - entry.acceptedAt)) / 1000)
             case .registered(let record, let app, let taken):
                 shard.registered(record, app: app)
                 taken(shard.position)
@@ -242,7 +254,7 @@ final class ShardLoop: @unchecked Sendable {
         }
         sessions[Int(id.slot)] = session
         details[Int(id.slot)] = SessionDetail(
-            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat))
+            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat), openedAt: now)
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
         registry.noteStream(opening.key, on: self)
@@ -265,6 +277,8 @@ final class ShardLoop: @unchecked Sendable {
     func close(_ id: StreamID) {
         loop.assertInEventLoop()
         guard isOpen(id), let detail = details[Int(id.slot)] else { return }
+        note(id, isStalled: false)
+        metrics.streamSeconds.record(Double(now - detail.openedAt) / 1000)
         sessions[Int(id.slot)] = Session()
         details[Int(id.slot)] = nil
         shard.close(id)
@@ -295,6 +309,22 @@ final class ShardLoop: @unchecked Sendable {
         writing.recovered.append(id)
         // A sink may drain while frames are being sent; the catch-up then waits for their end.
         if !writing.isPumping { pump() }
+    }
+
+    /// Notes that an open stream takes no bytes, or does again.
+    func note(_ id: StreamID, isStalled: Bool) {
+        let slot = Int(id.slot)
+        guard let detail = details[slot], isStalled != (detail.stalledSince != nil) else { return }
+        details[slot]?.stalledSince = isStalled ? now : nil
+        lagging += isStalled ? 1 : -1
+        if isStalled { metrics.streamsLagged.increment() }
+    }
+
+    /// Says how the shard stands.
+    func publishFigures() {
+        let figures = ShardFigures(
+            collapsed: shard.collapsed, lagging: lagging, windows: shard.windows)
+        published.withLock { $0 = figures }
     }
 
     func isOpen(_ id: StreamID) -> Bool {

@@ -1,0 +1,201 @@
+import OpenMetrics
+
+/// Every metric of the gateway, in the order of the page: the only place that names and explains
+/// them.
+extension MetricFamily {
+    /// Kinds that are told apart.
+    private static let kindsMax = 50
+    /// Apps that are told apart.
+    private static let appsMax = 50
+
+    private static let kind = Label("kind", valuesMax: kindsMax)
+    private static let app = Label("app", valuesMax: appsMax)
+    private static let channel = Label("channel", valuesMax: DeliveryChannel.allCases.count)
+    /// As in the attempts: an APNs push type, or `webhook`.
+    private static let pushChannel = Label("channel", valuesMax: 8)
+
+    private static let freshness = Kind.histogram(bounds: [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600,
+    ])
+    private static let commits = Kind.histogram(bounds: [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2,
+    ])
+
+    private static func own(
+        _ name: String, _ kind: Kind, unit: String? = nil, labels: [Label] = [], _ help: String
+    ) -> MetricFamily {
+        MetricFamily("timeline_gateway_" + name, kind, unit: unit, labels: labels, help)
+    }
+
+    // MARK: Freshness
+
+    static let freshnessDecided = own(
+        "freshness_decided_seconds", freshness, unit: "seconds",
+        "From a change's acceptance until an event loop knows what it makes stale, once for each "
+            + "change and loop.")
+    static let freshnessSent = own(
+        "freshness_sent_seconds", freshness, unit: "seconds", labels: [channel, kind],
+        "From a change's acceptance to its notification: once for each notification and event "
+            + "loop, poll or push that told of it. A notification of several kinds counts for "
+            + "the kind `several`.")
+    static let freshnessConfirmed = own(
+        "freshness_confirmed_seconds", freshness, unit: "seconds", labels: [channel],
+        "From a change's acceptance to the report of its rebuild, once a cursor of the client "
+            + "covers the change.")
+    static let rebuildSeconds = own(
+        "rebuild_seconds", freshness, unit: "seconds",
+        "How long clients say that a rebuild took.")
+
+    // MARK: Changes
+
+    static let changesAccepted = own(
+        "changes_accepted", .counter, "Changes on disk and answered 202.")
+    static let changesDuplicate = own(
+        "changes_duplicate", .counter, "Events that were on disk already.")
+    static let changesUnmatched = own(
+        "changes_unmatched", .counter, "Accepted changes that hit no rule.")
+    static let changesBroad = own(
+        "changes_broad", .counter, "Accepted changes that hit a rule for lack of an attribute.")
+    static let decisions = own(
+        "decisions", .counter, "Dependency keys raised by accepted changes.")
+    static let collapsed = own(
+        "collapsed", .counter,
+        "Raised keys that wait for the end of a collapse window, once for each event loop with a "
+            + "stream that depends on them.")
+
+    // MARK: Streams, polls and clients
+
+    static let clients = own("clients", .gauge, "Clients registered.")
+    static let streams = own("streams", .gauge, "Streams open.")
+    static let streamsLagging = own(
+        "streams_lagging", .gauge, "Streams that take no more bytes now.")
+    static let streamsOpened = own("streams_opened", .counter, "Streams opened.")
+    static let streamsLagged = own(
+        "streams_lagged", .counter, "Times a stream could not take more bytes.")
+    static let streamsStalled = own(
+        "streams_stalled", .counter, "Streams closed because they took no bytes.")
+    static let streamSeconds = own(
+        "stream_seconds", .histogram(bounds: [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800]),
+        unit: "seconds", "How long streams were open, once they ended.")
+    static let deliveries = own(
+        "deliveries", .counter, "Notifications written to streams.")
+    static let signatures = own("signatures", .counter, "Notifications signed.")
+    static let polls = own("polls", .counter, "Polls answered.")
+    static let acknowledgements = own(
+        "acknowledgements", .counter, "Acknowledgements taken.")
+    static let rebuildFailures = own(
+        "rebuild_failures", .counter, "Rebuilds that clients reported as failed.")
+
+    // MARK: Pushes
+
+    static let pushes = own(
+        "pushes", .counter,
+        labels: [
+            pushChannel, Label("outcome", valuesMax: 16), Label("reason", valuesMax: 60),
+        ], "Pushes that ended, by what came of them.")
+    static let pushSeconds = own(
+        "push_seconds", .histogram(bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60]),
+        unit: "seconds", labels: [pushChannel], "From a push's start to its outcome.")
+    static let pushStandings = own(
+        "push_standings", .gauge, labels: [Label("state", valuesMax: 6)],
+        "What can be pushed for, by how it stands: the timelines, the recommendation sets and "
+            + "each control of a client are one each. `withheld` waits for its budget.")
+    static let webhooksDisabled = own(
+        "webhooks_disabled", .counter, "Webhooks that are not asked any more.")
+    static let providerTokenAge = own(
+        "apns_provider_token_age_seconds", .gauge, unit: "seconds",
+        labels: [Label("issuer", valuesMax: 50)],
+        "Age of the provider token in use, by team and key; it is made anew within the hour.")
+
+    // MARK: The log
+
+    static let logHead = own("log_head", .gauge, "Sequence of the last log entry.")
+    static let logFloor = own(
+        "log_floor", .gauge, "Sequence of the last log entry that was forgotten.")
+    static let shardPosition = own(
+        "shard_position_lowest", .gauge,
+        "Sequence of the last log entry that every event loop has applied.")
+    static let versionKeys = own(
+        "version_keys", .gauge, labels: [app],
+        "Keys whose versions are remembered, on the event loop that remembers most.")
+    static let versionKeysMax = own(
+        "version_keys_max", .gauge, labels: [app],
+        "Keys whose versions are remembered at most, on each event loop.")
+    static let versionDistance = own(
+        "version_floor_distance", .gauge, labels: [app],
+        "Log entries between the oldest version remembered and the last entry: who resumes from "
+            + "further back rebuilds everything.")
+    static let cursorsAhead = own(
+        "cursors_ahead", .counter,
+        "Cursors that knew changes which the log does not: a lost tail, as after a restore "
+            + "without a new epoch.")
+    static let commitSeconds = own(
+        "store_commit_seconds", commits, unit: "seconds",
+        "Duration of a transaction, sync included.")
+    static let commitJobs = own(
+        "store_commit_jobs", .histogram(bounds: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]),
+        "Writes that shared a transaction.")
+    static let commitTotal = own("store_commits", .counter, "Transactions on disk.")
+    static let commitFailures = own(
+        "store_commit_failures", .counter, "Transactions the disk refused.")
+    static let jobsRefused = own(
+        "store_jobs_refused", .counter, "Writes refused because too many waited.")
+    static let jobsWaiting = own("store_jobs_waiting", .gauge, "Writes waiting for the disk.")
+    static let databaseBytes = own(
+        "store_database_bytes", .gauge, unit: "bytes", "Size of the database.")
+    static let walBytes = own(
+        "store_wal_bytes", .gauge, unit: "bytes", "Size of the write-ahead log.")
+
+    // MARK: TLS and keys
+
+    static let handshakes = own(
+        "tls_handshakes", .counter, labels: [Label("kind", valuesMax: 2)], "Handshakes done.")
+    static let handshakesFailed = own(
+        "tls_handshakes_failed", .counter, labels: [Label("reason", valuesMax: 32)],
+        "Handshakes that failed.")
+    static let tlsBytes = own(
+        "tls_bytes", .counter, unit: "bytes", labels: [Label("path", valuesMax: 2)],
+        "Ciphertext bytes sent.")
+    static let certificateEnds = own(
+        "tls_certificate_not_after_seconds", .gauge, unit: "seconds",
+        "When the server certificate expires, in seconds since 1970.")
+    static let signingKeyAge = own(
+        "signing_key_age_seconds", .gauge, unit: "seconds",
+        "How long the key that signs notifications has been the one.")
+
+    // MARK: The process
+
+    static let build = own(
+        "build", .info,
+        labels: ["version", "swift", "openssl", "libcurl", "sqlite"].map {
+            Label($0, valuesMax: 1)
+        }, "What runs.")
+    static let processCPU = MetricFamily(
+        "process_cpu_seconds", .counter, unit: "seconds", "CPU time used.")
+    static let processStart = MetricFamily(
+        "process_start_time_seconds", .gauge, unit: "seconds",
+        "When the process started, in seconds since 1970.")
+    static let processResident = MetricFamily(
+        "process_resident_memory_bytes", .gauge, unit: "bytes", "Memory in use.")
+    static let processVirtual = MetricFamily(
+        "process_virtual_memory_bytes", .gauge, unit: "bytes", "Memory mapped.")
+    static let processFiles = MetricFamily(
+        "process_open_fds", .gauge, "File descriptors open.")
+    static let processFilesMax = MetricFamily(
+        "process_max_fds", .gauge, "File descriptors that may be open.")
+
+    /// All of them.
+    package static let gateway: [MetricFamily] = [
+        freshnessDecided, freshnessSent, freshnessConfirmed, rebuildSeconds,
+        changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
+        clients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
+        streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,
+        pushes, pushSeconds, pushStandings, webhooksDisabled, providerTokenAge,
+        logHead, logFloor, shardPosition, versionKeys, versionKeysMax, versionDistance,
+        cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
+        jobsWaiting, databaseBytes, walBytes,
+        handshakes, handshakesFailed, tlsBytes, certificateEnds, signingKeyAge,
+        build, processCPU, processStart, processResident, processVirtual, processFiles,
+        processFilesMax,
+    ]
+}

@@ -1,0 +1,108 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTLS
+import OpenMetrics
+
+/// The page of metrics: what was counted, and what is read where it is kept.
+struct MetricsPage: Sendable {
+    let metrics: GatewayMetrics
+    let sequencer: Sequencer
+    let loops: ShardLoops
+    let press: NotificationPress
+    let keys: KeyService
+    let tlsCounters: TLSCounters
+    let certificateEnds: @Sendable () -> Date
+
+    /// The page now.
+    func text(_ format: ExpositionFormat) -> String {
+        metrics.registry.page(format) { samples in
+            streams(&samples)
+            log(&samples)
+            versions(&samples)
+            pushes(&samples)
+            tls(&samples)
+            process(&samples)
+        }
+    }
+
+    private func streams(_ samples: inout Samples) {
+        let figures = loops.all.map(\.figures)
+        samples.gauge(.clients, is: Double(sequencer.registry.count))
+        samples.gauge(.streams, is: Double(loops.openStreams))
+        samples.gauge(.streamsLagging, is: Double(figures.reduce(0) { $0 + $1.lagging }))
+        samples.count(.collapsed, is: figures.reduce(0) { $0 &+ $1.collapsed })
+        samples.count(.signatures, is: press.signatures.value)
+        samples.count(.cursorsAhead, is: sequencer.desk.ahead.value)
+    }
+
+    private func log(_ samples: inout Samples) {
+        let figures = sequencer.store.figures
+        samples.gauge(.logHead, is: Double(figures.head))
+        samples.gauge(.logFloor, is: Double(figures.floor))
+        samples.gauge(.shardPosition, is: Double(loops.all.map(\.position).min() ?? 0))
+        samples.count(.commitTotal, is: UInt64(max(0, figures.commits)))
+        samples.count(.commitFailures, is: UInt64(max(0, figures.failedCommits)))
+        samples.count(.jobsRefused, is: UInt64(max(0, figures.refusedJobs)))
+        samples.gauge(.jobsWaiting, is: Double(figures.waitingJobs))
+        samples.gauge(.databaseBytes, is: Double(figures.databaseBytes))
+        samples.gauge(.walBytes, is: Double(figures.walBytes))
+    }
+
+    /// The window nearest to its end, of those that the event loops have for an app.
+    private func versions(_ samples: inout Samples) {
+        let head = sequencer.store.head
+        let windows = Dictionary(grouping: loops.all.flatMap(\.figures.windows), by: \.app)
+        for (app, windows) in windows.sorted(by: { $0.key < $1.key }) {
+            let floor = windows.map(\.floor).max() ?? 0
+            samples.gauge(.versionKeys, app, is: Double(windows.map(\.keys).max() ?? 0))
+            samples.gauge(.versionKeysMax, app, is: Double(windows.map(\.keysMax).max() ?? 0))
+            samples.gauge(.versionDistance, app, is: Double(head - min(head, floor)))
+        }
+    }
+
+    private func pushes(_ samples: inout Samples) {
+        guard let push = sequencer.push else { return }
+        let standings = push.standings
+        for (state, count) in [
+            ("confirmed", standings.confirmed), ("told", standings.told),
+            ("under_way", standings.underWay), ("withheld", standings.withheld),
+            ("waiting", standings.waiting), ("unreachable", standings.unreachable),
+        ] {
+            samples.gauge(.pushStandings, state, is: Double(count))
+        }
+        let now = sequencer.desk.wallSeconds()
+        for token in (try? sequencer.store.providerTokens()) ?? [] {
+            samples.gauge(
+                .providerTokenAge, token.issuer, is: Double(max(0, now - token.issuedAt)))
+        }
+    }
+
+    private func tls(_ samples: inout Samples) {
+        let counts = tlsCounters.snapshot()
+        samples.count(.handshakes, "full", is: UInt64(max(0, counts.handshakesFull)))
+        samples.count(.handshakes, "resumed", is: UInt64(max(0, counts.handshakesResumed)))
+        let failed = counts.handshakesFailed.sorted { $0.key.rawValue < $1.key.rawValue }
+        for (reason, count) in failed {
+            samples.count(.handshakesFailed, reason.rawValue, is: UInt64(max(0, count)))
+        }
+        samples.count(.tlsBytes, "direct", is: UInt64(max(0, counts.bytesSentDirectly)))
+        samples.count(.tlsBytes, "channel", is: UInt64(max(0, counts.bytesSentByNIO)))
+        samples.gauge(
+            .certificateEnds, is: certificateEnds().timeIntervalSince1970.rounded())
+        samples.gauge(
+            .signingKeyAge,
+            is: Double(max(0, sequencer.desk.wallSeconds() - keys.notificationKeySince)))
+    }
+
+    private func process(_ samples: inout Samples) {
+        samples.info(.build, BuildInformation.all.map(\.value))
+        let figures = ProcessFigures()
+        samples.gauge(.processCPU, is: figures.cpuSeconds)
+        samples.gauge(.processStart, is: figures.startSeconds)
+        samples.gauge(.processResident, is: figures.residentBytes)
+        samples.gauge(.processVirtual, is: figures.virtualBytes)
+        samples.gauge(.processFiles, is: figures.openFiles)
+        samples.gauge(.processFilesMax, is: figures.openFilesMax)
+    }
+}

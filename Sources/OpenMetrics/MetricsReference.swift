@@ -1,0 +1,14 @@
+/// The page of the documentation that lists every metric.
+package enum MetricsReference {
+    /// The families as a Markdown table, in the order of the page.
+    package static func markdown(_ families: [MetricFamily]) -> String {
+        var text = "| metric | type | labels | what it tells |\n|---|---|---|---|\n"
+        for family in families {
+            let labels = family.labels
+                .map { "`\($0.name)` (at most \($0.valuesMax))" }.joined(separator: ", ")
+            text += "| `\(family.sampleName)` | \(family.typeName) | \(labels) "
+            text += "| \(family.help.replacing("|", with: "\\|")) |\n"
+        }
+        return text
+    }
+}

@@ -1,0 +1,174 @@
+import CoreMetrics
+import Synchronization
+
+/// Keeps the metrics of declared families, and writes them down: a backend of swift-metrics.
+///
+/// What is not declared is not kept, so that the page never says more than its documentation, and
+/// labels are bounded: beyond ``MetricFamily/Label/valuesMax`` different values of a label, further
+/// ones count as `other`.
+package final class MetricsRegistry: MetricsFactory {
+    fileprivate enum Series {
+        case counter(CounterSeries)
+        case gauge(GaugeSeries)
+        case histogram(HistogramSeries)
+    }
+
+    fileprivate struct FamilyState {
+        var series: [[String]: Series] = [:]
+        /// The values told apart, by label.
+        var values: [Set<String>]
+    }
+
+    /// The families, in the order of the page.
+    package let families: [MetricFamily]
+    private let places: [String: Int]
+    private let state: Mutex<[FamilyState]>
+
+    /// A registry of these families; names have to differ.
+    package init(_ families: [MetricFamily]) {
+        self.families = families
+        places = Dictionary(uniqueKeysWithValues: families.enumerated().map { ($1.name, $0) })
+        state = Mutex(
+            families.map { FamilyState(values: Array(repeating: [], count: $0.labels.count)) })
+    }
+
+    private func series(_ label: String, _ dimensions: [(String, String)]) -> Series? {
+        guard let place = places[label] else { return nil }
+        let family = families[place]
+        let given = family.labels.map { label in
+            dimensions.first { $0.0 == label.name }?.1 ?? ""
+        }
+        return state.withLock { states in
+            if let known = states[place].series[given] { return known }
+            let values = states[place].bound(given, by: family.labels)
+            if let known = states[place].series[values] { return known }
+            let series: Series
+            switch family.kind {
+            case .counter: series = .counter(CounterSeries())
+            case .gauge, .info: series = .gauge(GaugeSeries())
+            case .histogram(let bounds): series = .histogram(HistogramSeries(bounds: bounds))
+            }
+            states[place].series[values] = series
+            return series
+        }
+    }
+
+    // MARK: MetricsFactory
+
+    package func makeCounter(
+        label: String, dimensions: [(String, String)]
+    ) -> any CounterHandler {
+        guard case .counter(let series) = series(label, dimensions) else {
+            return NOOPMetricsHandler.instance
+        }
+        return series
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        guard case .gauge(let series) = series(label, dimensions) else {
+            return NOOPMetricsHandler.instance
+        }
+        return series
+    }
+
+    /// A histogram, or without `aggregate` a gauge.
+    package func makeRecorder(
+        label: String, dimensions: [(String, String)], aggregate: Bool
+    ) -> any RecorderHandler {
+        guard case .histogram(let series) = series(label, dimensions) else {
+            return NOOPMetricsHandler.instance
+        }
+        return series
+    }
+
+    /// A histogram in seconds.
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        guard case .histogram(let series) = series(label, dimensions) else {
+            return NOOPMetricsHandler.instance
+        }
+        return series
+    }
+
+    /// A counter that was there stays on the page: it must not go down.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+
+    // MARK: The page
+
+    /// Everything kept, and what `sample` adds of what is known elsewhere.
+    package func page(
+        _ format: ExpositionFormat, sampling sample: (inout Samples) -> Void = { _ in }
+    ) -> String {
+        var samples = Samples()
+        sample(&samples)
+        let states = state.withLock { $0 }
+        var writer = ExpositionWriter(format)
+        for (family, state) in zip(families, states) {
+            let sampled = samples.values[family.name] ?? []
+            writer.head(family)
+            for (values, value) in sampled { writer.sample(family, values, value) }
+            let ordered = state.series.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            for (values, series) in ordered {
+                switch series {
+                case .counter(let series): writer.sample(family, values, .count(series.value))
+                case .gauge(let series): writer.sample(family, values, .number(series.value))
+                case .histogram(let series):
+                    writer.histogram(family, values, series.bounds, series.value)
+                }
+            }
+        }
+        return writer.finished
+    }
+}
+
+extension MetricsRegistry.FamilyState {
+    fileprivate mutating func bound(
+        _ given: [String], by labels: [MetricFamily.Label]
+    ) -> [String] {
+        given.indices.map { place in
+            if values[place].contains(given[place]) { return given[place] }
+            guard values[place].count < labels[place].valuesMax else {
+                return MetricFamily.Label.other
+            }
+            values[place].insert(given[place])
+            return given[place]
+        }
+    }
+}
+
+/// What is read when the page is, from where it is kept.
+package struct Samples {
+    /// A value.
+    enum Value {
+        case count(UInt64)
+        case number(Double)
+    }
+
+    private(set) var values: [String: [(labels: [String], value: Value)]] = [:]
+
+    /// Says a counter's value.
+    package mutating func count(_ family: MetricFamily, _ labels: String..., is value: UInt64) {
+        add(family, labels, .count(value))
+    }
+
+    /// Says a gauge's value.
+    package mutating func gauge(_ family: MetricFamily, _ labels: String..., is value: Double) {
+        add(family, labels, .number(value))
+    }
+
+    /// Says what is in an info's labels.
+    package mutating func info(_ family: MetricFamily, _ labels: [String]) {
+        add(family, labels, .count(1))
+    }
+
+    /// Beyond the most series of a family, further ones are left out: the caller says the most
+    /// important first.
+    private mutating func add(_ family: MetricFamily, _ labels: [String], _ value: Value) {
+        guard labels.count == family.labels.count,
+            values[family.name, default: []].count < family.seriesMax
+        else { return }
+        values[family.name, default: []].append((labels, value))
+    }
+}

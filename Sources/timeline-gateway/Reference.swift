@@ -1,0 +1,23 @@
+import ArgumentParser
+import GatewayServer
+
+/// Prints pages of the documentation.
+struct Reference: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print a page of the documentation that is made of the program itself.",
+        discussion: """
+            EXAMPLES
+              timeline-gateway reference metrics
+              timeline-gateway reference configuration
+            """)
+
+    @Argument(
+        help: "Which page: \(ReferencePage.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var page: ReferencePage
+
+    func run() {
+        answer(page.markdown, terminator: "")
+    }
+}
+
+extension ReferencePage: ExpressibleByArgument {}
