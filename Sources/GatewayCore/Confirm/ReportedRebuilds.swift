@@ -7,7 +7,9 @@
 /// the latest that the client was told of before the report came, and before what the next report
 /// of the same timeline is for: a report may have been on its way when the next notification was.
 /// That gives every report its change whose rebuild was for one; what remains without was for
-/// something else, as for its policy.
+/// something else, as for its policy, or was sent again because its answer was lost. That a report
+/// says what the last one said is no sign of either: two rebuilds often do. Where the client was
+/// told of more changes than it rebuilt for, such a report may count for one of them.
 ///
 /// Bounded: so many reports of a timeline wait, ``reportsMax``, and only of timelines that are
 /// registered.
@@ -67,21 +69,15 @@ package struct ReportedRebuilds: Sendable {
     ///
     /// - Parameters:
     ///   - before: Up to where it had acknowledged before.
-    ///   - isRepeated: It says what the last one said: it is the same, sent again because its
-    ///     answer was lost, unless the client was told of something new since.
     ///   - now: In milliseconds since 1970.
     /// - Returns: For each rebuild that is confirmed now, how long it took from the change's
     ///   acceptance to the report, in milliseconds.
     package mutating func acknowledged(
-        upTo cursor: UInt64, before: UInt64, _ claims: [Claim], isRepeated: Bool = false,
-        now: Int64
+        upTo cursor: UInt64, before: UInt64, _ claims: [Claim], now: Int64
     ) -> [Int64] {
         for claim in claims {
             var timeline =
                 timelines[claim.name] ?? Timeline(copies: claim.copies, floor: before)
-            if isRepeated, claim.told.last?.sequence ?? 0 <= timeline.told.last?.sequence ?? 0 {
-                continue
-            }
             timeline.take(claim, now: now)
             timelines[claim.name] = timeline.reports.isEmpty ? nil : timeline
         }
@@ -116,7 +112,7 @@ extension ReportedRebuilds.Timeline {
                 && (change.sequence > known || !told.contains { $0.sequence == change.sequence })
         }
         told.sort { $0.sequence < $1.sequence }
-        told.removeFirst(max(0, told.count - ReportedRebuilds.reportsMax))
+        forgetUnreported()
         guard let change = told.last else { return }
         for _ in 0..<min(claim.times, claim.copies) {
             reports.append(.init(change: change, at: now))
@@ -133,6 +129,14 @@ extension ReportedRebuilds.Timeline {
         floor = max(floor, reports[count - 1].change.sequence)
         told.removeAll { $0.sequence <= floor }
         reports.removeAll { $0.change.sequence <= floor && $0.isCounted }
+    }
+
+    /// Forgets the oldest changes when there are too many, but none that a report is for.
+    private mutating func forgetUnreported() {
+        guard told.count > ReportedRebuilds.reportsMax else { return }
+        let reported = Set(reports.map(\.change.sequence))
+        let latest = told.suffix(ReportedRebuilds.reportsMax)
+        told = told.dropLast(latest.count).filter { reported.contains($0.sequence) } + latest
     }
 
     /// Gives the reports changes of their own; the oldest may be left without, and go.
@@ -156,7 +160,7 @@ extension ReportedRebuilds.Timeline {
         first = max(first, reports.count - ReportedRebuilds.reportsMax)
         let counted = reports.prefix(first).count(where: \.isCounted)
         reports.removeFirst(first)
-        // Then a later one is what was counted, as when a report is repeated.
+        // Then a later one is what was counted, as when a report is sent again.
         for _ in 0..<counted {
             guard let place = reports.firstIndex(where: { !$0.isCounted }) else { break }
             reports[place].isCounted = true

@@ -14,8 +14,6 @@ final class Registry: Sendable {
         var told: UInt64
         /// What it reported that no cursor of it confirms yet.
         var reported = ReportedRebuilds()
-        /// A hash of what its last acknowledgement said.
-        var lastWord = 0
     }
 
     private struct Streams {
@@ -86,21 +84,16 @@ final class Registry: Sendable {
 
     /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
     ///
-    /// - Parameters:
-    ///   - word: A hash of all that it says.
-    ///   - now: In milliseconds since 1970.
+    /// - Parameter now: In milliseconds since 1970.
     /// - Returns: How long each rebuild took that is confirmed by it, in milliseconds, and by which
     ///   channel the client hears; `nil` for a client that is not registered.
     func acknowledge(
-        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], word: Int,
-        now: Int64
+        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
     ) -> (confirmed: [Int64], channel: DeliveryChannel)? {
         state.withLock { state in
             guard var entry = state.records[key] else { return nil }
             let confirmed = entry.reported.acknowledged(
-                upTo: sequence, before: entry.acknowledged, claims,
-                isRepeated: entry.lastWord == word, now: now)
-            entry.lastWord = word
+                upTo: sequence, before: entry.acknowledged, claims, now: now)
             entry.acknowledged = max(entry.acknowledged, sequence)
             state.records[key] = entry
             return (confirmed, state.streams[key] == nil ? .poll : .stream)

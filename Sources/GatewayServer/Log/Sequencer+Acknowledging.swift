@@ -12,12 +12,7 @@ extension Sequencer {
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         let now = desk.wallMilliseconds()
         let claims = try await claims(rebuilt, of: record, key, upTo: sequence)
-        var word = Hasher()
-        word.combine(sequence)
-        word.combine(rebuilt)
-        guard
-            let answer = registry.acknowledge(
-                key, upTo: sequence, claims, word: word.finalize(), now: now)
+        guard let answer = registry.acknowledge(key, upTo: sequence, claims, now: now)
         else { throw Problem.unknownClient }
         registry.noteSeen(key)
         if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence)]) }

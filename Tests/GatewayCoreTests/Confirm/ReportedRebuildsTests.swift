@@ -18,7 +18,7 @@ import WidgetModel
         }
 
         mutating func acknowledge(
-            _ cursor: UInt64, _ rebuilt: [UInt64] = [], isRepeated: Bool = false, at now: Int64 = 0
+            _ cursor: UInt64, _ rebuilt: [UInt64] = [], at now: Int64 = 0
         ) -> [Int64] {
             let claims = Dictionary(rebuilt.map { ($0, 1) }, uniquingKeysWith: +)
                 .map { timeline, times in
@@ -29,7 +29,7 @@ import WidgetModel
                 }
             defer { acknowledged = max(acknowledged, cursor) }
             return reported.acknowledged(
-                upTo: cursor, before: acknowledged, claims, isRepeated: isRepeated, now: now
+                upTo: cursor, before: acknowledged, claims, now: now
             ).sorted()
         }
     }
@@ -97,20 +97,28 @@ import WidgetModel
         #expect(client.reported.isEmpty)
     }
 
-    /// The client built once for two changes, so that one of them has no report.
-    @Test func `an acknowledgement that comes twice reports once`() {
+    /// As when an answer is lost. It costs no other report its change.
+    @Test func `a report that comes twice counts once`() {
         var client = Client()
-        client.tell(9)
         client.tell(10)
         #expect(client.acknowledge(6, [1], at: 150) == [])
-        #expect(client.acknowledge(6, [1], isRepeated: true, at: 160) == [])
-        #expect(client.acknowledge(10) == [50])
-        // What looks the same may be for something new.
+        #expect(client.acknowledge(6, [1], at: 160) == [])
         client.tell(20)
-        #expect(client.acknowledge(16, [1], at: 250) == [])
-        client.tell(21)
-        #expect(client.acknowledge(16, [1], isRepeated: true, at: 270) == [])
-        #expect(client.acknowledge(21) == [50, 60])
+        #expect(client.acknowledge(16, [1], at: 250) == [60])
+        #expect(client.acknowledge(16, [1], at: 260) == [])
+        #expect(client.acknowledge(21) == [60])
+        #expect(client.reported.isEmpty)
+    }
+
+    /// It was told of more changes at once than are kept.
+    @Test func `a report keeps its change while the client is told of many others`() {
+        var client = Client()
+        client.tell(10)
+        #expect(client.acknowledge(6, [1], at: 150) == [])
+        let last = 20 + 2 * UInt64(ReportedRebuilds.reportsMax)
+        for sequence in 20...last { client.tell(sequence) }
+        #expect(client.acknowledge(6, [1], at: Int64(last) * 10 + 70) == [])
+        #expect(client.acknowledge(last) == [50, 70])
         #expect(client.reported.isEmpty)
     }
 
