@@ -30,6 +30,32 @@ extension ProcessTests {
             guard answer.status == 201 else { throw WireFault(what: answer.text) }
         }
 
+        /// Kinds that a person configures with an item, each with its collapse window and rules.
+        private func putItemCatalog(
+            _ gateway: GatewayProcess, _ kinds: [(name: String, collapse: String, rules: String)]
+        ) throws {
+            let widgets = kinds.map { name, collapse, rules in
+                """
+                  - kind: \(name)
+                    configuration: appIntent
+                    intent: Choose
+                    families: [systemSmall]
+                    collapse: \(collapse)
+                    dependsOn: [\(rules)]
+
+                """
+            }
+            try putCatalog(
+                gateway,
+                """
+                app: \(CharacterGame.app)
+                entities: { Item: {} }
+                intents: { Choose: { parameters: [{ name: item, type: String }] } }
+                widgets:
+
+                """ + widgets.joined())
+        }
+
         /// The last line of its output.
         private func summary(_ output: String) throws -> JSONObject {
             let line = output.split(separator: "\n").last ?? ""
@@ -67,41 +93,23 @@ extension ProcessTests {
         }
 
         /// While something waits in any window, cursors stay below it, also those of devices that
-        /// rebuild for something else: the gateway counts each rebuild nevertheless.
-        @Test func whereCollapseWindowsOverlapTheGatewayCountsWhatTheDevicesCount() throws {
-            let kinds = [("fast", "0ms"), ("medium", "300ms"), ("slow", "1500ms")]
-            let widgets = kinds.map { name, collapse in
-                """
-                  - kind: \(name)
-                    configuration: appIntent
-                    intent: Choose
-                    families: [systemSmall]
-                    collapse: \(collapse)
-                    dependsOn:
-                      - { entity: Item, match: { id: $item } }
-
-                """
-            }
+        /// rebuild for something else: the gateway counts each rebuild nevertheless. Where builds
+        /// take no time, reports say the same of rebuilds for several changes.
+        @Test(arguments: [0, 60])
+        func whereCollapseWindowsOverlapTheGatewayCountsWhatTheDevicesCount(
+            buildMilliseconds: Int
+        ) throws {
+            let rule = "{ entity: Item, match: { id: $item } }"
             let port = try FreshnessTests.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            try putCatalog(
+            try putItemCatalog(
                 gateway,
-                """
-                app: \(CharacterGame.app)
-                entities:
-                  Item: {}
-                intents:
-                  Choose:
-                    parameters:
-                      - { name: item, type: String }
-                widgets:
-
-                """ + widgets.joined())
+                [("fast", "0ms", rule), ("medium", "300ms", rule), ("slow", "1500ms", rule)])
             let (exit, output) = try run(
                 gateway,
                 [
                     "--devices", "30", "--items", "12", "--post", "25", "--duration", "6",
-                    "--build-ms", "60", "--admin", "127.0.0.1:\(port)",
+                    "--build-ms", "\(buildMilliseconds)", "--admin", "127.0.0.1:\(port)",
                 ])
             #expect(exit == .status(0), "\(output)")
             let summary = try summary(output)
@@ -110,6 +118,26 @@ extension ProcessTests {
             let measured = try #require(summary["gateway"]?.objectValue)
             #expect(measured["rebuilds"]?.integerValue == rebuilds, "\(output)")
             #expect(measured["p50Agrees"] == true && measured["p99Agrees"] == true, "\(output)")
+        }
+
+        /// A change that two rules of a kind agree with is notified for each, at once or when its
+        /// window ends: a device that builds twice was asked to.
+        @Test func whatTwoRulesAskForIsNoStray() throws {
+            let gateway = try GatewayProcess()
+            let rules =
+                "{ entity: Item, match: { id: $item } }, "
+                + "{ entity: Item, match: { group: $client.group } }"
+            try putItemCatalog(gateway, [("atonce", "0ms", rules), ("later", "300ms", rules)])
+            let (exit, output) = try run(
+                gateway,
+                ["--devices", "20", "--items", "3", "--post", "15", "--duration", "4"])
+            #expect(exit == .status(0), "\(output)")
+            let summary = try summary(output)
+            #expect(summary["stray"] == 0 && summary["lost"] == 0, "\(output)")
+            let rebuilt = try #require(summary["rebuilt"]?.integerValue)
+            let first = try #require(summary["timelines"]?.integerValue)
+            let forChanges = try #require(summary["rebuiltForChanges"]?.integerValue)
+            #expect(rebuilt - first > forChanges, "no change was rebuilt for twice: \(output)")
         }
 
         /// Two fleets disturb each other: what the one posts is nothing that the other knows of.

@@ -9,9 +9,9 @@ import Testing
     private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
     @Test func aRebuildCountsFromTheLatestChangeItCovers() {
-        var due = DueReloads()
-        let one = due.post([7, 8], at: at(0))
-        let two = due.post([7], at: at(2))
+        var due = DueReloads(patience: .seconds(10))
+        let one = due.post([7: 1, 8: 1], at: at(0))
+        let two = due.post([7: 1], at: at(2))
         #expect(due.accepted(one, at: 11) == .init())
         #expect(due.accepted(two, at: 12) == .init())
         #expect(due.due == 3)
@@ -22,32 +22,46 @@ import Testing
     }
 
     @Test func aRebuildThatDoesNotCoverTheChangeLeavesItDue() {
-        var due = DueReloads()
-        _ = due.accepted(due.post([7], at: at(0)), at: 11)
+        var due = DueReloads(patience: .seconds(10))
+        _ = due.accepted(due.post([7: 1], at: at(0)), at: 11)
         #expect(due.rebuilt(7, upTo: 10, at: at(1)) == .init(strays: 1))
         #expect(due.due == 1)
-        #expect(due.giveUp(after: .seconds(10), now: at(9)) == 0)
-        #expect(due.giveUp(after: .seconds(10), now: at(10)) == 1)
+        #expect(due.giveUp(now: at(9)) == 0)
+        #expect(due.giveUp(now: at(10)) == 1)
         #expect(due.due == 0)
-        #expect(due.giveUp(after: .seconds(10), now: at(20)) == 0)
+        #expect(due.giveUp(now: at(20)) == 0)
     }
 
     @Test func aDeviceMayBeFasterThanTheAnswerToThePost() {
-        var due = DueReloads()
-        let change = due.post([7], at: at(0))
+        var due = DueReloads(patience: .seconds(10))
+        let change = due.post([7: 1], at: at(0))
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init())
         #expect(due.accepted(change, at: 11) == .init(took: [(7, .seconds(1))]))
         #expect(due.due == 0)
         // One that was for nothing is a stray once that is known.
-        let next = due.post([7], at: at(2))
+        let next = due.post([7: 1], at: at(2))
         #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
         #expect(due.accepted(next, at: 12) == .init(strays: 1))
         #expect(due.rebuilt(7, upTo: 12, at: at(4)) == .init(took: [(7, .seconds(2))]))
     }
 
+    /// Each rule notifies when its own collapse window ends.
+    @Test func aChangeThatSeveralRulesHitMayBeRebuiltForOncePerRule() {
+        var due = DueReloads(patience: .seconds(10))
+        _ = due.accepted(due.post([7: 3], at: at(0)), at: 11)
+        #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init(took: [(7, .seconds(1))]))
+        #expect(due.rebuilt(7, upTo: 11, at: at(2)) == .init())
+        #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
+        #expect(due.rebuilt(7, upTo: 11, at: at(4)) == .init(strays: 1))
+        // Not for ever: no window is that long.
+        _ = due.accepted(due.post([7: 2], at: at(5)), at: 12)
+        #expect(due.rebuilt(7, upTo: 12, at: at(6)) == .init(took: [(7, .seconds(1))]))
+        #expect(due.rebuilt(7, upTo: 12, at: at(15)) == .init(strays: 1))
+    }
+
     @Test func whatTheGatewayRefusedIsNotDue() {
-        var due = DueReloads()
-        let change = due.post([7, 8], at: at(0))
+        var due = DueReloads(patience: .seconds(10))
+        let change = due.post([7: 1, 8: 1], at: at(0))
         #expect(due.refused(change) == .init())
         #expect(due.due == 0)
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init(strays: 1))

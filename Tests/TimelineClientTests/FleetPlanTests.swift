@@ -22,6 +22,10 @@ import WidgetModel
             configuration: static
             families: [systemSmall]
             dependsOn: [{ entity: Turn, match: { account: $client.account } }]
+          - kind: turns
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: Turn, match: { account: $client.account } }, { entity: Turn }]
         """
 
     private func plan(seed: UInt64 = 1, devices: Int = 50) throws -> FleetPlan {
@@ -61,19 +65,23 @@ import WidgetModel
         var hits = 0
         for _ in 0..<200 {
             let change = try #require(plan.change(using: &generator))
-            var expected: Set<Int> = []
+            var expected: [Int: Int] = [:]
             for device in plan.devices {
+                let isTurn = change.entity == "Turn"
+                let isOwnTurn =
+                    isTurn
+                    && change.attributes["account"] == device.client.attributes["account"]
                 for (place, widget) in device.registration.widgets.enumerated() {
-                    let isHit =
-                        if widget.kind == "detail" {
-                            change.entity == "Character" && change.properties == ["health"]
-                                && widget.parameters["who"] == change.id.map { .single($0) }
-                        } else {
-                            change.entity == "Turn"
-                                && change.attributes["account"]
-                                    == device.client.attributes["account"]
+                    let isShown =
+                        change.entity == "Character" && change.properties == ["health"]
+                        && widget.parameters["who"] == change.id.map { .single($0) }
+                    let rules =
+                        switch widget.kind {
+                        case "detail": isShown ? 1 : 0
+                        case "turn": isOwnTurn ? 1 : 0
+                        default: (isOwnTurn ? 1 : 0) + (isTurn ? 1 : 0)
                         }
-                    if isHit { expected.insert(device.firstTimeline + place) }
+                    if rules > 0 { expected[device.firstTimeline + place] = rules }
                 }
             }
             #expect(plan.timelines(concernedBy: change) == expected)

@@ -3,13 +3,18 @@
 /// A change is known before it is posted, and its sequence only when the gateway has answered; a
 /// device may be faster than that answer. A rebuild counts for the latest change that its
 /// acknowledgement covers, as in the gateway's own metric.
+///
+/// A change that concerns a timeline by several rules is notified for each of them, at once or when
+/// the rule's collapse window ends, and each may cost a rebuild. The first settles the change; those
+/// that follow were asked for all the same.
 struct DueReloads: Sendable {
     /// A number of a change in the order posted.
     typealias ChangeNumber = Int
 
     private struct Change {
         let at: ContinuousClock.Instant
-        let timelines: Set<Int>
+        /// By how many rules it concerns each.
+        let timelines: [Int: Int]
         var sequence: UInt64?
         var open: Int
     }
@@ -37,22 +42,32 @@ struct DueReloads: Sendable {
     private var next = 0
     private var owed: [Int: [ChangeNumber]] = [:]
     private var early: [Int: [Early]] = [:]
+    /// Further rebuilds that settled changes asked for, each by when its change was posted.
+    private var further: [Int: [ContinuousClock.Instant]] = [:]
+
+    /// How late a reload may be.
+    private let patience: Duration
+
+    /// Nothing is due.
+    init(patience: Duration) {
+        self.patience = patience
+    }
 
     /// Reloads that are due now: pairs of a change and a timeline.
     private(set) var due = 0
 
-    /// A change is about to be posted that concerns these timelines.
-    mutating func post(_ timelines: Set<Int>, at: ContinuousClock.Instant) -> ChangeNumber {
+    /// A change is about to be posted that concerns these timelines, each by so many rules.
+    mutating func post(_ timelines: [Int: Int], at: ContinuousClock.Instant) -> ChangeNumber {
         defer { next += 1 }
         changes[next] = Change(at: at, timelines: timelines, open: timelines.count)
-        for timeline in timelines { owed[timeline, default: []].append(next) }
+        for timeline in timelines.keys { owed[timeline, default: []].append(next) }
         due += timelines.count
         return next
     }
 
     /// The gateway took a change.
     mutating func accepted(_ number: ChangeNumber, at sequence: UInt64) -> Outcome {
-        guard let timelines = changes[number]?.timelines else { return Outcome() }
+        guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
         changes[number]?.sequence = sequence
         if timelines.isEmpty { changes[number] = nil }
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
@@ -60,7 +75,7 @@ struct DueReloads: Sendable {
 
     /// The gateway did not take a change.
     mutating func refused(_ number: ChangeNumber) -> Outcome {
-        guard let timelines = changes[number]?.timelines else { return Outcome() }
+        guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
         for timeline in timelines { settle(number, of: timeline) }
         changes[number] = nil
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
@@ -76,11 +91,11 @@ struct DueReloads: Sendable {
         return outcome
     }
 
-    /// Gives up what is due for longer than `patience`; each is counted once.
-    mutating func giveUp(after patience: Duration, now: ContinuousClock.Instant) -> Int {
+    /// Gives up what is due for too long; each is counted once.
+    mutating func giveUp(now: ContinuousClock.Instant) -> Int {
         var lost = 0
         for (number, change) in changes where now - change.at >= patience {
-            for timeline in change.timelines where owed[timeline]?.contains(number) == true {
+            for timeline in change.timelines.keys where owed[timeline]?.contains(number) == true {
                 settle(number, of: timeline)
                 lost += 1
             }
@@ -111,13 +126,25 @@ struct DueReloads: Sendable {
             else { continue }
             rebuilds[place].isDue = true
             outcome.took.append((timeline, rebuild.at - posted))
-            for number in covered { settle(number, of: timeline) }
+            for number in covered {
+                let rules = changes[number]?.timelines[timeline] ?? 1
+                for _ in 1..<rules { further[timeline, default: []].append(posted) }
+                settle(number, of: timeline)
+            }
+            further[timeline]?.removeAll { rebuild.at - $0 >= patience }
         }
         let awaitsAnswer = (owed[timeline] ?? []).contains { changes[$0]?.sequence == nil }
         if awaitsAnswer {
             early[timeline] = rebuilds
         } else {
-            outcome.strays += rebuilds.count { !$0.isDue }
+            for rebuild in rebuilds where !rebuild.isDue {
+                let asked = further[timeline]?.firstIndex { rebuild.at - $0 < patience }
+                if let asked {
+                    further[timeline]?.remove(at: asked)
+                } else {
+                    outcome.strays += 1
+                }
+            }
         }
     }
 

@@ -51,7 +51,8 @@ struct Fleet: Sendable {
         self.plan = plan
         self.backend = backend
         self.order = order
-        let record = FleetRecord(plan, judgesStrays: order.post != nil)
+        let record = FleetRecord(
+            plan, judgesStrays: order.post != nil, patience: .seconds(order.patience))
         self.record = record
         table = FleetTable(plan, form: order.options.form)
         var configuration = configuration
@@ -175,7 +176,6 @@ struct Fleet: Sendable {
     private func watch(_ interruption: Interruption) async throws {
         let start = ContinuousClock.now
         let end = order.duration.map { start + .seconds($0) }
-        let patience = Duration.seconds(order.patience)
         let posting = Task { try await post(until: end) }
         defer { posting.cancel() }
         var window = start
@@ -184,7 +184,7 @@ struct Fleet: Sendable {
         while true {
             try await Task.sleep(for: .milliseconds(20))
             let now = ContinuousClock.now
-            record.giveUp(after: patience)
+            record.giveUp()
             if now - window >= .seconds(order.every) {
                 table.show(record.endWindow(), after: now - start)
                 window = now

@@ -183,9 +183,9 @@ struct FleetPlan: Sendable {
             attributes: attributes.mapValues { [$0] }, urgency: .normal)
     }
 
-    /// The timelines that a change of ``change(using:)`` makes stale, each once.
-    func timelines(concernedBy change: Change) -> Set<Int> {
-        var concerned: Set<Int> = []
+    /// The timelines that a change of ``change(using:)`` makes stale, and by how many rules each.
+    func timelines(concernedBy change: Change) -> [Int: Int] {
+        var concerned: [Int: Int] = [:]
         for dependent in dependents {
             let rule = dependent.rule
             guard rule.entity == change.entity, rule.operations.contains(change.operation),
@@ -195,7 +195,9 @@ struct FleetPlan: Sendable {
             let values = rule.match.compactMap { match in
                 match.attribute == "id" ? change.id : change.attributes[match.attribute]?.first
             }
-            concerned.formUnion(dependent.timelines[values] ?? [])
+            for timeline in dependent.timelines[values] ?? [] {
+                concerned[timeline, default: 0] += 1
+            }
         }
         return concerned
     }

@@ -45,7 +45,7 @@ final class FleetRecord: Sendable {
 
     private struct State {
         var snapshot = Snapshot()
-        var due = DueReloads()
+        var due: DueReloads
         /// The next rebuild of these is nobody's change.
         var expected: Set<Int> = []
         var readyTimelines: Set<Int> = []
@@ -55,15 +55,17 @@ final class FleetRecord: Sendable {
     private let judgesStrays: Bool
     private let state: Mutex<State>
 
-    /// - Parameter judgesStrays: Whether nothing but what is posted here changes anything.
-    init(_ plan: FleetPlan, judgesStrays: Bool) {
+    /// - Parameters:
+    ///   - judgesStrays: Whether nothing but what is posted here changes anything.
+    ///   - patience: How late a reload may be.
+    init(_ plan: FleetPlan, judgesStrays: Bool, patience: Duration) {
         timelineKinds = plan.timelineKinds
         self.judgesStrays = judgesStrays
         var snapshot = Snapshot()
         snapshot.kinds = Array(repeating: Figures(), count: plan.kinds.count)
         for kind in plan.timelineKinds { snapshot.kinds[kind].timelines += 1 }
         snapshot.all.timelines = plan.timelineKinds.count
-        state = Mutex(State(snapshot: snapshot))
+        state = Mutex(State(snapshot: snapshot, due: DueReloads(patience: patience)))
     }
 
     /// What is known now; the next window begins.
@@ -134,7 +136,7 @@ final class FleetRecord: Sendable {
 
     // MARK: What is posted
 
-    func post(_ timelines: Set<Int>) -> DueReloads.ChangeNumber {
+    func post(_ timelines: [Int: Int]) -> DueReloads.ChangeNumber {
         state.withLock { $0.due.post(timelines, at: .now) }
     }
 
@@ -149,11 +151,9 @@ final class FleetRecord: Sendable {
         state.withLock { note($0.due.refused(change), in: &$0) }
     }
 
-    /// Counts as lost what is due for longer.
-    func giveUp(after patience: Duration) {
-        state.withLock { state in
-            state.snapshot.lost += state.due.giveUp(after: patience, now: .now)
-        }
+    /// Counts as lost what is due for too long.
+    func giveUp() {
+        state.withLock { $0.snapshot.lost += $0.due.giveUp(now: .now) }
     }
 
     private func note(_ outcome: DueReloads.Outcome, in state: inout State) {
