@@ -297,6 +297,7 @@ let package = Package(
             dependencies: [
                 "GatewayCore", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
                 "OpenMetrics", "WidgetModel",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -18,8 +18,12 @@ import WidgetModel
 /// A whole gateway, built once from top to bottom.
 package struct Gateway: Sendable {
     private let configuration: GatewayConfiguration
+    private let current: CurrentConfiguration
+    private let reload: ConfigurationReload
     private let logger: Logger
     private let group: MultiThreadedEventLoopGroup
+    /// Operators and probes are answered by a thread of their own, whatever the others are busy with.
+    private let operatorGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     /// What is pushed is decided on a thread of its own; `nil` where nothing is.
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
@@ -41,10 +45,16 @@ package struct Gateway: Sendable {
     ///
     /// - Throws: ``Faults``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
     ///   and where.
-    package init(_ configuration: GatewayConfiguration, logger: Logger) throws {
+    /// - Parameter read: Reads the configuration again, for a reload.
+    package init(
+        _ configuration: GatewayConfiguration, log: GatewayLog,
+        read: @escaping ConfigurationReload.Read
+    ) throws {
         var configuration = configuration
         configuration.listen = try configuration.listen.withPort()
         self.configuration = configuration
+        current = CurrentConfiguration(configuration)
+        let logger = Logger(label: "timeline-gateway")
         self.logger = logger
         let directory = DataDirectory(configuration.data)
         try directory.create()
@@ -101,9 +111,15 @@ package struct Gateway: Sendable {
                         now: desk.wallSeconds())
                 }, cursor: { desk.text($0) }, signer: { [keys] in keys.webhookSigner },
                 wallSeconds: { desk.wallSeconds() }))
+        let grants = CertificateGrants(configuration.certificateGrants)
         authorizer = Authorizer(
-            verifier: verifier, certificateGrants: configuration.certificateGrants,
-            now: { desk.wallSeconds() })
+            verifier: verifier, grants: grants, now: { desk.wallSeconds() })
+        reload = ConfigurationReload(
+            current, read: read,
+            ConfigurationReload.Parts(
+                identity: identity, verifier: verifier, keys: keys, press: press, grants: grants,
+                audiences: audiences, log: log),
+            metrics, logger, now: { desk.wallSeconds() })
     }
 
     /// The TLS context a configuration asks for.
@@ -139,7 +155,7 @@ package struct Gateway: Sendable {
         }
     }
 
-    private static func policy(
+    static func policy(
         _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
     ) -> TokenPolicy {
         var issuers = configuration.issuers
@@ -159,7 +175,7 @@ package struct Gateway: Sendable {
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
-            registrationDays: configuration.clientDays)
+            registrationDays: configuration.clientDays, reload: reload)
         let admin = AdminRoutes(
             page: MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
@@ -171,8 +187,7 @@ package struct Gateway: Sendable {
             readiness.set(serving: true)
             onReady("https://\(Address(host: listen.host, port: port))")
         }
-        var quiet = logger
-        quiet.logLevel = max(.notice, logger.logLevel)
+        let quiet = Logger(label: LogLevels.requests)
         let table = routes.table
         let setup = GatewayChannel(
             respond: { [quiet, desk] request, channel in
@@ -188,17 +203,19 @@ package struct Gateway: Sendable {
         for loop in loops.all { loop.start() }
         startPushing()
         let upkeep = Upkeep(
-            configuration: configuration, sequencer: sequencer, keys: keys, press: press,
+            configuration: current, sequencer: sequencer, keys: keys, press: press,
             logger: logger
-        ) { [verifier, configuration, keys, audiences] in
+        ) { [verifier, current, keys, audiences] in
             verifier.replace(
                 with: TokenVerifier(
-                    policy: Self.policy(configuration, keys, audiences),
-                    limits: configuration.limits))
+                    policy: Self.policy(current.value, keys, audiences),
+                    limits: current.value.limits))
         }
+        let watch = ConfigurationWatch(reload: reload, current: current)
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [adminApplication, upkeep, listener, drain] + (probes.map { [$0] } ?? []),
+            services: [adminApplication, upkeep, listener, drain, watch]
+                + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
@@ -231,11 +248,13 @@ package struct Gateway: Sendable {
         _ router: Router<BasicRequestContext>, at address: Address, _ ports: OpenPorts,
         _ logger: Logger
     ) -> some Service {
-        Application(
-            router: router,
-            configuration: .init(address: .hostname(address.host, port: address.port)),
-            onServerRunning: { _ in ports.openedPlain() }, eventLoopGroupProvider: .shared(group),
-            logger: logger)
+        PlainPort(
+            application: Application(
+                router: router,
+                configuration: .init(address: .hostname(address.host, port: address.port)),
+                onServerRunning: { _ in ports.openedPlain() },
+                eventLoopGroupProvider: .shared(operatorGroup), logger: logger),
+            loop: operatorGroup.next())
     }
 
     private func startPushing() {
@@ -254,6 +273,7 @@ package struct Gateway: Sendable {
         for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()
         try await pushGroup?.shutdownGracefully()
+        try await operatorGroup.shutdownGracefully()
     }
 }
 

@@ -5,6 +5,8 @@ import WidgetModel
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer,
 /// for those live a month and would keep a notification key published as long.
 final class KeyService: Sendable {
+    /// The directories of the rings, within the data directory.
+    static let rings = ["keys", "issuer", "webhooks"]
     /// `iss` of the local issuer's tokens.
     static let localIssuer = "timeline-gateway"
 

@@ -10,7 +10,7 @@ struct Upkeep: Service {
     /// How often it looks.
     private static let interval = Duration.seconds(30)
 
-    let configuration: GatewayConfiguration
+    let configuration: CurrentConfiguration
     let sequencer: Sequencer
     let keys: KeyService
     let press: NotificationPress
@@ -18,7 +18,7 @@ struct Upkeep: Service {
     let keysChanged: @Sendable () -> Void
 
     init(
-        configuration: GatewayConfiguration, sequencer: Sequencer, keys: KeyService,
+        configuration: CurrentConfiguration, sequencer: Sequencer, keys: KeyService,
         press: NotificationPress, logger: Logger, keysChanged: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
@@ -57,7 +57,7 @@ struct Upkeep: Service {
             await noteSeen()
             let day: Int64 = 86_400_000
             let unseenSince =
-                sequencer.desk.wallMilliseconds() - Int64(configuration.clientDays) * day
+                sequencer.desk.wallMilliseconds() - Int64(configuration.value.clientDays) * day
             while try await sequencer.removeUnseen(since: unseenSince) {}
         } catch {
             logger.error("retention failed", metadata: ["error": "\(error)"])
@@ -66,6 +66,7 @@ struct Upkeep: Service {
 
     private func prune() async throws {
         let rowsPerJob = 5_000
+        let configuration = configuration.value
         let acceptedBefore =
             sequencer.desk.wallMilliseconds() - configuration.retentionSeconds * 1000
         let keep = configuration.retentionChanges
@@ -81,6 +82,7 @@ struct Upkeep: Service {
 
     private func pruneAttempts() async throws {
         let rowsPerJob = 5_000
+        let configuration = configuration.value
         let endedBefore =
             sequencer.desk.wallMilliseconds() - configuration.push.attemptSeconds * 1000
         let keep = configuration.push.attemptRows

@@ -31,12 +31,26 @@ struct ConfigurationOptions: ParsableArguments {
     ///
     /// - Throws: `Faults` with everything that is wrong.
     func load() throws(Faults) -> GatewayConfiguration {
+        try Self.load(
+            config, flags, ProcessInfo.processInfo.environment, document: nil)
+    }
+
+    /// Reads the same again whenever it is called.
+    var reading: ConfigurationReload.Read {
+        let (config, flags) = (config, flags)
         let environment = ProcessInfo.processInfo.environment
-        guard config == nil else {
-            return try GatewayConfiguration(
-                ConfigurationLayers(file: config, flags: flags, environment: environment))
+        return { document throws(Faults) in
+            try Self.load(config, flags, environment, document: document)
         }
-        var layers = ConfigurationLayers(file: nil, flags: flags, environment: environment)
+    }
+
+    private static func load(
+        _ config: String?, _ flags: [String: String], _ environment: [String: String],
+        document: [UInt8]?
+    ) throws(Faults) -> GatewayConfiguration {
+        var layers = ConfigurationLayers(
+            file: config, flags: flags, environment: environment, document: document)
+        if config != nil || document != nil { return try GatewayConfiguration(layers) }
         if layers.isConfigured { return try GatewayConfiguration(layers) }
         return try layers.development()
     }
@@ -68,10 +82,11 @@ struct Serve: AsyncParsableCommand {
             complain("The configuration is wrong:\n\(error)")
             throw ExitCode.wrongConfiguration
         }
-        let logger = Self.logger(configuration)
+        let log = GatewayLog(configuration.logFormat, configuration.logLevels)
+        LoggingSystem.bootstrap { log.handler($0) }
         if configuration.isDevelopment { Self.announceDevelopment(configuration) }
         do {
-            let gateway = try Gateway(configuration, logger: logger)
+            let gateway = try Gateway(configuration, log: log, read: options.reading)
             try await gateway.run { answer("ready \($0)") }
         } catch let faults as Faults {
             complain("The configuration is wrong:\n\(faults)")
@@ -80,13 +95,6 @@ struct Serve: AsyncParsableCommand {
             complain("timeline-gateway: \(error)")
             throw ExitCode.failure
         }
-    }
-
-    private static func logger(_ configuration: GatewayConfiguration) -> Logger {
-        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
-        var logger = Logger(label: "timeline-gateway")
-        logger.logLevel = configuration.logLevel
-        return logger
     }
 
     private static func announceDevelopment(_ configuration: GatewayConfiguration) {

@@ -115,9 +115,9 @@ extension ProcessTests {
                 environment: ["TIMELINE_GATEWAY_PROBES": "127.0.0.1:\(probePort)"])
             let probes = TestHTTP(url: "http://127.0.0.1:\(probePort)", ca: gateway.ca)
             let live = try probes.request("GET", "/livez")
-            #expect(live.status == 200 && live.text == #"{"failing":[],"status":"live"}"#)
+            #expect(live.status == 200 && live.text == #"{"status":"live","failing":[]}"#)
             let ready = try probes.request("GET", "/readyz")
-            #expect(ready.status == 200 && ready.text == #"{"failing":[],"status":"ready"}"#)
+            #expect(ready.status == 200 && ready.text == #"{"status":"ready","failing":[]}"#)
             #expect(try probes.request("GET", "/metrics").status == 404)
             #expect(try probes.request("GET", "/version").status == 404)
         }

@@ -10,9 +10,13 @@ package struct ConfigurationLayers {
     /// Variables of the environment that are not the gateway's own: `timelinectl` reads them.
     private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
     private static let variablePrefix = "TIMELINE_GATEWAY_"
+    /// The size of a configuration file.
+    static let bytesMax = 1024 * 1024
 
     private let reader: ConfigReader
     private let fileKeys: [String]
+    /// The file, if one was named.
+    let file: String?
     /// What is wrong so far.
     package private(set) var faults = Faults()
 
@@ -22,10 +26,18 @@ package struct ConfigurationLayers {
     ///   - file: A YAML or JSON file, if one was named.
     ///   - flags: Values of the command line by key.
     ///   - environment: The process's environment.
-    package init(file: String?, flags: [String: String], environment: [String: String]) {
+    ///   - document: What stands for the file's contents.
+    package init(
+        file: String?, flags: [String: String], environment: [String: String],
+        document: [UInt8]? = nil
+    ) {
         var texts: [String: String] = [:]
         var faults = Faults()
-        if let file { texts = Self.read(file, &faults) }
+        if let document {
+            texts = Self.read(document, "the document", &faults)
+        } else if let file {
+            texts = Self.read(file, &faults)
+        }
         for key in texts.keys.sorted() where ConfigurationSchema.option(for: key) == nil {
             faults.add(key, Self.unknown(key))
         }
@@ -50,6 +62,7 @@ package struct ConfigurationLayers {
             Self.provider("file", texts),
         ])
         fileKeys = texts.keys.sorted()
+        self.file = file
         self.faults = faults
     }
 
@@ -85,13 +98,18 @@ package struct ConfigurationLayers {
     }
 
     private static func read(_ file: String, _ faults: inout Faults) -> [String: String] {
-        let bytesMax = 1024 * 1024
         guard let data = FileManager.default.contents(atPath: file) else {
             faults.add("", "the file \(file) cannot be read")
             return [:]
         }
-        guard data.count <= bytesMax, let text = String(validating: data, as: UTF8.self) else {
-            faults.add("", "the file \(file) is not UTF-8 text of at most \(bytesMax) bytes")
+        return read(Array(data), "the file \(file)", &faults)
+    }
+
+    private static func read(
+        _ bytes: [UInt8], _ name: String, _ faults: inout Faults
+    ) -> [String: String] {
+        guard bytes.count <= bytesMax, let text = String(validating: bytes, as: UTF8.self) else {
+            faults.add("", "\(name) is not UTF-8 text of at most \(bytesMax) bytes")
             return [:]
         }
         var texts: [String: String] = [:]
@@ -146,6 +164,16 @@ package struct ConfigurationLayers {
                 }
             }
         ).sorted()
+    }
+
+    /// The text of every option that is set.
+    var texts: [String: String] {
+        var texts: [String: String] = [:]
+        for option in ConfigurationSchema.options where !option.key.contains("*") {
+            texts[option.key] = text(raw: option.key)
+        }
+        for key in fileKeys where texts[key] == nil { texts[key] = text(raw: key) }
+        return texts
     }
 
     /// The text of an option as it stands.

@@ -114,7 +114,14 @@ package enum ConfigurationSchema {
         option(
             "log.level",
             .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]), "info",
-            "What is logged, on standard error."),
+            "From which level on something is logged, on standard error."),
+        option(
+            "log.levels", .texts, "none",
+            "Other levels by logger, such as `timeline-gateway.push=debug`, or by a field's value, "
+                + "such as `client:my-iphone=trace`."),
+        option(
+            "log.format", .choice(LogFormat.allCases.map(\.rawValue)), "logfmt",
+            "How a line is written."),
     ]
 
     /// The option that `key`, with numbers for places in lists, belongs to.

@@ -67,7 +67,13 @@ package struct GatewayConfiguration: Sendable {
     /// What is pushed, and with what.
     package var push = PushConfiguration()
     /// What is logged.
-    package var logLevel = Logger.Level.info
+    package var logLevels = LogLevels()
+    /// How it is logged.
+    package var logFormat = LogFormat.logfmt
+    /// The text of every option that is set.
+    package fileprivate(set) var texts: [String: String] = [:]
+    /// The file it was read from, if there is one.
+    private var file: String?
     /// Started without configuration: certificates and issuer of its own, loopback only.
     package var isDevelopment: Bool
 
@@ -135,12 +141,15 @@ package struct GatewayConfiguration: Sendable {
         }
         push = PushConfiguration(&layers)
         readLimits(&layers)
-        logLevel = layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
+        logLevels = layers.logLevels
+        logFormat = layers.logFormat
         if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,
             layers.places(of: "issuers").isEmpty
         {
             layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
         }
+        texts = layers.texts
+        file = layers.file
         guard layers.faults.isEmpty else { throw layers.faults }
     }
 
@@ -235,6 +244,23 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
+    /// The files that options name, by option.
+    var files: [String: String] {
+        texts.filter { key, _ in
+            guard key != "data", let option = ConfigurationSchema.option(for: key) else {
+                return false
+            }
+            if case .path = option.kind { return true }
+            return false
+        }
+    }
+
+    /// What the configuration is made of, and the lists of keys in the data directory.
+    var watchedFiles: [String] {
+        (file.map { [$0] } ?? []) + files.values
+            + KeyService.rings.map { "\(data)/\($0)/ring.json" }
+    }
+
     /// The URL by which the gateway is called when it listens on `port`.
     func url(port: Int) -> String {
         publicURL ?? "https://\(Address(host: listen.host, port: port))"
@@ -267,14 +293,34 @@ extension ConfigurationLayers {
         let data = text("data") ?? "timeline-gateway-data"
         let listen = text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
         let admin = text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
-        let level = text("log.level").flatMap(Logger.Level.init(rawValue:))
+        let (levels, format) = (logLevels, logFormat)
         let threads = number("threads")
         guard faults.isEmpty else { throw faults }
         var configuration = try GatewayConfiguration.development(
             data: data, listen: listen, admin: admin,
             probes: text("probes").flatMap(Address.init))
-        if let level { configuration.logLevel = level }
+        configuration.logLevels = levels
+        configuration.logFormat = format
+        configuration.texts = texts
         if let threads { configuration.threads = threads }
         return configuration
+    }
+
+    /// What is logged.
+    fileprivate var logLevels: LogLevels {
+        mutating get {
+            let standard = text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
+            do throws(LogLevels.Unreadable) {
+                return try LogLevels(standard: standard, rules: texts("log.levels") ?? [])
+            } catch {
+                fault("log.levels", error.message)
+                return LogLevels(standard)
+            }
+        }
+    }
+
+    /// How it is logged.
+    fileprivate var logFormat: LogFormat {
+        mutating get { text("log.format").flatMap(LogFormat.init(rawValue:)) ?? .logfmt }
     }
 }

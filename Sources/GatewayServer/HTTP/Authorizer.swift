@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewaySigning
+import Synchronization
 import WidgetModel
 
 /// Says who a request comes from and what it may do.
@@ -15,8 +16,11 @@ struct Authorizer: Sendable {
     }
 
     let verifier: CachedTokenVerifier
-    let certificateGrants: [CertificateGrant]
+    let grants: CertificateGrants
     let now: @Sendable () -> Int64
+
+    /// Whether client certificates stand for anything.
+    var takesCertificates: Bool { !grants.all.isEmpty }
 
     /// The token of a request, or what stands in for it.
     ///
@@ -56,9 +60,9 @@ struct Authorizer: Sendable {
     }
 
     private func grant(_ uris: [String]) -> VerifiedToken? {
-        guard !certificateGrants.isEmpty else { return nil }
+        let grants = grants.all
         for uri in uris {
-            if let grant = certificateGrants.first(where: { $0.uri == uri }) {
+            if let grant = grants.first(where: { $0.uri == uri }) {
                 return VerifiedToken(
                     issuer: "certificate", subject: uri, app: grant.app, scopes: grant.scopes,
                     expires: .max, validFrom: 0, attributes: [:], kid: "")
@@ -108,5 +112,22 @@ struct Authorizer: Sendable {
                         + "register again with this token.")
             }
         }
+    }
+}
+
+/// What client certificates stand for at present.
+final class CertificateGrants: Sendable {
+    private let held: Mutex<[Authorizer.CertificateGrant]>
+
+    init(_ grants: [Authorizer.CertificateGrant]) {
+        held = Mutex(grants)
+    }
+
+    /// All of them.
+    var all: [Authorizer.CertificateGrant] { held.withLock { $0 } }
+
+    /// From now on certificates stand for something else.
+    func replace(with grants: [Authorizer.CertificateGrant]) {
+        held.withLock { $0 = grants }
     }
 }

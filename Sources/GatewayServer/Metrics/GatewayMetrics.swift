@@ -70,6 +70,14 @@ final class GatewayMetrics: Sendable {
         commitJobs = recorder(.commitJobs)
     }
 
+    /// Counts a configuration that was read again.
+    func reloaded(_ outcome: String) {
+        CoreMetrics.Counter(
+            label: MetricFamily.reloads.name, dimensions: [("outcome", outcome)],
+            factory: registry
+        ).increment()
+    }
+
     /// Counts a push that ended.
     func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
         CoreMetrics.Counter(

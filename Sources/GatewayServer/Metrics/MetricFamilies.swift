@@ -165,6 +165,10 @@ extension MetricFamily {
 
     // MARK: The process
 
+    static let reloads = own(
+        "configuration_reloads", .counter, labels: [Label("outcome", valuesMax: 3)],
+        "Times the configuration was read again: `applied`, `unchanged`, or `refused` because "
+            + "something in it is wrong.")
     static let build = own(
         "build", .info,
         labels: ["version", "swift", "openssl", "libcurl", "sqlite"].map {
@@ -195,7 +199,7 @@ extension MetricFamily {
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, databaseBytes, walBytes,
         handshakes, handshakesFailed, tlsBytes, certificateEnds, signingKeyAge,
-        build, processCPU, processStart, processResident, processVirtual, processFiles,
+        reloads, build, processCPU, processStart, processResident, processVirtual, processFiles,
         processFilesMax,
     ]
 }

@@ -15,6 +15,7 @@ struct GatewayRoutes: Sendable {
     let limits: Limits
     let keys: KeyService
     let registrationDays: Int
+    let reload: ConfigurationReload
 
     /// Every route of the TLS port.
     private var all: [GatewayRoute] {
@@ -34,6 +35,8 @@ struct GatewayRoutes: Sendable {
             GatewayRoute(.DELETE, client, deleteClient),
             GatewayRoute(.GET, client + "/reloads", getReloads),
             GatewayRoute(.POST, client + "/acks", postAcknowledgement),
+            GatewayRoute(.POST, "/v1/configuration/reload", reloadConfiguration),
+            GatewayRoute(.POST, "/v1/configuration/diff", compareConfiguration),
             GatewayRoute(.GET, "/.well-known/jwks.json", getKeys),
         ]
     }
@@ -45,7 +48,7 @@ struct GatewayRoutes: Sendable {
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
         let authorization = request.header(FieldName.authorization)
         let uris =
-            authorization == nil && !authorizer.certificateGrants.isEmpty
+            authorization == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
         return try authorizer.token(authorization, certificateURIs: { uris })
     }

@@ -14,7 +14,7 @@ extension GatewayRoutes {
         -> GatewayAnswer
     {
         let uris =
-            request.header(FieldName.authorization) == nil && !authorizer.certificateGrants.isEmpty
+            request.header(FieldName.authorization) == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
         let reloads = ReloadsRequest(request.head)
         let admitted = try admission.admit(reloads, certificateURIs: { uris })

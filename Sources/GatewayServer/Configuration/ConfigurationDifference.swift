@@ -1,0 +1,72 @@
+import Foundation
+import WidgetModel
+
+/// What a configuration says, and what is in the files it names: what two configurations differ in.
+package struct ConfigurationState: Sendable, Equatable {
+    /// The text of every option that is set.
+    var texts: [String: String]
+    /// The contents of the file an option names; none where it cannot be read.
+    var contents: [String: Data]
+
+    init(texts: [String: String], contents: [String: Data]) {
+        self.texts = texts
+        self.contents = contents
+    }
+
+    /// What a configuration says now.
+    init(_ configuration: GatewayConfiguration) {
+        texts = configuration.texts
+        contents = configuration.files.compactMapValues {
+            FileManager.default.contents(atPath: $0)
+        }
+    }
+
+    /// What became different, ordered by option.
+    func changes(to after: ConfigurationState) -> [ConfigurationChange] {
+        Set(texts.keys).union(after.texts.keys).sorted().compactMap { key in
+            let (old, new) = (texts[key], after.texts[key])
+            guard old != new || contents[key] != after.contents[key] else { return nil }
+            return ConfigurationChange(key: key, before: old, after: new)
+        }
+    }
+}
+
+/// An option that says something else, or whose file does.
+package struct ConfigurationChange: Sendable, Equatable {
+    /// The option.
+    package let key: String
+    /// What it said; `nil` for its default.
+    package let before: String?
+    /// What it says; the same where only the file's contents are others.
+    package let after: String?
+
+    /// Whether a running gateway takes it over.
+    package var isLive: Bool { ConfigurationSchema.isLive(key) }
+
+    /// For the answer of a route.
+    var json: JSONValue {
+        var object: JSONObject = [
+            "option": .string(key), "takesEffect": .string(isLive ? "now" : "at the next start"),
+        ]
+        if before == after {
+            object["contents"] = "changed"
+        } else {
+            object["before"] = before.map { .string($0) } ?? .null
+            object["after"] = after.map { .string($0) } ?? .null
+        }
+        return .object(object)
+    }
+}
+
+extension ConfigurationSchema {
+    /// The options, and those below them, that a running gateway takes over.
+    private static let live = [
+        "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCertificates", "issuers",
+        "certificates", "retention", "push.attempts", "push.attemptsAge", "log",
+    ]
+
+    /// Whether a running gateway takes over a change of an option.
+    static func isLive(_ key: String) -> Bool {
+        live.contains { key == $0 || key.hasPrefix($0 + ".") }
+    }
+}

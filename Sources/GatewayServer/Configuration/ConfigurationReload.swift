@@ -1,0 +1,134 @@
+import GatewaySigning
+import GatewayTLS
+import Logging
+import Synchronization
+import WidgetModel
+
+/// The configuration in force.
+final class CurrentConfiguration: Sendable {
+    private let held: Mutex<GatewayConfiguration>
+
+    init(_ configuration: GatewayConfiguration) {
+        held = Mutex(configuration)
+    }
+
+    /// What is in force now; of options that take effect at a start, what will be then.
+    var value: GatewayConfiguration { held.withLock { $0 } }
+
+    fileprivate func replace(with configuration: GatewayConfiguration) {
+        held.withLock { $0 = configuration }
+    }
+}
+
+/// Takes a changed configuration over while the gateway runs: all that can be, or, where anything is
+/// wrong with it, nothing.
+package actor ConfigurationReload {
+    /// What a running gateway can be given.
+    struct Parts: Sendable {
+        let identity: TLSIdentity
+        let verifier: CachedTokenVerifier
+        let keys: KeyService
+        let press: NotificationPress
+        let grants: CertificateGrants
+        let audiences: Set<String>
+        let log: GatewayLog
+    }
+
+    /// Reads the configuration as the program was started with, or with another document in the
+    /// place of its file.
+    package typealias Read =
+        @Sendable (_ document: [UInt8]?) throws(Faults) -> GatewayConfiguration
+
+    private let current: CurrentConfiguration
+    private let read: Read
+    private let parts: Parts
+    private let metrics: GatewayMetrics
+    private let logger: Logger
+    private let now: @Sendable () -> Int64
+    private var state: ConfigurationState
+    /// What an operator was told last, so that a file that stays wrong is told of once.
+    private var lastFaults: Faults?
+
+    init(
+        _ current: CurrentConfiguration, read: @escaping Read, _ parts: Parts,
+        _ metrics: GatewayMetrics, _ logger: Logger, now: @escaping @Sendable () -> Int64
+    ) {
+        self.current = current
+        self.read = read
+        self.parts = parts
+        self.metrics = metrics
+        self.logger = logger
+        self.now = now
+        state = ConfigurationState(current.value)
+    }
+
+    /// Reads everything again and takes over what can be; says what became different.
+    ///
+    /// - Parameter occasion: Why, for the log.
+    /// - Throws: ``Faults`` with everything that is wrong, and then nothing is taken over.
+    func reload(_ occasion: String) throws(Faults) -> [ConfigurationChange] {
+        do throws(Faults) {
+            let changes = try takeOver()
+            lastFaults = nil
+            metrics.reloaded(changes.isEmpty ? "unchanged" : "applied")
+            for change in changes {
+                logger.notice(
+                    "the configuration changed",
+                    metadata: [
+                        "option": "\(change.key)", "occasion": "\(occasion)",
+                        "takesEffect": change.isLive ? "now" : "at the next start",
+                    ])
+            }
+            return changes
+        } catch {
+            metrics.reloaded("refused")
+            if error != lastFaults {
+                logger.error(
+                    "the changed configuration is wrong; the old one stays in force",
+                    metadata: ["faults": "\(error)", "occasion": "\(occasion)"])
+            }
+            lastFaults = error
+            throw error
+        }
+    }
+
+    /// What would become different with another document in the place of the file.
+    ///
+    /// - Throws: ``Faults`` with everything that is wrong with it.
+    func changes(to document: [UInt8]) throws(Faults) -> [ConfigurationChange] {
+        state.changes(to: ConfigurationState(try read(document)))
+    }
+
+    private func takeOver() throws(Faults) -> [ConfigurationChange] {
+        let configuration = try read(nil)
+        let after = ConfigurationState(configuration)
+        let changes = state.changes(to: after)
+        let time = now()
+        // All that may fail comes before anything that is seen outside.
+        var context: TLSContext?
+        if changes.contains(where: { $0.key.hasPrefix("tls.") }) {
+            do {
+                context = try Gateway.context(configuration, now: time)
+            } catch {
+                throw error as? Faults ?? Faults("tls", "\(error)")
+            }
+        }
+        do throws(SigningError) {
+            if try parts.keys.advance(now: time) {
+                parts.press.use(parts.keys.notificationSigner)
+            }
+        } catch {
+            throw Faults("data", "the key rings cannot be read: \(error.message)")
+        }
+        if let context { parts.identity.replace(with: context) }
+        parts.verifier.replace(
+            with: TokenVerifier(
+                policy: Gateway.policy(configuration, parts.keys, parts.audiences),
+                limits: configuration.limits))
+        parts.grants.replace(with: configuration.certificateGrants)
+        parts.log.set(configuration.logFormat, configuration.logLevels)
+        current.replace(with: configuration)
+        state = after
+        return changes
+    }
+}

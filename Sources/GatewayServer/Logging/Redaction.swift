@@ -1,0 +1,66 @@
+/// Keeps secrets out of the log, whatever a record was given: fields that hold them by their name,
+/// and texts that look like them wherever they are.
+enum Redaction {
+    /// What stands for a secret.
+    static let mask = "[redacted]"
+
+    /// Fields that are secrets, by name in lower case.
+    private static let fields: Set<String> = [
+        "authorization", "body", "cookie", "data", "parameters", "password", "payload", "pem",
+        "privatekey", "pushtoken", "secret", "token",
+    ]
+    /// Hexadecimal digits in a row that are taken for a push token.
+    private static let digitsMin = 40
+
+    /// What is logged of a field.
+    static func text(_ text: String, ofField field: String) -> String {
+        fields.contains(field.lowercased()) ? mask : self.text(text)
+    }
+
+    /// A text without what looks like a JWT or a push token.
+    static func text(_ text: String) -> String {
+        // Nearly all texts have no word that is long enough.
+        guard text.utf8.count >= digitsMin else { return text }
+        var result: [UInt8] = []
+        var word: [UInt8] = []
+        func flush() {
+            result += isSecret(word) ? Array(mask.utf8) : word
+            word.removeAll(keepingCapacity: true)
+        }
+        for byte in text.utf8 {
+            if isWordByte(byte) {
+                word.append(byte)
+            } else {
+                flush()
+                result.append(byte)
+            }
+        }
+        flush()
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// The letters of base64url, and full stops between the parts of a JWT.
+    private static func isWordByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
+            UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private static func isSecret(_ word: [UInt8]) -> Bool {
+        guard word.count >= digitsMin else { return false }
+        let isHexadecimal = word.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                true
+            default: false
+            }
+        }
+        // A JWT's header is JSON: `{"` in base64url.
+        return isHexadecimal || (word.starts(with: "eyJ".utf8) && word.contains(UInt8(ascii: ".")))
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+@Suite struct ConfigurationDifferenceTests {
+    private func state(
+        _ texts: [String: String], _ contents: [String: String] = [:]
+    ) -> ConfigurationState {
+        ConfigurationState(texts: texts, contents: contents.mapValues { Data($0.utf8) })
+    }
+
+    @Test func `what is the same is no change`() {
+        let state = state(["tls.key": "a.pem", "listen": "x:1"], ["tls.key": "secret"])
+        #expect(state.changes(to: state).isEmpty)
+    }
+
+    @Test func `values that came, went and became others are told, in order`() {
+        let changes = state(["a": "1", "b": "1", "log.level": "info"])
+            .changes(to: state(["b": "2", "c": "1", "log.level": "info"]))
+        #expect(
+            changes == [
+                ConfigurationChange(key: "a", before: "1", after: nil),
+                ConfigurationChange(key: "b", before: "1", after: "2"),
+                ConfigurationChange(key: "c", before: nil, after: "1"),
+            ])
+    }
+
+    @Test func `a file that became another is a change, whose contents are told to nobody`() {
+        let texts = ["tls.key": "a.pem"]
+        let changes = state(texts, ["tls.key": "old"]).changes(to: state(texts, ["tls.key": "new"]))
+        #expect(changes.count == 1)
+        #expect(
+            changes.first?.json
+                == ["option": "tls.key", "takesEffect": "now", "contents": "changed"])
+    }
+
+    @Test(arguments: [
+        ("tls.certificate", true), ("issuers.3.keys", true), ("retention.age", true),
+        ("log.levels", true), ("listen", false), ("data", false), ("threads", false),
+        ("limits.eventBytes", false), ("tls.certificates", false),
+    ])
+    func `only some options are taken over by a running gateway`(key: String, isLive: Bool) {
+        #expect(ConfigurationChange(key: key, before: nil, after: nil).isLive == isLive)
+    }
+}
+
+@Suite struct FileWatchTests {
+    private func looks(_ watch: inout FileWatch, _ paths: [String]...) -> [Bool] {
+        paths.map { watch.look($0) }
+    }
+
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+
+        init() throws {
+            try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(at: path) }
+
+        func write(_ text: String, to name: String) throws -> String {
+            let file = path.appending(path: name)
+            try Data(text.utf8).write(to: file)
+            return file.path
+        }
+    }
+
+    @Test func `a file that is written, replaced, removed or comes is another`() throws {
+        let folder = try Folder()
+        let file = try folder.write("one", to: "file")
+        var watch = FileWatch()
+        #expect(looks(&watch, [file], [file]) == [false, false])
+        _ = try folder.write("two, longer", to: "file")
+        #expect(looks(&watch, [file], [file]) == [true, false])
+        try FileManager.default.removeItem(atPath: file)
+        #expect(looks(&watch, [file], [file]) == [true, false])
+        _ = try folder.write("one", to: "file")
+        #expect(looks(&watch, [file], [file]) == [true, false])
+    }
+
+    @Test func `a link that names another folder is noticed, as mounted secrets change`() throws {
+        let folder = try Folder()
+        let manager = FileManager.default
+        for name in ["1", "2"] {
+            let version = folder.path.appending(path: name)
+            try manager.createDirectory(at: version, withIntermediateDirectories: true)
+            try Data("same".utf8).write(to: version.appending(path: "tls.crt"))
+        }
+        let link = folder.path.appending(path: "current")
+        try manager.createSymbolicLink(atPath: link.path, withDestinationPath: "1")
+        let file = link.appending(path: "tls.crt").path
+        var watch = FileWatch()
+        #expect(looks(&watch, [file]) == [false])
+        let next = folder.path.appending(path: "next")
+        try manager.createSymbolicLink(atPath: next.path, withDestinationPath: "2")
+        #expect(rename(next.path, link.path) == 0)
+        #expect(looks(&watch, [file], [file]) == [true, false])
+    }
+
+    @Test func `a file that is watched only now is no change`() throws {
+        let folder = try Folder()
+        let (one, two) = (try folder.write("1", to: "1"), try folder.write("2", to: "2"))
+        var watch = FileWatch()
+        #expect(looks(&watch, [one], [one, two], [two]) == [false, false, false])
+    }
+}
