@@ -3,72 +3,39 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// What the tutorial's reader has at the end, and does then.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct TutorialTests {
-    private static let app = "com.example.ferry"
-    private static let resources = #filePath.replacing(
+/// A file of the tutorial.
+private func resource(_ name: String) throws -> String {
+    let directory = #filePath.replacing(
         "Tests/WidgetExamplesTests/TutorialTests.swift",
         with: "Sources/TimelineClient/TimelineClient.docc/Resources/")
+    return try String(contentsOfFile: directory + name, encoding: .utf8)
+}
 
+/// What the tutorial's reader has at the end, and does then.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct TutorialTests {
+    /// Every command, as its reader types it. Two things stand in: a gateway that runs already for
+    /// the one that `Deploy/run` starts, and what `swift run` would build and run for `swift`.
     @Test func theWidgetFollowsTheServer() throws {
         let gateway = try GatewayProcess()
-        let backend = try gateway.token(app: Self.app, scope: "catalog:write changes:write")
-        let http = gateway.http()
-        let put = try http.request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")],
-            body: String(contentsOfFile: Self.resources + "Ferry-catalog.yaml", encoding: .utf8))
-        #expect(put.status == 201, "\(put.text)")
-
-        let directory = try GatewayProcess.temporaryDirectory()
-        func server(says minutes: Int) throws {
-            try "\(minutes)\n".write(
-                toFile: directory + "/minutes-late", atomically: true, encoding: .utf8)
-        }
-        try server(says: 0)
-        let phone = try gateway.token(app: Self.app, scope: "client", sub: "my-phone")
-        let ferry = Process()
-        ferry.executableURL = URL(
-            filePath: try GatewayProcess.program(named: "ferry-tutorial"))
-        ferry.currentDirectoryURL = URL(filePath: directory)
-        ferry.environment = [
-            "FERRY_GATEWAY": gateway.url, "FERRY_CA": gateway.ca, "FERRY_TOKEN": phone,
-        ]
-        let output = Pipe()
-        ferry.standardOutput = output
-        try ferry.run()
-        defer {
-            ferry.terminate()
-            ferry.waitUntilExit()
-        }
-        var lines = Lines(output.fileHandleForReading)
-        #expect(lines.next() == "Ferry: on time")
-
-        try server(says: 12)
-        let event = CloudEvent(
-            source: "harbour", id: "1",
-            change: Change(entity: "Departure", properties: ["minutesLate"]))
-        let post = try http.request(
-            "POST", "/v1/apps/\(Self.app)/changes", token: backend,
-            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
-        #expect(post.status == 202, "\(post.text)")
-        #expect(lines.next() == "Ferry: 12 minutes late")
+        let reader = try Reader(gateway)
+        // What the reader made in the sections before.
+        try reader.write("ferry/catalog.yaml", resource("Ferry-catalog.yaml"))
+        let first = try reader.terminal("variables", "commands")
+        defer { reader.endSwift() }
+        try reader.wait(for: "on time", in: first)
+        let (exit, output) = try reader.run("variables", "change")
+        #expect(exit == .status(0), "\(output)")
+        try reader.wait(for: "12 minutes late", in: first)
     }
 
     /// Each stage has what the one before had, as its reader types it.
     @Test func everyStageGoesOnFromTheOneBefore() throws {
         var before: [Substring] = []
-        for name in ["Ferry-1", "Ferry-2", "Ferry-3", "Ferry-4", "Final/Ferry-5"] {
-            let text = try String(
-                contentsOfFile: Self.resources + name + ".swift", encoding: .utf8)
-            let lines = text.split(separator: "\n")
+        for name in ["Ferry-1", "Ferry-2", "Ferry-3", "Final/Ferry-4"] {
+            let lines = try resource(name + ".swift").split(separator: "\n")
             var rest = lines[...]
             for line in before {
-                // The end of a call that goes on now is the one line that changes.
-                guard let place = rest.firstIndex(of: line) else {
-                    #expect(line.hasSuffix("widgets: [widget])"), "\(name): \(line)")
-                    continue
-                }
+                let place = try #require(rest.firstIndex(of: line), "\(name): \(line)")
                 rest = rest[(place + 1)...]
             }
             #expect(lines.count > before.count)
@@ -77,24 +44,80 @@ import WidgetModel
     }
 }
 
-/// The lines that a program prints.
-private struct Lines {
-    private let handle: FileHandle
-    private var buffer = Data()
+/// Somebody who follows the tutorial, in a directory that holds this project and `ferry`.
+private struct Reader {
+    private let directory: String
 
-    init(_ handle: FileHandle) { self.handle = handle }
-
-    /// The next line; `nil` when no more come.
-    mutating func next() -> String? {
-        while true {
-            if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
-                let line = String(decoding: buffer[..<end], as: UTF8.self)
-                buffer = Data(buffer[buffer.index(after: end)...])
-                return line
-            }
-            let data = handle.availableData
-            guard !data.isEmpty else { return nil }
-            buffer += data
+    init(_ gateway: GatewayProcess) throws {
+        directory = try GatewayProcess.temporaryDirectory()
+        let files = FileManager.default
+        let project = directory + "/timeline-gateway"
+        for path in [project + "/.build-run", project + "/.build-release", directory + "/ferry"] {
+            try files.createDirectory(atPath: path, withIntermediateDirectories: true)
         }
+        // As after `Deploy/run`.
+        try files.createSymbolicLink(
+            atPath: project + "/.build-run/data", withDestinationPath: gateway.data)
+        let programs = URL(filePath: try GatewayProcess.program(named: "timelinectl"))
+            .deletingLastPathComponent().path
+        try files.createSymbolicLink(
+            atPath: project + "/.build-release/release", withDestinationPath: programs)
+        try write(
+            "timeline-gateway/.build-run/env", "URL='\(gateway.url)'\nCA='\(gateway.ca)'\n")
+        try files.createDirectory(
+            atPath: directory + "/bin", withIntermediateDirectories: true)
+        try write(
+            "bin/swift",
+            """
+            #!/bin/sh
+            [ "$*" = run ] || exit 64
+            echo $$ >"\(directory)/swift.pid"
+            exec "\(programs)/ferry-tutorial"
+            """)
+        try files.setAttributes(
+            [.posixPermissions: 0o700], ofItemAtPath: directory + "/bin/swift")
+    }
+
+    func write(_ path: String, _ text: String) throws {
+        try text.write(toFile: directory + "/" + path, atomically: true, encoding: .utf8)
+    }
+
+    /// A terminal in which the snippets are typed, one after the other; it goes on.
+    func terminal(_ snippets: String...) throws -> TestProgram {
+        try TestProgram("/bin/bash", arguments(snippets))
+    }
+
+    func run(_ snippets: String...) throws -> (exit: GatewayProcessExit, output: String) {
+        try GatewayProcess.run(arguments(snippets), program: "/bin/bash")
+    }
+
+    /// Shows the widget in the second terminal until it says this.
+    func wait(for text: String, in first: TestProgram) throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while true {
+            let (exit, output) = try run("variables", "show")
+            if exit == .status(0), output.contains(text) { return }
+            try #require(
+                ContinuousClock.now < end,
+                "\(output)\n\(first.output)\n\(first.standardErrorTail)")
+            usleep(50_000)
+        }
+    }
+
+    /// Ctrl-C, for what goes on in the first terminal.
+    func endSwift() {
+        let text = try? String(contentsOfFile: directory + "/swift.pid", encoding: .utf8)
+        let pid = text.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        if let pid { kill(pid, SIGINT) }
+    }
+
+    private func arguments(_ snippets: [String]) throws -> [String] {
+        let texts = try snippets.map { try resource("Ferry-\($0).sh") }
+        let place = """
+            cd "\(directory)/timeline-gateway"
+            PATH="\(directory)/bin:$PATH"
+
+            """
+        return ["-euc", place + texts.joined(separator: "\n")]
     }
 }

@@ -1,17 +1,6 @@
-# In this project's directory, after Deploy/run: tokens for an app of our own.
-. .build-run/env
-gateway=.build-release/release/timeline-gateway
-backend=$($gateway token --data .build-run/data --app com.example.ferry \
-    --scope "catalog:write changes:write" --sub harbour)
-phone=$($gateway token --data .build-run/data --app com.example.ferry \
-    --scope client --sub my-phone)
-
 # What the widget depends on.
-curl -sS --cacert "$CA" -H "Authorization: Bearer $backend" -X PUT \
-    -H 'Content-Type: application/yaml' --data-binary @../ferry/catalog.yaml \
-    "$URL/v1/apps/com.example.ferry/catalog"
+TIMELINE_GATEWAY_TOKEN=$backend "$programs/timelinectl" catalog apply catalog.yaml
 
-# The widget, in its own directory.
-cd ../ferry
+# The widget.
 echo 0 >minutes-late
-FERRY_GATEWAY=$URL FERRY_CA=$CA FERRY_TOKEN=$phone swift run
+TIMELINE_GATEWAY_TOKEN=$phone TIMELINE_CLIENT_ARCHIVE=archive swift run

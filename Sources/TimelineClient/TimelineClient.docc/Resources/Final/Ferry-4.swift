@@ -41,6 +41,7 @@ struct FerryView: View {
 }
 
 /// The widget. The catalog calls it by the same kind.
+@main
 struct FerryWidget: Widget {
     static let kind = "com.example.ferry.departure"
 
@@ -51,28 +52,5 @@ struct FerryWidget: Widget {
         .configurationDisplayName("Ferry")
         .description("How late the ferry is.")
         .supportedFamilies([.systemSmall])
-    }
-}
-
-/// Keeps the widget current until the program is stopped.
-@main
-struct Ferry {
-    static func main() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let runtime = try WidgetRuntime([FerryWidget().body])
-        let token = environment["FERRY_TOKEN"]
-        let connection = try CurlConnection(
-            .init(
-                gateway: environment["FERRY_GATEWAY"] ?? "https://127.0.0.1:8443",
-                caFile: environment["FERRY_CA"], bearerToken: { token }))
-        let widget = WidgetInfo(kind: FerryWidget.kind, family: .systemSmall)
-        guard
-            let configuration = TimelineClientConfiguration(
-                app: "com.example.ferry", client: "my-phone", platform: "iOS", widgets: [widget])
-        else { return }
-        let client = TimelineClient(
-            configuration: configuration, widgets: runtime, connection: connection,
-            verifier: PublishedKeyVerifier(connection: connection, app: "com.example.ferry"))
-        await client.run()
     }
 }

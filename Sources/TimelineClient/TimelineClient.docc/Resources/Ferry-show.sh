@@ -1,0 +1,2 @@
+# In a second terminal, after the same variables: what the phone shows.
+"$programs/timelinectl" show archive

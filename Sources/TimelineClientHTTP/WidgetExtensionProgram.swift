@@ -1,0 +1,157 @@
+import Foundation
+import GatewaySigning
+import TimelineClient
+import WidgetModel
+
+extension Widget {
+    /// Runs a program whose one widget this is: `@main` makes the widget its entry point (article
+    /// "Creating a widget extension", "Add configuration details"). See ``WidgetExtensionProgram``.
+    public static func main() async {
+        await WidgetExtensionProgram.run { try WidgetRuntime([Self().body]) }
+    }
+}
+
+extension WidgetBundle {
+    /// Runs a program with these widgets: `@main` makes the bundle its entry point (article
+    /// "Creating a widget extension", "Create multiple widget extensions"). See
+    /// ``WidgetExtensionProgram``.
+    public static func main() async {
+        await WidgetExtensionProgram.run { try WidgetRuntime(Self()) }
+    }
+}
+
+/// A widget extension as a program of its own, which keeps the timelines of its widgets current until
+/// it is ended. Where and for whom is said by its environment:
+///
+/// | variable | what |
+/// |---|---|
+/// | `TIMELINE_GATEWAY_URL` | the gateway's origin |
+/// | `TIMELINE_GATEWAY_CA` | certificates to trust, in PEM; the system's when left out |
+/// | `TIMELINE_GATEWAY_TOKEN` | the client's token, which says who it is and of which app |
+/// | `TIMELINE_CLIENT_ARCHIVE` | the directory of its ``TimelineClient/ClientArchive`` |
+/// | `TIMELINE_CLIENT_REGISTRATION` | a file that says what is placed where, as a client registers it in JSON; when left out, an iPhone has each widget once, in its first family and with the default of each parameter |
+///
+/// It may be killed at any time: it resumes from its archive, from which every other process can read
+/// what is shown. What it does, and what has no success, stands on standard error.
+public enum WidgetExtensionProgram {
+    /// Why an extension cannot run.
+    package struct Fault: Error, CustomStringConvertible {
+        /// For a terminal, with the variable's name and never its value.
+        package let description: String
+    }
+
+    /// Most widgets configured alike.
+    private static let copiesMax = 100
+    /// Largest registration that is read, bytes.
+    private static let registrationBytesMax = 1024 * 1024
+
+    static func run(_ widgets: () throws -> WidgetRuntime) async {
+        do {
+            let client = try await client(
+                widgets(), environment: ProcessInfo.processInfo.environment)
+            await client.run()
+        } catch {
+            say("\(error)")
+            exit(1)
+        }
+    }
+
+    /// The client that the environment describes.
+    ///
+    /// - Throws: ``Fault``; ``TimelineClient/ConnectionError`` for an address that is none; and what
+    ///   a query throws that is asked for a default.
+    package static func client(
+        _ widgets: WidgetRuntime, environment: [String: String]
+    ) async throws -> TimelineClient {
+        func variable(_ name: String) throws(Fault) -> String {
+            guard let value = environment[name], !value.isEmpty else {
+                throw Fault(description: "\(name) is not set")
+            }
+            return value
+        }
+        let token = try variable("TIMELINE_GATEWAY_TOKEN").trimmingCharacters(in: .whitespacesAndNewlines)
+        let jws = try? JWS(parsing: Array(token.utf8), bytesMax: JWS.tokenBytesMax)
+        let claims = jws.flatMap { try? JSONValue(parsing: $0.unverifiedPayload) }?.objectValue
+        let registration: ClientRegistration
+        if let path = environment["TIMELINE_CLIENT_REGISTRATION"], !path.isEmpty {
+            registration = try read(path)
+        } else {
+            registration = try await ClientRegistration(
+                platform: "iOS", widgets: defaultWidgets(widgets))
+        }
+        guard
+            let configuration = TimelineClientConfiguration(
+                app: claims?["app"]?.stringValue ?? "", client: claims?["sub"]?.stringValue ?? "",
+                platform: registration.platform, osVersion: registration.osVersion,
+                attributes: registration.attributes, delivery: registration.delivery,
+                widgets: registration.widgets.flatMap {
+                    Array(repeating: WidgetInfo($0), count: min($0.count, copiesMax))
+                },
+                observer: { event in text(event).map(say) })
+        else { throw Fault(description: "TIMELINE_GATEWAY_TOKEN is no token of a client") }
+        let connection = try CurlConnection(
+            .init(
+                gateway: variable("TIMELINE_GATEWAY_URL"),
+                caFile: environment["TIMELINE_GATEWAY_CA"].flatMap { $0.isEmpty ? nil : $0 },
+                bearerToken: { token }))
+        return TimelineClient(
+            configuration: configuration, widgets: widgets, connection: connection,
+            verifier: PublishedKeyVerifier(connection: connection, app: configuration.app),
+            archive: ClientArchive(directory: try variable("TIMELINE_CLIENT_ARCHIVE")))
+    }
+
+    private static func read(_ path: String) throws(Fault) -> ClientRegistration {
+        var what = "cannot be read"
+        if let file = FileHandle(forReadingAtPath: path),
+            let data = try? file.read(upToCount: registrationBytesMax)
+        {
+            do {
+                var registration = try ClientRegistration.read(
+                    JSONValue(parsing: Array(data)), limits: Limits()
+                ).registration
+                if registration.delivery.isEmpty { registration.delivery = [.stream] }
+                return registration
+            } catch {
+                what = "is no registration: \(error)"
+            }
+        }
+        throw Fault(description: "the file of TIMELINE_CLIENT_REGISTRATION \(what)")
+    }
+
+    private static func defaultWidgets(
+        _ widgets: WidgetRuntime
+    ) async throws -> [ConfiguredWidget] {
+        var placed: [ConfiguredWidget] = []
+        for widget in widgets.gallery {
+            let family = widget.traits.supportedFamilies?.first ?? .systemSmall
+            var parameters: [String: ParameterValue] = [:]
+            for parameter in widget.parameters {
+                parameters[parameter.name] = try await parameter.defaultValue() ?? .unset
+            }
+            placed.append(
+                ConfiguredWidget(
+                    kind: widget.kind, family: family.rawValue, parameters: parameters))
+        }
+        return placed
+    }
+
+    private static func text(_ event: TimelineClientEvent) -> String? {
+        switch event {
+        case .registered(let warnings):
+            warnings.isEmpty ? "registered" : "registered, with warnings: \(warnings)"
+        case .rebuilt(let widget, _): "\(widget.kind) \(widget.family.rawValue) rebuilt"
+        case .buildFailed(let widget, let reason):
+            "\(widget.kind) \(widget.family.rawValue) not rebuilt: \(reason)"
+        case .recommendationsFailed(let kind, let reason):
+            "\(kind) not recommended: \(reason)"
+        case .unverified(let failure): "a notification does not verify: \(failure)"
+        case .failed(let failure): "\(failure)"
+        case .archiveFailed(let failure): "\(failure)"
+        case .connected, .notified, .relevanceInvalidated, .performed, .interactionFailed: nil
+        }
+    }
+
+    private static func say(_ text: String) {
+        FileHandle.standardError.write(Data((text + "\n").utf8))
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import GatewaySigning
+import Testing
+import TimelineClientHTTP
+import WidgetModel
+
+@testable import TimelineClient
+
+private struct Rooms: WidgetConfigurationIntent {
+    static let title: LocalizedStringResource = "Rooms"
+
+    @Parameter(title: "Floor", default: 2) var floor: Int
+    @Parameter(title: "Name") var name: String?
+}
+
+private struct RoomsProvider: AppIntentTimelineProvider {
+    struct Entry: TimelineEntry { var date: Date }
+
+    func placeholder(in context: Context) -> Entry { Entry(date: .now) }
+
+    func snapshot(for configuration: Rooms, in context: Context) async -> Entry {
+        Entry(date: .now)
+    }
+
+    func timeline(for configuration: Rooms, in context: Context) async -> Timeline<Entry> {
+        Timeline(entries: [Entry(date: .now)], policy: .never)
+    }
+}
+
+private struct RoomsWidget: Widget {
+    var body: some WidgetConfiguration {
+        AppIntentConfiguration(kind: "rooms", intent: Rooms.self, provider: RoomsProvider())
+            .supportedFamilies([.systemLarge, .systemSmall])
+    }
+}
+
+/// What `main()` of a widget makes of its environment. That it keeps the widget current is in the
+/// tests of the tutorial and of the lamp.
+@Suite struct WidgetExtensionProgramTests {
+    private let environment: [String: String]
+
+    init() throws {
+        let issuer = TokenIssuer(key: try SigningKey(), iss: "i", aud: "a")
+        environment = [
+            "TIMELINE_GATEWAY_URL": "https://127.0.0.1:1",
+            "TIMELINE_GATEWAY_TOKEN": try issuer.issue(
+                sub: "my-phone", app: "com.mygame", scopes: [.client], ttl: 60, attributes: [:],
+                now: 0) + "\n",
+            "TIMELINE_CLIENT_ARCHIVE": NSTemporaryDirectory() + UUID().uuidString,
+        ]
+    }
+
+    private func client(_ changes: [String: String] = [:]) async throws -> TimelineClient {
+        try await WidgetExtensionProgram.client(
+            WidgetRuntime([RoomsWidget().body]),
+            environment: environment.merging(changes) { $1 })
+    }
+
+    @Test func theTokenSaysWhoItIsAndEachWidgetIsPlacedOnce() async throws {
+        let client = try await client()
+        let configuration = await client.configuration
+        #expect(configuration.app == "com.mygame")
+        #expect(configuration.client == "my-phone")
+        #expect(configuration.platform == "iOS")
+        #expect(
+            await client.placedWidgets == [
+                WidgetInfo(
+                    kind: "rooms", family: .systemLarge,
+                    configuration: ["floor": .single("2"), "name": .unset])
+            ])
+    }
+
+    @Test func aFileSaysWhatIsPlacedWhere() async throws {
+        let path = NSTemporaryDirectory() + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let text = """
+            {"platform": "watchOS", "osVersion": "26.1", "attributes": {"theme": "dark"},
+             "widgets": [{"kind": "rooms", "family": "systemSmall", "count": 2,
+                          "parameters": {"floor": 3}}]}
+            """
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let client = try await client(["TIMELINE_CLIENT_REGISTRATION": path])
+        let configuration = await client.configuration
+        #expect(configuration.platform == "watchOS")
+        #expect(configuration.osVersion == OSVersion("26.1"))
+        #expect(configuration.attributes == ["theme": ["dark"]])
+        #expect(configuration.delivery == [.stream])
+        let widget = WidgetInfo(
+            kind: "rooms", family: .systemSmall, configuration: ["floor": .single("3")])
+        #expect(await client.placedWidgets == [widget, widget])
+        try #"{"widgets": 3}"#.write(toFile: path, atomically: true, encoding: .utf8)
+        await #expect(throws: WidgetExtensionProgram.Fault.self) {
+            try await self.client(["TIMELINE_CLIENT_REGISTRATION": path])
+        }
+    }
+
+    @Test(arguments: [
+        "TIMELINE_GATEWAY_URL", "TIMELINE_GATEWAY_TOKEN", "TIMELINE_CLIENT_ARCHIVE",
+    ])
+    func whatIsMissingIsNamed(variable: String) async throws {
+        let error = await #expect(throws: WidgetExtensionProgram.Fault.self) {
+            try await client([variable: ""])
+        }
+        #expect(error?.description == "\(variable) is not set")
+    }
+
+    @Test func aTokenOfNobodyAndAFileThatIsNotThereAreNamed() async throws {
+        for (variable, value) in [
+            ("TIMELINE_GATEWAY_TOKEN", "secret"), ("TIMELINE_CLIENT_REGISTRATION", "/nowhere/else"),
+        ] {
+            let error = await #expect(throws: WidgetExtensionProgram.Fault.self) {
+                try await client([variable: value])
+            }
+            #expect(error?.description.contains(variable) == true)
+            #expect(error?.description.contains(value) == false)
+        }
+        await #expect(throws: ConnectionError.self) {
+            try await client(["TIMELINE_GATEWAY_URL": "http://127.0.0.1:1"])
+        }
+    }
+}
