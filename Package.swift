@@ -204,6 +204,13 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // An app and its widget extension as processes of their own, for tests.
+        .executableTarget(
+            name: "lamp-processes",
+            dependencies: ["TimelineClient", "TimelineClientHTTP"],
+            swiftSettings: settings
+        ),
+
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
@@ -288,7 +295,8 @@ let package = Package(
             name: "WidgetExamplesTests",
             dependencies: [
                 "GatewayTestSupport", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                "ferry-tutorial", "timeline-gateway", "widget-examples",
+                "ferry-tutorial", "lamp-processes", "timeline-gateway", "timelinectl",
+                "widget-examples",
             ],
             swiftSettings: settings
         ),

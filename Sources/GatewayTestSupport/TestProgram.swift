@@ -6,18 +6,27 @@ package final class TestProgram: Sendable {
 
     /// Starts a program by its path.
     ///
+    /// - Parameter environment: Variables set beside this process's own.
     /// - Throws: ``GatewayProcessError``.
-    package init(_ program: String, _ arguments: [String]) throws {
-        child = try GatewayProcessChild(arguments, program: program)
+    package init(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:]
+    ) throws {
+        child = try GatewayProcessChild(arguments, environment: environment, program: program)
     }
 
-    deinit {
+    deinit { kill() }
+
+    /// SIGKILL; returns when it is gone.
+    package func kill() {
         child.signal(9)
         _ = child.waitForExit(seconds: 10)
     }
 
     /// What it wrote to standard output so far.
     package var output: String { child.outputSoFar }
+
+    /// The end of what it wrote to standard error.
+    package var standardErrorTail: String { child.standardErrorTail }
 
     /// A line of its standard output, which is waited for, as a JSON object; `nil` when it is none.
     ///

@@ -1,0 +1,72 @@
+import Foundation
+import TimelineClient
+
+/// The lamp from a moment on.
+struct LampEntry: TimelineEntry, Codable {
+    var date: Date
+    var isLit: Bool
+}
+
+/// Switches the lamp.
+struct SwitchLamp: AppIntent {
+    static let title: LocalizedStringResource = "Switch the Lamp"
+
+    @Parameter(title: "On", default: false) var isOn: Bool
+
+    init() {}
+
+    init(isOn: Bool) { self.isOn = isOn }
+
+    func perform() async throws -> some IntentResult {
+        try Lamp.current.set(isLit: isOn)
+        return .result()
+    }
+}
+
+/// Builds the timelines of both widgets.
+struct LampProvider: AsyncTimelineProvider {
+    let kind: String
+
+    func placeholder(in context: Context) -> LampEntry { LampEntry(date: .now, isLit: false) }
+
+    func snapshot(in context: Context) async -> LampEntry { placeholder(in: context) }
+
+    func timeline(in context: Context) async throws -> Timeline<LampEntry> {
+        let lamp = Lamp.current
+        try lamp.noteBuild(of: kind)
+        while lamp.isSlow { try await Task.sleep(for: .milliseconds(10)) }
+        return Timeline(entries: [LampEntry(date: .now, isLit: lamp.isLit)], policy: .never)
+    }
+}
+
+/// Shows whether the lamp is lit, with a toggle.
+struct LightWidget: Widget {
+    static let kind = "com.example.lamp.light"
+
+    var body: some WidgetConfiguration {
+        StaticConfiguration(kind: Self.kind, provider: LampProvider(kind: Self.kind)) { entry in
+            Toggle(isOn: entry.isLit, intent: SwitchLamp(isOn: !entry.isLit)) { Text("Lamp") }
+        }
+        .supportedFamilies([.systemSmall])
+    }
+}
+
+/// Shows where the lamp stands, which never changes.
+struct RoomWidget: Widget {
+    static let kind = "com.example.lamp.room"
+
+    var body: some WidgetConfiguration {
+        StaticConfiguration(kind: Self.kind, provider: LampProvider(kind: Self.kind)) { _ in
+            Text("In the hall")
+        }
+        .supportedFamilies([.systemSmall])
+    }
+}
+
+/// The widgets of the extension.
+struct LampWidgets: WidgetBundle {
+    var body: [any Widget] {
+        LightWidget()
+        RoomWidget()
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import TimelineClient
+import WidgetModel
+
+/// An app and its widget extension as the processes they are, with one archive between them and the
+/// real daemon behind them: whatever dies, nothing of what another one knows is lost.
+@Suite(.serialized, .timeLimit(.minutes(4))) struct TwoProcessesTests {
+    private static let app = "com.example.lamp"
+    private static let catalog = """
+        app: com.example.lamp
+        entities: { Lamp: {}, Room: {} }
+        widgets:
+          - kind: com.example.lamp.light
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: Lamp }]
+          - kind: com.example.lamp.room
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: Room }]
+          - kind: com.example.lamp.switch
+            configuration: control
+            dependsOn: [{ entity: Lamp }]
+        """
+
+    private let gateway: GatewayProcess
+    private let backend: String
+    private let directory: String
+    private let environment: [String: String]
+
+    init() throws {
+        gateway = try GatewayProcess()
+        backend = try gateway.token(
+            app: Self.app, scope: "catalog:write changes:write clients:write", sub: "backend")
+        directory = try GatewayProcess.temporaryDirectory()
+        environment = [
+            "TIMELINE_GATEWAY_URL": gateway.url, "TIMELINE_GATEWAY_CA": gateway.ca,
+            "TIMELINE_GATEWAY_TOKEN": try gateway.token(
+                app: Self.app, scope: "client", sub: "my-phone"),
+            "TIMELINE_CLIENT_ARCHIVE": directory + "/archive", "LAMP": directory,
+        ]
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: Self.catalog)
+        try #require(put.status == 201, "\(put.text)")
+    }
+
+    // MARK: Processes
+
+    private func start(_ arguments: String...) throws -> TestProgram {
+        try TestProgram(
+            GatewayProcess.program(named: "lamp-processes"), arguments, environment: environment)
+    }
+
+    private func run(_ arguments: String...) throws {
+        let program = try TestProgram(
+            GatewayProcess.program(named: "lamp-processes"), arguments, environment: environment)
+        let exit = program.waitForExit(seconds: 60)
+        try #require(exit == .status(0), "\(arguments): \(program.standardErrorTail)")
+    }
+
+    private func wait(
+        for what: String, of program: TestProgram? = nil, _ holds: () throws -> Bool
+    ) throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while try !holds() {
+            try #require(
+                ContinuousClock.now < end, "\(what)\n\(program?.standardErrorTail ?? "")")
+            usleep(10_000)
+        }
+    }
+
+    // MARK: What each of them has done
+
+    /// The registration as the gateway has it; `nil` when it has none.
+    private func registration() throws -> JSONObject? {
+        let answer = try gateway.http().request(
+            "GET", "/v1/apps/\(Self.app)/clients/my-phone", token: backend)
+        return answer.status == 200 ? try JSONValue(parsing: answer.body).objectValue : nil
+    }
+
+    private func expectRegistered(push: String, control: String?) throws {
+        let registration = try #require(try registration())
+        let kinds = (registration["widgets"]?.arrayValue ?? []).map { $0.objectValue?["kind"] }
+        #expect(kinds == ["com.example.lamp.light", "com.example.lamp.room"])
+        let delivery = (registration["delivery"]?.arrayValue ?? []).compactMap(\.objectValue)
+        #expect(delivery.map { $0["type"] } == ["stream", "apns"])
+        #expect(delivery.last?["token"] == masked(push), "\(delivery)")
+        let controls = (registration["controls"]?.arrayValue ?? []).map { $0.objectValue?["id"] }
+        #expect(controls == (control.map { [.string($0)] } ?? []))
+    }
+
+    /// A push token, as the gateway shows it.
+    private func masked(_ push: String) -> JSONValue {
+        let text = push.utf8.map { String($0, radix: 16) }.joined()
+        return .string(text.prefix(8) + "…")
+    }
+
+    private func change() throws {
+        let event = CloudEvent(
+            source: "lamp", id: UUID().uuidString, change: Change(entity: "Lamp"))
+        let answer = try gateway.http().request(
+            "POST", "/v1/apps/\(Self.app)/changes", token: backend,
+            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
+        try #require(answer.status == 202, "\(answer.text)")
+    }
+
+    /// Whether the archive shows the lamp as lit; `nil` while it has no timeline of it.
+    private func isShownLit() throws -> Bool? {
+        let archive = ClientArchive(directory: directory + "/archive")
+        let light = WidgetInfo(kind: "com.example.lamp.light", family: .systemSmall)
+        let environment = try WidgetContextRules().environment(
+            of: light, with: archive.traits(of: light), at: .homeScreen, on: WidgetDevice(.iOS))
+        guard let timeline = try archive.timeline(of: light),
+            case .toggle(let isOn, _, _)? = timeline.node(at: .now, in: environment)?.content
+        else { return nil }
+        return isOn
+    }
+
+    /// How often the timeline of the light was asked for, and that of the room.
+    private func builds() -> [Int] {
+        let text = (try? String(contentsOfFile: directory + "/builds", encoding: .utf8)) ?? ""
+        let kinds = text.split(separator: "\n")
+        return ["light", "room"].map { name in kinds.count { $0.hasSuffix(name) } }
+    }
+
+    // MARK: Tests
+
+    @Test func theAppInteractsAndTheExtensionBuilds() throws {
+        // The app is there before the extension: what it knows waits in the archive.
+        try run("push", "1-token")
+        #expect(try registration() == nil)
+        let widgets = try start("extension")
+        try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
+        try wait(for: "the room", of: widgets) { builds() == [1, 1] }
+        try expectRegistered(push: "1-token", control: nil)
+        try run("controls", "hall")
+        try expectRegistered(push: "1-token", control: "hall")
+        try run("app")
+        #expect(try isShownLit() == false, "only the extension builds")
+        try change()
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
+        #expect(builds() == [2, 1])
+        try run("push", "2-token")
+        try expectRegistered(push: "2-token", control: "hall")
+    }
+
+    @Test func anExtensionThatIsKilledWhileItBuildsGoesOnWithWhatTheAppHasDone() throws {
+        var widgets = try start("extension")
+        try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
+        try wait(for: "the room", of: widgets) { builds() == [1, 1] }
+        try run("controls", "hall")
+        try Data().write(to: URL(filePath: directory + "/slow"))
+        try run("app")
+        try change()
+        try wait(for: "a build that takes long", of: widgets) { builds() == [2, 1] }
+        widgets.kill()
+        #expect(try isShownLit() == false, "what was there before is whole")
+        // The app goes on alone.
+        try run("push", "3-token")
+        try expectRegistered(push: "3-token", control: "hall")
+        try FileManager.default.removeItem(atPath: directory + "/slow")
+        widgets = try start("extension")
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
+        #expect(builds() == [3, 1], "the room was not told, and is not built again")
+        try expectRegistered(push: "3-token", control: "hall")
+        try run("app")
+        try change()
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == false }
+    }
+
+    @Test func anAppThatIsKilledWhileItRegistersTakesNothingOfTheExtensionAway() throws {
+        let widgets = try start("extension")
+        try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
+        try run("push", "4-token")
+        // The gateway does not answer: the app waits for it, and dies.
+        kill(gateway.pid, SIGSTOP)
+        let app: TestProgram
+        do {
+            defer { kill(gateway.pid, SIGCONT) }
+            app = try start("push", "5-token")
+            let push = directory + "/archive/push.json"
+            let token = "5-token".utf8.map { String($0, radix: 16) }.joined()
+            try wait(for: "what the app knows", of: app) {
+                try String(contentsOfFile: push, encoding: .utf8).contains(token)
+            }
+            app.kill()
+        }
+        try run("app")
+        try change()
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
+        // The next one says it again.
+        try run("push", "5-token")
+        try expectRegistered(push: "5-token", control: nil)
+    }
+}
