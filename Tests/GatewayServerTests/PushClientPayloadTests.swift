@@ -6,8 +6,8 @@ import Testing
 @Suite struct PushClientPayloadTests {
     @Test func `what is kept of a client is read back as it was`() throws {
         let address = DeliveryAttempts.SavedAddress(
-            id: .max, delivered: 7, givenUp: 3, failures: 2, repeats: 1, awaitsSign: true,
-            isUsable: false, wait: 9, repeatWait: 11)
+            id: .max, delivered: 7, spokeSince: 4, givenUp: 3, failures: 2, repeats: 1,
+            awaitsSign: true, isUsable: false, wait: 9, repeatWait: 11)
         let attempts = DeliveryAttempts.Saved(
             savedAt: 1, latest: 8, confirmed: 6, urgency: 3, isKnownToAnswer: true, held: 4,
             grace: 5,

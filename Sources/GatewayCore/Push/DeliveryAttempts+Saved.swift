@@ -43,6 +43,8 @@ extension DeliveryAttempts {
         package var id: UInt64
         /// Everything up to here was said by a push that was taken.
         package var delivered: UInt64
+        /// From where the last push that was taken spoke.
+        package var spokeSince: UInt64
         /// Up to here no push is made again.
         package var givenUp: UInt64
         /// Failures in a row.
@@ -60,11 +62,12 @@ extension DeliveryAttempts {
 
         /// What was persisted.
         package init(
-            id: UInt64, delivered: UInt64, givenUp: UInt64, failures: Int, repeats: Int,
-            awaitsSign: Bool, isUsable: Bool, wait: Int64, repeatWait: Int64
+            id: UInt64, delivered: UInt64, spokeSince: UInt64, givenUp: UInt64, failures: Int,
+            repeats: Int, awaitsSign: Bool, isUsable: Bool, wait: Int64, repeatWait: Int64
         ) {
             self.id = id
             self.delivered = delivered
+            self.spokeSince = spokeSince
             self.givenUp = givenUp
             self.failures = failures
             self.repeats = repeats
@@ -83,8 +86,9 @@ extension DeliveryAttempts {
             grace: graceLeft(now: now),
             addresses: addresses.map {
                 SavedAddress(
-                    id: $0.id, delivered: $0.delivered, givenUp: $0.givenUp,
-                    failures: $0.failures, repeats: $0.repeats, awaitsSign: $0.awaitsSign,
+                    id: $0.id, delivered: $0.delivered, spokeSince: $0.spokeSince,
+                    givenUp: $0.givenUp, failures: $0.failures, repeats: $0.repeats,
+                    awaitsSign: $0.awaitsSign,
                     isUsable: $0.isUsable, wait: $0.notBefore.elapsed(since: now),
                     repeatWait: $0.repeatAt.elapsed(since: now))
             })
@@ -115,6 +119,7 @@ extension DeliveryAttempts {
         addresses = saved.addresses.map {
             var address = Address(id: $0.id)
             address.delivered = $0.delivered
+            address.spokeSince = $0.spokeSince
             address.givenUp = $0.givenUp
             address.failures = min(max($0.failures, 0), 1_000)
             address.repeats = min(max($0.repeats, 0), Self.repeatsMax)

@@ -26,6 +26,9 @@ package struct DeliveryAttempts: Sendable {
         package let id: UInt64
         /// Everything up to here was said by a push that was taken.
         package internal(set) var delivered: UInt64 = 0
+        /// From where the last push that was taken spoke; 0 for one that said everything, and
+        /// before the first.
+        package internal(set) var spokeSince: UInt64 = 0
         /// Up to here no push is made again: one was refused for good.
         package internal(set) var givenUp: UInt64 = 0
         /// Failures in a row.
@@ -47,6 +50,7 @@ package struct DeliveryAttempts: Sendable {
 
         struct UnderWay: Hashable {
             let position: UInt64
+            let since: UInt64
             let isRepeat: Bool
             var wasHeardOf = false
         }
@@ -200,6 +204,7 @@ package struct DeliveryAttempts: Sendable {
         moot = 0
         for index in addresses.indices {
             addresses[index].delivered = 0
+            addresses[index].spokeSince = 0
             addresses[index].givenUp = 0
             addresses[index].underWay = nil
         }
@@ -244,6 +249,16 @@ package struct DeliveryAttempts: Sendable {
         return max(confirmed, address.delivered)
     }
 
+    /// Whether an address took a push that said everything.
+    package func hasHeardAll(at id: UInt64) -> Bool {
+        addresses.contains { $0.id == id && $0.delivered >= latest }
+    }
+
+    /// From where the last push that an address took spoke; 0 when it took none.
+    package func spokeSince(at id: UInt64) -> UInt64 {
+        addresses.first { $0.id == id }?.spokeSince ?? 0
+    }
+
     /// Which of the attempts at an address is next: how many failed in a row.
     package func failures(at id: UInt64) -> Int {
         addresses.first { $0.id == id }?.failures ?? 0
@@ -261,11 +276,12 @@ package struct DeliveryAttempts: Sendable {
         moot = max(moot, position)
     }
 
-    /// A push to the address was composed at `position`, and is under way until its outcome is
-    /// known.
-    package mutating func began(_ id: UInt64, at position: UInt64) {
+    /// A push to the address was composed at `position`, speaks of what became stale after
+    /// `since`, and is under way until its outcome is known.
+    package mutating func began(_ id: UInt64, at position: UInt64, since: UInt64) {
         update(id) { address, latest in
-            address.underWay = .init(position: position, isRepeat: address.delivered >= latest)
+            address.underWay = .init(
+                position: position, since: since, isRepeat: address.delivered >= latest)
         }
     }
 
@@ -276,6 +292,7 @@ package struct DeliveryAttempts: Sendable {
             address.underWay = nil
             address.failures = 0
             address.delivered = max(address.delivered, push.position)
+            address.spokeSince = push.since
             address.awaitsSign = !push.wasHeardOf
             if push.isRepeat, !push.wasHeardOf {
                 address.repeats = min(address.repeats + 1, Self.repeatsMax)
@@ -284,6 +301,26 @@ package struct DeliveryAttempts: Sendable {
             address.withheldUntil = .min
             address.repeatAt = now.later(
                 by: Self.repeatWaits[min(address.repeats, Self.repeatWaits.count - 1)])
+        }
+    }
+
+    /// The address took a push that a person asked for, composed at `position`: what it said is
+    /// not said again. How the address fares is as it was.
+    package mutating func resent(_ id: UInt64, at position: UInt64, since: UInt64, now: Int64) {
+        update(id) { address, _ in
+            guard position > address.delivered else { return }
+            address.delivered = position
+            address.spokeSince = since
+            address.awaitsSign = true
+            address.repeatAt = now.later(by: Self.repeatWaits[0])
+        }
+    }
+
+    /// The address took a push of something else: it may be tried again at once.
+    package mutating func recovered(_ id: UInt64) {
+        update(id) { address, _ in
+            address.failures = 0
+            address.notBefore = .min
         }
     }
 

@@ -95,6 +95,17 @@ package struct PushBudget: Sendable {
         return verdict
     }
 
+    /// Counts a push that goes out whatever is left: a person asked for it.
+    package mutating func count(_ channel: Channel, pushed kinds: [Kind], now: Int64) {
+        switch channel {
+        case .widgets:
+            widgets.spend(now: now)
+            note(kinds, now: now)
+        case .controls: controls.spend(now: now)
+        case .background: background.spend(now: now)
+        }
+    }
+
     /// When kinds were last pushed for, of those that were within a day.
     package func lastPushes(of kinds: [Kind]) -> [LastPush] {
         kinds.map { kind in

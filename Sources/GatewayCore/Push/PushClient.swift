@@ -2,6 +2,8 @@ import WidgetModel
 
 /// What is known of a client that can be pushed to, beside what it is owed.
 struct PushClient: Sendable {
+    /// What it registered, with everything in it that it is pushed for.
+    var record: ClientRecord
     /// The slots of its sorts.
     var slots: [Int] = []
     /// Where it can be reached, by what stands for the address.
@@ -10,6 +12,10 @@ struct PushClient: Sendable {
     var addressedAt: Int64 = 0
     /// How often it may be pushed to; made with its first push.
     var budget: PushBudget?
+
+    init(_ record: ClientRecord) {
+        self.record = record
+    }
 }
 
 /// One place where a client can be reached.

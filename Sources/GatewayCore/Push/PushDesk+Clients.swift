@@ -23,7 +23,8 @@ extension PushDesk {
     private mutating func register(
         _ record: ClientRecord, _ key: ClientKey, saved: SavedClient?, now: Int64, wall: Int64
     ) {
-        var client = clients[key] ?? PushClient()
+        var client = clients[key] ?? PushClient(record)
+        client.record = record
         var attempts: [PushSort: DeliveryAttempts] = [:]
         for slot in client.slots {
             guard let lane = lanes[slot] else { continue }
@@ -104,10 +105,12 @@ extension PushDesk {
     /// A client confirmed recommendation sets.
     package mutating func confirmed(_ record: ClientRecord, app: String, now: Int64) {
         let key = ClientKey(app: app, client: record.client)
+        if let known = clients[key]?.record {
+            clients[key]?.record = known.confirming(record.confirmed)
+        }
         visit(key, now: now) { lane, desk in
             guard lane.sort.hasSets else { return }
-            lane.record = lane.record.with(
-                confirmed: lane.record.confirmed.merging(record.confirmed) { max($0, $1) })
+            lane.record = lane.record.confirming(record.confirmed)
             lane.attempts.acknowledged(desk.confirmed(lane, by: lane.acknowledged))
         }
     }
@@ -182,6 +185,7 @@ extension PushDesk {
 
     /// The log lost a tail: everything is stale for everybody.
     package mutating func forgetPositions(now: Int64) {
+        for (number, push) in underWay where push.isManual { underWay[number]?.position = 0 }
         for slot in lanes.indices {
             guard let key = lanes[slot]?.client else { continue }
             changed.insert(key)
@@ -217,6 +221,13 @@ extension PushDesk {
     /// The slot of a sort of a client.
     func slot(of key: ClientKey, _ sort: PushSort) -> Int? {
         clients[key]?.slots.first { lanes[$0]?.sort == sort }
+    }
+}
+
+extension ClientRecord {
+    /// The same client with sets confirmed up to where either says.
+    fileprivate func confirming(_ sets: [String: UInt64]) -> ClientRecord {
+        with(confirmed: confirmed.merging(sets) { max($0, $1) })
     }
 }
 

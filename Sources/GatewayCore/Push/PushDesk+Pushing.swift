@@ -9,46 +9,106 @@ extension PushDesk {
             lanes[slot]?.attempts.setUsable(id, false)
             return
         }
-        let since = point(lane.sort, lane.attempts.unsaid(at: id))
-        guard let stale = shard.poll(lane.record, app: lane.client.app, since: since, kinds: nil),
-            !stale.isEmpty
-        else {
+        guard let own = stale(of: lane.client, [slot], since: { $0.unsaid(at: id) }) else {
             let position = position
             lanes[slot]?.attempts.nothingIsStale(at: position)
             return
         }
-        let position = position
+        var speech = Speech(slots: [slot], content: own.content, since: own.since)
+        if address.address.isWebhook {
+            // One push says what is stale of every sort that is told there.
+            let isRepeat = lane.attempts.hasHeardAll(at: id)
+            let others = idleSlots(of: lane.client, at: id).filter {
+                guard $0 != slot, let attempts = lanes[$0]?.attempts else { return false }
+                return attempts.isOwed && (isRepeat || !attempts.hasHeardAll(at: id))
+            }
+            let slots = [slot] + others
+            if !others.isEmpty,
+                let all = stale(of: lane.client, slots, since: { $0.unsaid(at: id) })
+            {
+                speech = Speech(slots: slots, content: all.content, since: all.since)
+            }
+        }
         var counted: UnderWay.Counted?
-        switch ask(lane, address, stale, now: now) {
+        switch ask(lane, address, speech.content, now: now) {
         case .free: break
         case .counted(let count): counted = count
         case .withheld(let until):
             lanes[slot]?.attempts.withheld(id, until: until)
             return
         }
-        changed.insert(lane.client)
+        begin(speech, lane.client, id, counted: counted, isManual: false)
+    }
+
+    /// What a push says, and of which lanes.
+    struct Speech {
+        let slots: [Int]
+        let content: StaleSet
+        let since: UInt64
+    }
+
+    /// The lanes of a client that are told at an address, and are not being told.
+    private func idleSlots(of key: ClientKey, at id: UInt64) -> [Int] {
+        (clients[key]?.slots ?? []).filter { slot in
+            lanes[slot]?.attempts.addresses.contains { $0.id == id && $0.underWay == nil } ?? false
+        }
+    }
+
+    /// What is stale of some lanes of one client since their cursors, and since the lowest of
+    /// those; `nil` when nothing is.
+    func stale(
+        of key: ClientKey, _ slots: [Int], since cursor: (DeliveryAttempts) -> UInt64
+    ) -> (content: StaleSet, since: UInt64)? {
+        let told = slots.compactMap { lanes[$0] }
+        guard let first = told.first, let client = clients[key] else { return nil }
+        // No cursor pays for recommendation sets: they go by what was confirmed of them.
+        let paying = told.filter { $0.sort != .recommendations }
+        let since = (paying.isEmpty ? told : paying).map { cursor($0.attempts) }.min() ?? 0
+        let isOne = told.count == 1
+        let content = shard.poll(
+            isOne ? first.record : client.record, app: key.app,
+            since: point(isOne ? first.sort : .everything, since), kinds: nil)
+        guard let content, !content.isEmpty else { return nil }
+        return (content, since)
+    }
+
+    /// Has a push made.
+    mutating func begin(
+        _ speech: Speech, _ key: ClientKey, _ id: UInt64, counted: UnderWay.Counted?,
+        isManual: Bool
+    ) {
+        let told = speech.slots.compactMap { lanes[$0] }
+        guard let first = told.first, let client = clients[key], let address = client.addresses[id]
+        else { return }
+        changed.insert(key)
         let number = nextNumber()
+        let position = position
         // What it says decides whether it is the message of the attempt before.
-        let content = hash(stale.words)
-        let message = clients[lane.client]?.addresses[id]?.webhook?.attempt(saying: content)
-        lanes[slot]?.attempts.began(id, at: position)
+        let content = hash(speech.content.words)
+        let message = clients[key]?.addresses[id]?.webhook?.attempt(
+            saying: content, isManual: isManual)
+        if !isManual {
+            for slot in speech.slots {
+                lanes[slot]?.attempts.began(id, at: position, since: speech.since)
+            }
+        }
         underWay[number] = UnderWay(
-            client: lane.client, sort: lane.sort, address: id, position: position,
-            message: message,
-            counted: counted)
+            client: key, sorts: told.map(\.sort), address: id, position: position,
+            since: speech.since, message: message, isManual: isManual, counted: counted)
         actions.append(
             .push(
                 PushOrder(
-                    number: number, client: lane.client, sort: lane.sort,
+                    number: number, client: key, sorts: told.map(\.sort), isManual: isManual,
                     address: address.address,
                     environment: address.environment?.current ?? .production,
-                    mayTryOtherEnvironment: address.environment?.mayTryOther ?? false,
-                    content: stale, position: position, urgency: lane.attempts.urgency,
-                    failures: lane.attempts.failures(at: id),
+                    mayTryOtherEnvironment: !isManual
+                        && (address.environment?.mayTryOther ?? false),
+                    content: speech.content, position: position,
+                    urgency: first.attempts.urgency,
+                    failures: first.attempts.failures(at: id),
                     registeredAt: client.addressedAt,
                     message: hash(
-                        hash(lane.client.app), hash(lane.client.client), id, content,
-                        message?.message ?? 0))))
+                        hash(key.app), hash(key.client), id, content, message?.message ?? 0))))
     }
 
     /// From where a sort is asked what is stale. Recommendation sets go by what was confirmed of
@@ -99,7 +159,7 @@ extension PushDesk {
         apns.topic ?? apns.pushType
     }
 
-    private func kinds(_ stale: StaleSet, _ record: ClientRecord) -> [PushBudget.Kind] {
+    func kinds(_ stale: StaleSet, _ record: ClientRecord) -> [PushBudget.Kind] {
         let names =
             stale.all ? record.registration.widgets.map(\.kind) : stale.names.map(\.kind)
         return Set(names).map {
@@ -117,9 +177,11 @@ extension PushDesk {
     ) {
         guard let push = underWay.removeValue(forKey: number) else { return }
         changed.insert(push.client)
-        if let slot = slot(of: push.client, push.sort),
-            lanes[slot]?.attempts.isUnderWay(push.address, at: push.position) ?? false
-        {
+        if push.isManual { return finishManual(push, result, now: now) }
+        let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
+            lanes[$0]?.attempts.isUnderWay(push.address, at: push.position) ?? false
+        }
+        if let slot = slots.first {
             let failures = lanes[slot]?.attempts.failures(at: push.address) ?? 0
             switch result {
             case .apns(let verdict, let mayHaveArrived):
@@ -130,9 +192,12 @@ extension PushDesk {
                 }
                 finish(slot, push, verdict, failures: failures, now: now, random: random)
             case .webhook(let answer):
-                finish(slot, push, answer, now: now, random: random)
+                finish(slots, push, answer, now: now, random: random)
             }
-            look(slot, now: now)
+            // How a webhook fares is of interest to all that is told there.
+            for slot in push.message == nil ? slots : clients[push.client]?.slots ?? [] {
+                look(slot, now: now)
+            }
         }
         drainQueue(now: now)
     }
@@ -173,7 +238,7 @@ extension PushDesk {
     }
 
     private mutating func finish(
-        _ slot: Int, _ push: UnderWay, _ answer: WebhookSchedule.Answer, now: Int64,
+        _ slots: [Int], _ push: UnderWay, _ answer: WebhookSchedule.Answer, now: Int64,
         random: UInt64
     ) {
         guard let message = push.message,
@@ -181,17 +246,22 @@ extension PushDesk {
             let outcome = clients[push.client]?.addresses[push.address]?.webhook?.answered(
                 answer, to: message, now: now, random: random)
         else { return }
-        switch outcome {
-        case .delivered:
+        for slot in slots where outcome == .delivered {
             lanes[slot]?.attempts.delivered(push.address, now: now)
-        case .retry(let at):
-            lanes[slot]?.attempts.failed(push.address, until: at)
-        case .disabled(let reason):
-            lanes[slot]?.attempts.setUsable(push.address, false)
-            actions.append(.disabled(push.client, address, reason))
-        case .failed:
-            lanes[slot]?.attempts.failed(push.address, until: now)
         }
+        // An endpoint fares as it does for all that is told there.
+        for slot in Set(slots).union(idleSlots(of: push.client, at: push.address)) {
+            switch outcome {
+            case .delivered: lanes[slot]?.attempts.recovered(push.address)
+            case .retry(let at): lanes[slot]?.attempts.failed(push.address, until: at)
+            case .disabled, .failed: lanes[slot]?.attempts.failed(push.address, until: now)
+            }
+        }
+        guard case .disabled(let reason) = outcome else { return }
+        for slot in clients[push.client]?.slots ?? [] {
+            lanes[slot]?.attempts.setUsable(push.address, false)
+        }
+        actions.append(.disabled(push.client, address, reason))
     }
 }
 

@@ -64,11 +64,16 @@ package struct PushDesk: Sendable {
     /// A push that is under way.
     struct UnderWay {
         let client: ClientKey
-        let sort: PushSort
+        /// What of the client it speaks of.
+        let sorts: [PushSort]
         let address: UInt64
-        let position: UInt64
+        /// Up to where it speaks of everything; 0 when that is worth nothing any more.
+        var position: UInt64
+        let since: UInt64
         let message: WebhookSchedule.Attempt?
-        /// What the budget counted; `nil` for webhooks.
+        /// Whether a person asked for it: how the address fares does not follow from it.
+        let isManual: Bool
+        /// What the budget gives back for a push that is not taken; `nil` for webhooks.
         let counted: Counted?
 
         struct Counted {
@@ -143,8 +148,9 @@ package struct PushDesk: Sendable {
                 urgency: entry.urgency)
             lanes[slot]?.attempts.changed(
                 at: shard.position, urgency: entry.urgency, delay: delay, now: now)
-            look(slot, now: now)
         }
+        // Afterwards: one push may speak of several of them.
+        for stream in reached { look(Int(stream.slot), now: now) }
     }
 
     // MARK: Time

@@ -6,8 +6,10 @@ package struct PushOrder: Sendable {
     package let number: UInt64
     /// Whom it is for.
     package let client: ClientKey
-    /// What of the client it is about.
-    package let sort: PushSort
+    /// What of the client it is about. A webhook is told everything that is owed there.
+    package let sorts: [PushSort]
+    /// Whether a person asked for it: whatever comes of it, nothing follows.
+    package let isManual: Bool
     /// Where it goes.
     package let address: DeliveryAddress
     /// In which of APNs' environments, which need not be the one registered; of no meaning

@@ -48,6 +48,15 @@ extension DeliveryAddress {
         if case .webhook = self { true } else { false }
     }
 
+    /// What kind of push goes there: `webhook`, or a type of APNs' such as `widgets`.
+    package var channel: String {
+        switch self {
+        case .stream: "stream"
+        case .webhook: "webhook"
+        case .apns(let address): address.pushType
+        }
+    }
+
     /// Stands for the address: another token, topic or environment is another address. Equal after
     /// a restart.
     func id(_ hash: SipHash) -> UInt64 {

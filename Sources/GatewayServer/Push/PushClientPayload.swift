@@ -38,6 +38,7 @@ enum PushClientPayload {
                 attempts.addresses.map {
                     [
                         "id": .bits($0.id), "delivered": .bits($0.delivered),
+                        "spokeSince": .bits($0.spokeSince),
                         "givenUp": .bits($0.givenUp), "failures": .integer(Int64($0.failures)),
                         "repeats": .integer(Int64($0.repeats)), "awaits": .bool($0.awaitsSign),
                         "usable": .bool($0.isUsable), "wait": .integer($0.wait),
@@ -61,6 +62,9 @@ enum PushClientPayload {
                     let address = try Members($0)
                     return .init(
                         id: try address.bits("id"), delivered: try address.bits("delivered"),
+                        // Older versions did not keep it; a resend then says everything.
+                        spokeSince: address.object["spokeSince"] == nil
+                            ? 0 : try address.bits("spokeSince"),
                         givenUp: try address.bits("givenUp"),
                         failures: Int(clamping: try address.number("failures")),
                         repeats: Int(clamping: try address.number("repeats")),

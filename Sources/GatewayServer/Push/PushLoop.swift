@@ -319,11 +319,5 @@ final class PushLoop: @unchecked Sendable {
 
 extension PushOrder {
     /// What kind of push it is, for people.
-    var channel: String {
-        switch address {
-        case .stream: "stream"
-        case .webhook: "webhook"
-        case .apns(let address): address.pushType
-        }
-    }
+    var channel: String { address.channel }
 }

@@ -279,7 +279,7 @@ struct DeliveryHistory {
     private mutating func begin(_ id: UInt64) {
         let isRepeat = told[id].map { ($0.taken.max() ?? 0) >= latest } ?? false
         told[id]?.underWay = (head, isRepeat, false)
-        attempts.began(id, at: head)
+        attempts.began(id, at: head, since: 0)
     }
 
     private mutating func check(_ id: UInt64) {

@@ -13,7 +13,7 @@ import WidgetModel
     /// Pushes to the address and has it taken.
     static func push(_ attempts: inout DeliveryAttempts, _ id: UInt64 = 1, at: UInt64, now: Int64) {
         #expect(attempts.next(now: now) == .push(address: id))
-        attempts.began(id, at: at)
+        attempts.began(id, at: at, since: 0)
         attempts.delivered(id, now: now)
     }
 
@@ -22,7 +22,7 @@ import WidgetModel
         #expect(attempts.next(now: 0) == .rest)
         attempts.changed(at: 5, urgency: .normal, now: 0)
         #expect(attempts.next(now: 0) == .push(address: 1))
-        attempts.began(1, at: 7)
+        attempts.began(1, at: 7, since: 0)
         #expect(attempts.next(now: 1) == .rest)
         attempts.delivered(1, now: 2)
         #expect(attempts.addresses[0].delivered == 7 && attempts.confirmed == 0)
@@ -96,7 +96,7 @@ import WidgetModel
         #expect(attempts.next(now: 1_000) == .wait(until: 9_000) && attempts.urgency == .low)
         attempts.changed(at: 3, urgency: .high, now: 2_000)
         #expect(attempts.next(now: 2_000) == .push(address: 1) && attempts.urgency == .high)
-        attempts.began(1, at: 3)
+        attempts.began(1, at: 3, since: 0)
         attempts.delivered(1, now: 2_000)
         attempts.changed(at: 4, urgency: .low, delay: 9_000, now: 3_000)
         #expect(attempts.next(now: 3_000) == .wait(until: 12_000) && attempts.urgency == .low)
@@ -191,7 +191,7 @@ import WidgetModel
     @Test func `a client heard of while a push is under way is not pushed again for it`() {
         var attempts = Self.attempts()
         attempts.changed(at: 5, urgency: .normal, now: 0)
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         attempts.polled()
         attempts.delivered(1, now: 1)
         #expect(attempts.next(now: .max) == .rest)
@@ -202,13 +202,13 @@ import WidgetModel
         attempts.changed(at: 5, urgency: .normal, now: 0)
         for failure in 1...3 as ClosedRange<Int64> {
             #expect(attempts.next(now: failure * 1_000) == .push(address: 1))
-            attempts.began(1, at: 5)
+            attempts.began(1, at: 5, since: 0)
             attempts.failed(1, until: (failure + 1) * 1_000)
             #expect(
                 attempts.next(now: failure * 1_000)
                     == (failure < 3 ? .wait(until: (failure + 1) * 1_000) : .push(address: 2)))
         }
-        attempts.began(2, at: 5)
+        attempts.began(2, at: 5, since: 0)
         attempts.delivered(2, now: 3_000)
         // Each has a cursor of its own: the first is still tried.
         #expect(attempts.next(now: 3_000) == .wait(until: 4_000))
@@ -220,13 +220,13 @@ import WidgetModel
         var attempts = Self.attempts([1, 2])
         attempts.changed(at: 5, urgency: .normal, now: 0)
         for _ in 0..<2 {
-            attempts.began(1, at: 5)
+            attempts.began(1, at: 5, since: 0)
             #expect(attempts.next(now: 0) == .rest)
             attempts.failed(1, until: 0)
         }
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         attempts.failed(1, until: 0)
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         #expect(attempts.next(now: 0) == .push(address: 2))
     }
 
@@ -234,7 +234,7 @@ import WidgetModel
         for isRefused in [false, true] {
             var attempts = Self.attempts([1, 2])
             attempts.changed(at: 5, urgency: .normal, now: 0)
-            attempts.began(1, at: 6)
+            attempts.began(1, at: 6, since: 0)
             if isRefused { attempts.gaveUp(1) } else { attempts.setUsable(1, false) }
             Self.push(&attempts, 2, at: 6, now: 0)
             #expect(attempts.next(now: .max) == .rest)
@@ -265,7 +265,7 @@ import WidgetModel
         attempts.changed(at: 5, urgency: .normal, now: 0)
         Self.push(&attempts, at: 5, now: 0)
         #expect(attempts.next(now: 300_000) == .push(address: 1))
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         attempts.gaveUp(1)
         #expect(attempts.next(now: 300_000) == .push(address: 2))
     }
@@ -297,7 +297,7 @@ import WidgetModel
         var attempts = Self.attempts()
         attempts.streamOpened(resuming: 1, now: -50_000)
         attempts.changed(at: 5, urgency: .high, now: 0)
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         let read = DeliveryAttempts(attempts.saved(now: 0, wall: 99), now: 1_000, wall: 99)
         #expect(read.next(now: 1_000) == .wait(until: 21_000))
         #expect(read.next(now: 21_000) == .push(address: 1) && read.urgency == .high)
@@ -310,7 +310,7 @@ import WidgetModel
     func `of a clock that was set a wait keeps between all and nothing`(jump: Int64, left: Int64) {
         var attempts = Self.attempts()
         attempts.changed(at: 5, urgency: .normal, now: 0)
-        attempts.began(1, at: 5)
+        attempts.began(1, at: 5, since: 0)
         attempts.failed(1, until: 600_000)
         let read = DeliveryAttempts(attempts.saved(now: 0, wall: 0), now: 0, wall: jump)
         #expect(read.next(now: 0) == (left > 0 ? .wait(until: left) : .push(address: 1)))

@@ -198,7 +198,7 @@ import WidgetModel
         small.desk.registered(record, app: "app", now: small.now)
         try small.change(entity: "F")
         let order = try #require(small.orders().first)
-        #expect(order.address == apns("aa", "background") && order.sort == .recommendations)
+        #expect(order.address == apns("aa", "background") && order.sorts == [.recommendations])
         #expect(words(order.content) == "k.recommendations")
         try small.finish(order)
         // The client answers, but not about the set: it is pushed again, three times at most.
@@ -230,7 +230,7 @@ import WidgetModel
         try small.change("2")
         let orders = small.orders()
         #expect(orders.map(\.address) == [apns("c2", "controls")])
-        #expect(orders.map(\.sort) == [.control(id: "control-2")])
+        #expect(orders.map(\.sorts) == [[.control(id: "control-2")]])
     }
 
     @Test func `a webhook is told everything in one push, again and again until it takes it`()
@@ -242,7 +242,7 @@ import WidgetModel
             now: small.now)
         try small.change("1")
         let first = try #require(small.orders().first)
-        #expect(first.sort == .everything)
+        #expect(first.sorts == [.everything])
         small.desk.finished(first.number, .webhook(.status(500)), now: small.now, random: 0)
         small.wait(5_000)
         let second = try #require(small.orders().first)

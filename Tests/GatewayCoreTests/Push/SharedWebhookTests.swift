@@ -1,0 +1,128 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+/// Webhooks of clients that can be pushed to otherwise, too.
+@Suite struct SharedWebhookTests {
+    private let hook = DeliveryAddress.webhook(url: "https://hook.example")
+
+    /// A client with a widget, a set and two controls of the item 1, at APNs none but `token`'s.
+    private func client(_ delivery: [DeliveryAddress]) -> ClientRecord {
+        device(
+            delivery: delivery,
+            recommendations: [
+                RecommendationSet(
+                    kind: "k", items: [.init(parameters: ["a": .single("1")], description: "one")])
+            ],
+            controls: ["1", "2"].map { id in
+                PlacedControl(
+                    kind: "c", id: "control-\(id)", parameters: ["a": .single(id)], delivery: nil)
+            }, confirmed: ["k": 1])
+    }
+
+    @Test func `a webhook is told of widgets, sets and controls in one push`() throws {
+        var small = try SmallPushDesk()
+        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        #expect(small.orders().isEmpty)
+        try small.change("1")
+        let first = small.orders()
+        #expect(first.map { words($0.content) } == ["k(a=1), c.control"])
+        let order = try #require(first.first)
+        #expect(order.address == hook)
+        #expect(order.sorts == [.timelines, .control(id: "control-1")])
+        small.desk.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
+        #expect(small.orders().isEmpty)
+        try small.change(entity: "F")
+        let second = try #require(small.orders().first)
+        #expect(words(second.content) == "k.recommendations")
+        // It fails for all of them, and is asked again once.
+        small.desk.finished(second.number, .webhook(.status(500)), now: small.now, random: 0)
+        try small.change("1")
+        small.wait(5_000)
+        let third = small.orders()
+        #expect(third.map { words($0.content) } == ["k(a=1), c.control, k.recommendations"])
+        small.desk.finished(
+            try #require(third.first).number, .webhook(.status(410)), now: small.now, random: 0)
+        // Gone for all of them: timelines go to the next address, the rest has none.
+        #expect(small.orders().map(\.address) == [apns()])
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+    }
+
+    @Test func `a webhook after APNs is told when that fails, of what it has not heard`() throws {
+        var small = try SmallPushDesk()
+        small.desk.registered(client([apns(), hook]), app: "app", now: small.now)
+        try small.change("1")
+        let orders = small.orders()
+        #expect(Set(orders.map(\.address)) == [apns(), hook])
+        // Controls have no other address here, so the webhook is told; of the widget too.
+        let told = try #require(orders.first { $0.address == hook })
+        #expect(words(told.content) == "k(a=1), c.control")
+    }
+
+    @Test func `a resend says all of it, once`() throws {
+        var small = try SmallPushDesk()
+        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        try small.change("1")
+        let order = try #require(small.orders().first)
+        small.desk.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
+        let key = ClientKey(app: "app", client: "device")
+        #expect(small.desk.resend(key, channel: "webhook", now: small.now) == .pushing(1))
+        let again = small.orders()
+        #expect(again.map { words($0.content) } == ["k(a=1), c.control"])
+        #expect(again.first?.message == order.message)
+    }
+
+    /// Whatever happens, the webhook's last word is after the last change, and one push at a time
+    /// is about each sort.
+    @Test(arguments: 0..<300)
+    func `whatever it answers, it is told of the last change in the end`(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var small = try SmallPushDesk()
+        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        let key = ClientKey(app: "app", client: "device")
+        var underWay: [PushOrder] = []
+        /// Up to where the webhook was told of items and of sets.
+        var told: [UInt64] = [0, 0]
+        var changed: [UInt64] = [0, 0]
+        func take(_ small: inout SmallPushDesk) {
+            for order in small.orders() where order.address == hook {
+                for other in underWay where !order.isManual && !other.isManual {
+                    #expect(Set(other.sorts).isDisjoint(with: order.sorts), "seed \(seed)")
+                }
+                underWay.append(order)
+            }
+        }
+        func finish(_ small: inout SmallPushDesk, _ answer: WebhookSchedule.Answer) {
+            guard !underWay.isEmpty else { return }
+            let order = underWay.remove(at: random.below(underWay.count))
+            if answer == .status(204) {
+                let isOfSets = order.sorts.contains(.recommendations)
+                if order.sorts.contains(.timelines) { told[0] = max(told[0], order.position) }
+                if isOfSets { told[1] = max(told[1], order.position) }
+            }
+            small.desk.finished(order.number, .webhook(answer), now: small.now, random: 0)
+        }
+        for _ in 0..<60 {
+            switch random.below(8) {
+            case 0, 1:
+                let isOfSets = random.below(2) == 0
+                try small.change("1", entity: isOfSets ? "F" : "E")
+                changed[isOfSets ? 1 : 0] = small.head
+            case 2, 3: finish(&small, .status(204))
+            case 4: finish(&small, random.below(2) == 0 ? .none : .status(500))
+            case 5: _ = small.desk.resend(key, channel: "webhook", now: small.now)
+            default: small.wait(random.pick([0, 1_000, 400_000, 7_200_000]))
+            }
+            take(&small)
+        }
+        for _ in 0..<40 {
+            while !underWay.isEmpty { finish(&small, .status(204)) }
+            small.wait(7_200_000)
+            take(&small)
+        }
+        #expect(told[0] >= changed[0] && told[1] >= changed[1], "seed \(seed)")
+    }
+}
