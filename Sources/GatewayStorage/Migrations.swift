@@ -11,6 +11,8 @@ enum Migrations {
         migrator.registerMigration(
             "2 registrations", foreignKeyChecks: .immediate, migrate: createRegistrations)
         migrator.registerMigration("3 push", foreignKeyChecks: .immediate, migrate: createPush)
+        migrator.registerMigration(
+            "4 attempts of an app", foreignKeyChecks: .immediate, migrate: indexAttempts)
         return migrator
     }
 
@@ -138,5 +140,9 @@ enum Migrations {
                     token TEXT NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 """)
+    }
+
+    @Sendable private static func indexAttempts(_ db: Database) throws {
+        try db.execute(sql: "CREATE INDEX push_attempt_app ON push_attempt (app, number)")
     }
 }

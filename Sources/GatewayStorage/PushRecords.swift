@@ -49,6 +49,25 @@ package struct PushAttemptRow: Sendable, Equatable {
     }
 }
 
+/// Which attempts are asked for.
+package struct PushAttemptQuery: Sendable, Equatable {
+    /// Those of one app.
+    package var app: String
+    /// Those of one client only.
+    package var client: String?
+    /// Those of one channel only.
+    package var channel: String?
+    /// Those with one outcome only.
+    package var outcome: String?
+    /// Those with lower numbers only.
+    package var before: Int64?
+
+    /// All of an app.
+    package init(app: String) {
+        self.app = app
+    }
+}
+
 /// A provider token, kept so that a restart, or another gateway on the same store, does not make
 /// another: APNs refuses those that come too often.
 package struct ProviderTokenRow: Sendable, Equatable {

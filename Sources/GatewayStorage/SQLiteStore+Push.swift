@@ -38,26 +38,32 @@ extension SQLiteStore {
         }
     }
 
-    /// Attempts, the newest first.
+    /// Attempts of an app, the newest first; one more than asked for tells whether there are more.
     ///
-    /// - Parameters:
-    ///   - key: Those for one client only.
-    ///   - before: Those with lower numbers only.
-    ///   - limit: At most so many, 1...1,000.
+    /// - Parameter limit: At most so many, 1...1,001.
     package func pushAttempts(
-        of key: RegistrationKey? = nil, before: Int64? = nil, limit: Int
+        _ query: PushAttemptQuery, limit: Int
     ) async throws -> [PushAttemptRow] {
-        let columns =
-            "number, at, app, client, channel, outcome, reason, reference, milliseconds"
-        var sql = "SELECT \(columns) FROM push_attempt WHERE number < ?"
-        var arguments: StatementArguments = [before ?? .max]
-        if let key {
-            sql += " AND app = ? AND client = ?"
-            arguments += [key.app, key.client]
+        var conditions = ["app = ?"]
+        var arguments: StatementArguments = [query.app]
+        for (column, value) in [
+            ("client", query.client), ("channel", query.channel), ("outcome", query.outcome),
+        ] {
+            guard let value else { continue }
+            conditions.append("\(column) = ?")
+            arguments += [value]
         }
-        sql += " ORDER BY number DESC LIMIT ?"
-        arguments += [min(max(limit, 1), 1_000)]
-        return try await reading { [sql, arguments] db in
+        if let before = query.before {
+            conditions.append("number < ?")
+            arguments += [before]
+        }
+        let sql = """
+            SELECT number, at, app, client, channel, outcome, reason, reference, milliseconds
+            FROM push_attempt WHERE \(conditions.joined(separator: " AND "))
+            ORDER BY number DESC LIMIT ?
+            """
+        arguments += [min(max(limit, 1), 1_001)]
+        return try await reading { [arguments] db in
             try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
                 .map(PushAttemptRow.init)
         }

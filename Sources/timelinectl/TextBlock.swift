@@ -63,6 +63,17 @@ struct TextBlock: Equatable {
         return TextBlock(lines: lines)
     }
 
+    /// Rows of cells below their headings, in columns; what is in a cell stays on its line.
+    static func table(_ headings: [String], _ rows: [[String]]) -> String {
+        let columns = headings.indices.map { column in
+            TextBlock(
+                lines: ([headings] + rows).map { row in
+                    row.indices.contains(column) ? line(row[column]) : ""
+                })
+        }
+        return beside(columns, gap: 2).lines.joined(separator: "\n")
+    }
+
     /// The block in a frame.
     var framed: TextBlock {
         let width = width

@@ -40,18 +40,42 @@ import Testing
         try await store.close()
     }
 
-    @Test func `attempts are listed from the newest on, of all or of one client`() async throws {
+    @Test func `attempts of an app are listed from the newest on, narrowed as asked`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let store = try SQLiteStore(directory: directory.path)
-        let rows = (0..<6).map { attempt("c\($0 % 2)", at: Int64($0)) }
-        _ = try await store.write(cost: 0) { try $0.appendPushAttempts(rows) }
-        let all = try await store.pushAttempts(limit: 4)
-        #expect(all.map(\.at) == [5, 4, 3, 2])
-        let rest = try await store.pushAttempts(before: all.last?.number, limit: 10)
-        #expect(rest.map(\.at) == [1, 0])
-        let own = try await store.pushAttempts(of: key("c1"), limit: 10)
-        #expect(own.map(\.at) == [5, 3, 1])
-        #expect(own.first?.reference == "id" && own.first?.reason == nil)
+        var rows = (0..<6).map { attempt("c\($0 % 2)", at: Int64($0)) }
+        rows.append(
+            PushAttemptRow(
+                at: 6, key: RegistrationKey(app: "other", client: "c1"), channel: "webhook",
+                outcome: "retry", reason: "500", reference: nil, milliseconds: 1))
+        rows.append(
+            PushAttemptRow(
+                at: 7, key: key("c1"), channel: "webhook", outcome: "retry", reason: "500",
+                reference: nil, milliseconds: 1))
+        _ = try await store.write(cost: 0) { [rows] in try $0.appendPushAttempts(rows) }
+        func times(
+            limit: Int = 10, _ narrow: (inout PushAttemptQuery) -> Void = { _ in }
+        ) async throws -> [Int64] {
+            var query = PushAttemptQuery(app: "app")
+            narrow(&query)
+            return try await store.pushAttempts(query, limit: limit).map(\.at)
+        }
+        #expect(try await times(limit: 4) == [7, 5, 4, 3])
+        let newest = try await store.pushAttempts(PushAttemptQuery(app: "app"), limit: 4)
+        #expect(newest.last?.reference == "id" && newest.last?.reason == nil)
+        #expect(try await times { $0.before = newest.last?.number } == [2, 1, 0])
+        #expect(try await times { $0.client = "c1" } == [7, 5, 3, 1])
+        #expect(try await times { $0.channel = "webhook" } == [7])
+        #expect(try await times { $0.outcome = "sent" } == [5, 4, 3, 2, 1, 0])
+        #expect(
+            try await times {
+                $0.client = "c1"
+                $0.outcome = "sent"
+                $0.before = 4
+            } == [1])
+        #expect(try await times { $0.app = "none" } == [])
         try await store.close()
     }
 
@@ -72,7 +96,8 @@ import Testing
             try $0.prunePushAttempts(endedBefore: 0, keepRows: 2, limit: 100)
         }
         #expect(third.value == 3)
-        #expect(try await store.pushAttempts(limit: 10).map(\.at) == [9, 8])
+        let left = try await store.pushAttempts(PushAttemptQuery(app: "app"), limit: 10)
+        #expect(left.map(\.at) == [9, 8])
         try await store.close()
     }
 

@@ -28,6 +28,9 @@ struct AuthorisationTests {
         Route(method: "DELETE", path: "clients?attribute=a:b", scopes: [.clientsWrite]),
         Route(method: "GET", path: "clients/me/reloads", scopes: [.client]),
         Route(method: "POST", path: "clients/me/acks", scopes: [.client], body: [:]),
+        Route(method: "POST", path: "clients/me/pushes", scopes: [.operate], body: [:]),
+        Route(method: "GET", path: "attempts", scopes: [.operate]),
+        Route(method: "GET", path: "events", scopes: [.operate]),
         Route(method: "POST", path: "tokens", scopes: [.tokensIssue], body: [:]),
     ]
 

@@ -127,7 +127,7 @@ import WidgetModel
 
     @Test(arguments: [
         ["post"], ["catalog", "apply"], ["register"], ["watch"], ["poll"], ["token", "check"],
-        ["device"],
+        ["device"], ["resend"], ["attempts"], ["events"],
     ])
     func everyCommandHasExamples(path: [String]) {
         let help = Timelinectl.helpMessage(

@@ -22,7 +22,6 @@ final class GatewayMetrics: Sendable {
     let polls: CoreMetrics.Counter
     let acknowledgements: CoreMetrics.Counter
     let rebuildFailures: CoreMetrics.Counter
-    let webhooksDisabled: CoreMetrics.Counter
     let freshnessDecided: Recorder
     let freshnessSent: ByChannel<RecorderByKind>
     let freshnessConfirmed: ByChannel<Recorder>
@@ -54,7 +53,6 @@ final class GatewayMetrics: Sendable {
         polls = counter(.polls)
         acknowledgements = counter(.acknowledgements)
         rebuildFailures = counter(.rebuildFailures)
-        webhooksDisabled = counter(.webhooksDisabled)
         freshnessDecided = recorder(.freshnessDecided)
         freshnessSent = ByChannel { channel in
             RecorderByKind { kind in
@@ -74,6 +72,14 @@ final class GatewayMetrics: Sendable {
     func reloaded(_ outcome: String) {
         CoreMetrics.Counter(
             label: MetricFamily.reloads.name, dimensions: [("outcome", outcome)],
+            factory: registry
+        ).increment()
+    }
+
+    /// Counts something that an operator has to know of pushes.
+    func pushEvent(_ kind: OperationalEvents.Kind) {
+        CoreMetrics.Counter(
+            label: MetricFamily.pushEvents.name, dimensions: [("event", kind.rawValue)],
             factory: registry
         ).increment()
     }

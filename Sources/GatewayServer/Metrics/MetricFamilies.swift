@@ -100,8 +100,10 @@ extension MetricFamily {
         "push_standings", .gauge, labels: [Label("state", valuesMax: 6)],
         "What can be pushed for, by how it stands: the timelines, the recommendation sets and "
             + "each control of a client are one each. `withheld` waits for its budget.")
-    static let webhooksDisabled = own(
-        "webhooks_disabled", .counter, "Webhooks that are not asked any more.")
+    static let pushEvents = own(
+        "push_events", .counter, labels: [Label("event", valuesMax: 8)],
+        "What an operator has to know of pushes: what APNs refuses, and webhooks that are not "
+            + "asked any more.")
     static let providerTokenAge = own(
         "apns_provider_token_age_seconds", .gauge, unit: "seconds",
         labels: [Label("issuer", valuesMax: 50)],
@@ -194,7 +196,7 @@ extension MetricFamily {
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
         clients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
         streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,
-        pushes, pushSeconds, pushStandings, webhooksDisabled, providerTokenAge,
+        pushes, pushSeconds, pushStandings, pushEvents, providerTokenAge,
         logHead, logFloor, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, databaseBytes, walBytes,

@@ -135,7 +135,8 @@ extension PushReport {
         self.result = .apns(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
         outcome = result.reaction.verdict.word
         reference = result.id
-        alert = result.reaction.alert
+        // What was not sent was refused by nobody: the push before it was.
+        alert = result.outcome == nil ? nil : result.reaction.alert
     }
 }
 

@@ -51,6 +51,8 @@ final class PushLoop: @unchecked Sendable {
     private static let attemptsMax = 100_000
 
     let loop: any EventLoop
+    /// What an operator has to know of pushes.
+    let events = OperationalEvents()
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
@@ -93,6 +95,16 @@ final class PushLoop: @unchecked Sendable {
     /// How everything stands.
     func census() async throws -> PushDesk.Census {
         try await loop.submit { self.desk.census(now: self.now) }.get()
+    }
+
+    /// Pushes to a client at once what a person wants said again.
+    func resend(_ key: ClientKey, channel: String) async throws -> PushDesk.Resent {
+        try await loop.submit { [self] in
+            guard surroundings != nil, !isStopping else { return .busy }
+            let resent = desk.resend(key, channel: channel, now: now)
+            act()
+            return resent
+        }.get()
     }
 
     /// Begins to push, with what is due already.
@@ -176,11 +188,27 @@ final class PushLoop: @unchecked Sendable {
                 }
             }
         case .disabled(let key, _, let reason):
-            metrics.webhooksDisabled.increment()
-            logger.warning(
-                "a webhook is disabled",
-                metadata: ["app": "\(key.app)", "client": "\(key.client)", "why": "\(reason)"])
+            note(.init(reason), app: key.app, client: key.client, surroundings)
         }
+    }
+
+    /// Notes what an operator has to know, and logs it: what happens again and again is logged the
+    /// first time, the second, the fourth and so on.
+    private func note(
+        _ kind: OperationalEvents.Kind, app: String, client: String? = nil, channel: String? = nil,
+        reason: String? = nil, _ surroundings: Surroundings
+    ) {
+        metrics.pushEvent(kind)
+        let event = events.note(
+            kind, app: app, client: client, channel: channel, reason: reason,
+            at: surroundings.wallMilliseconds())
+        guard event.times & (event.times - 1) == 0 else { return }
+        logger.error(
+            "\(event.text)",
+            metadata: [
+                "app": "\(app)", "client": "\(client ?? "-")", "event": "\(kind.rawValue)",
+                "times": "\(event.times)",
+            ])
     }
 
     private func push(_ order: PushOrder, _ surroundings: Surroundings) {
@@ -198,22 +226,21 @@ final class PushLoop: @unchecked Sendable {
 
     private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
         let now = now
+        // Nothing follows from what a person asked for, whatever the answer would mean else.
+        let outcome = order.isManual && report.outcome != "sent" ? "failed" : report.outcome
         metrics.pushEnded(
-            order.channel, report.outcome, report.reason, seconds: Double(now - began) / 1000)
-        observeFreshness(order, report)
-        if let alert = report.alert {
-            logger.error(
-                "a push was refused",
-                metadata: [
-                    "app": "\(order.client.app)", "channel": "\(order.channel)",
-                    "reason": "\(report.reason ?? report.outcome)", "concerns": "\(alert)",
-                ])
+            order.channel, outcome, report.reason, seconds: Double(now - began) / 1000)
+        if !order.isManual { observeFreshness(order, report) }
+        if let alert = report.alert, !order.isManual, let surroundings {
+            note(
+                .init(alert), app: order.client.app, channel: order.channel,
+                reason: report.reason ?? report.outcome, surroundings)
         }
         attempts.append(
             PushAttemptRow(
                 at: surroundings?.wallMilliseconds() ?? 0,
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
-                channel: order.channel, outcome: report.outcome, reason: report.reason,
+                channel: order.channel, outcome: outcome, reason: report.reason,
                 reference: report.reference, milliseconds: now - began))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
         desk.finished(

@@ -37,6 +37,9 @@ struct GatewayRoutes: Sendable {
             GatewayRoute(.POST, client + "/acks", postAcknowledgement),
             GatewayRoute(.POST, "/v1/configuration/reload", reloadConfiguration),
             GatewayRoute(.POST, "/v1/configuration/diff", compareConfiguration),
+            GatewayRoute(.POST, client + "/pushes", postPush),
+            GatewayRoute(.GET, app + "/attempts", listAttempts),
+            GatewayRoute(.GET, app + "/events", listEvents),
             GatewayRoute(.GET, "/.well-known/jwks.json", getKeys),
         ]
     }

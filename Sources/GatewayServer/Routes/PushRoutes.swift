@@ -1,0 +1,130 @@
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import NIOHTTP1
+import WidgetModel
+
+/// What operators ask of pushes: what was tried, what they have to know, and once more, please.
+extension GatewayRoutes {
+    /// Kinds of pushes.
+    private static let channels = ["widgets", "controls", "background", "webhook"]
+    /// What comes of pushes, in a word.
+    static let outcomes = [
+        "sent", "dropped", "quarantined", "environment", "retry", "given-up", "stopped", "disabled",
+        "failed",
+    ]
+
+    func postPush(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let app = try await app(request, context, .operate)
+        let key = ClientKey(app: app, client: try context.name("client"))
+        let document = try await request.json(upTo: limits.eventBytesMax)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        guard let channel = document.objectValue?["channel"]?.stringValue,
+            Self.channels.contains(channel)
+        else {
+            throw Problem.wrong(Faults("channel", "must be one of \(Self.list(Self.channels))"))
+        }
+        guard sequencer.registry.record(key) != nil else { throw Problem.unknownClient }
+        switch try await sequencer.push?.resend(key, channel: channel) ?? .nowhere {
+        case .pushing(let count):
+            return GatewayAnswer(.accepted, numbers: ["pushes": Int64(count)])
+        case .nowhere:
+            throw Problem.wrong(
+                Faults("channel", "is none at which this gateway pushes to the client"))
+        case .busy:
+            throw Problem.unavailable("As many pushes are under way as may be; try again.")
+        }
+    }
+
+    func listAttempts(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let app = try await app(request, context, .operate)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        var query = PushAttemptQuery(app: app)
+        var faults = Faults()
+        query.client = try request.queryValue("client")
+        if let client = query.client, !Identifier.isValid(client) {
+            faults.add("client", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
+        }
+        query.channel = try request.queryValue("channel")
+        if let channel = query.channel, !Self.channels.contains(channel) {
+            faults.add("channel", "must be one of \(Self.list(Self.channels))")
+        }
+        query.outcome = try request.queryValue("outcome")
+        if let outcome = query.outcome, !Self.outcomes.contains(outcome) {
+            faults.add("outcome", "must be one of \(Self.list(Self.outcomes))")
+        }
+        if let text = try request.queryValue("before") {
+            query.before = Int64(text)
+            if query.before == nil {
+                faults.add("before", "must be a number that a page ended with")
+            }
+        }
+        let limit = try Self.limit(request, &faults)
+        guard faults.isEmpty else { throw Problem.wrong(faults) }
+        var rows: [PushAttemptRow]
+        do {
+            rows = try await sequencer.store.pushAttempts(query, limit: limit + 1)
+        } catch let error as StoreError {
+            throw Problem.store(error)
+        }
+        let hasMore = rows.count > limit
+        rows = Array(rows.prefix(limit))
+        var answer: JSONObject = ["attempts": .array(rows.map(\.json))]
+        if hasMore, let last = rows.last { answer["before"] = .integer(last.number) }
+        return GatewayAnswer(
+            .ok, json: .object(answer), headers: [FieldName.cacheControl: "no-store"])
+    }
+
+    func listEvents(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let app = try await app(request, context, .operate)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
+        let events = sequencer.push?.events.events(of: app) ?? []
+        return GatewayAnswer(
+            .ok, json: ["events": .array(events.map(\.json))],
+            headers: [FieldName.cacheControl: "no-store"])
+    }
+
+    private static func limit(_ request: GatewayRequest, _ faults: inout Faults) throws -> Int {
+        let limitMax = 1000
+        guard let text = try request.queryValue("limit") else { return 100 }
+        guard let number = Int(text), (1...limitMax).contains(number) else {
+            faults.add("limit", "must be a number from 1 to \(limitMax)")
+            return 1
+        }
+        return number
+    }
+
+    private static func list(_ words: [String]) -> String { words.joined(separator: ", ") }
+}
+
+extension PushAttemptRow {
+    /// The attempt as it is shown: it knows of no token.
+    fileprivate var json: JSONValue {
+        var object: JSONObject = [
+            "number": .integer(number), "time": .string(timestamp(at)),
+            "client": .string(key.client), "channel": .string(channel),
+            "outcome": .string(outcome), "ms": .integer(milliseconds),
+        ]
+        if let reason { object["reason"] = .string(reason) }
+        if let reference { object["reference"] = .string(reference) }
+        return .object(object)
+    }
+}
+
+extension OperationalEvents.Event {
+    /// The event as it is shown.
+    fileprivate var json: JSONValue {
+        var object: JSONObject = [
+            "time": .string(timestamp(at)), "event": .string(kind.rawValue),
+            "times": .integer(Int64(clamping: times)), "text": .string(text),
+        ]
+        if let client { object["client"] = .string(client) }
+        return .object(object)
+    }
+}

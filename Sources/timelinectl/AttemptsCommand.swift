@@ -1,0 +1,93 @@
+import ArgumentParser
+import TimelineClient
+import WidgetModel
+
+/// Shows what pushes came to.
+struct AttemptsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "attempts",
+        abstract: "Show what was pushed, and what came of it.",
+        discussion: """
+            The newest first, those that ended within the last second perhaps not yet. What the \
+            outcomes mean is said in Deploy/push.md. Needs a token with the scope operator.
+
+            Examples:
+              timelinectl attempts
+              timelinectl attempts --client device-1 --limit 5
+              timelinectl attempts --channel webhook --outcome retry --json
+            """)
+
+    /// Most attempts of one answer.
+    static let limitMax = 1_000
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var app: AppOption
+
+    @Option(help: ArgumentHelp("Only those for this client.", valueName: "id"))
+    var client: String?
+
+    @Option(help: "Only webhook, widgets, background or controls.")
+    var channel: PushChannel?
+
+    @Option(help: "Only those that ended so, such as sent or retry.")
+    var outcome: String?
+
+    @Option(help: "Only those before this number, with which the page before ended.")
+    var before: Int64?
+
+    @Option(help: "At most so many, 1 to 1000.")
+    var limit = 50
+
+    func validate() throws {
+        guard (1...Self.limitMax).contains(limit) else {
+            throw ValidationError("--limit is 1 to \(Self.limitMax)")
+        }
+        guard client.map(Identifier.isValid) ?? true else {
+            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+        }
+        guard outcome.map(Identifier.isValid) ?? true else {
+            throw ValidationError("an outcome is one word, such as sent or retry")
+        }
+    }
+
+    func run() async throws {
+        let service = GatewayService(connection: try options.connection(), app: try app.required())
+        do throws(GatewayFailure) {
+            let answer = try await service.json("GET", "\(service.base)/attempts?\(query)")
+            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    /// What is asked for; every value is checked to need no encoding.
+    var query: String {
+        var parts = ["limit=\(limit)"]
+        if let client { parts.append("client=\(client)") }
+        if let channel { parts.append("channel=\(channel.rawValue)") }
+        if let outcome { parts.append("outcome=\(outcome)") }
+        if let before { parts.append("before=\(before)") }
+        return parts.joined(separator: "&")
+    }
+
+    static func text(_ answer: JSONValue) -> String {
+        let object = answer.objectValue ?? [:]
+        let attempts = object["attempts"]?.arrayValue ?? []
+        guard !attempts.isEmpty else { return "no attempts" }
+        let table = TextBlock.table(
+            ["TIME", "CLIENT", "CHANNEL", "OUTCOME", "REASON", "MS", "REFERENCE"],
+            attempts.map { attempt in
+                let attempt = attempt.objectValue ?? [:]
+                return ["time", "client", "channel", "outcome", "reason", "ms", "reference"].map {
+                    name in
+                    switch attempt[name] {
+                    case .string(let text)?: text
+                    case .integer(let number)?: String(number)
+                    default: "-"
+                    }
+                }
+            })
+        guard let before = object["before"]?.integerValue else { return table }
+        return table + "\nmore with --before \(before)"
+    }
+}
