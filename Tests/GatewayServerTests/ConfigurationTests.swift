@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import GatewayServer
 import Testing
 import WidgetModel
@@ -102,6 +103,42 @@ import WidgetModel
         #expect(faults["issuers.0.keys"] == "is required")
         #expect(faults["issuers.1.iss"] == "is required")
         #expect(faults["issuers.1.apps"] == "is required")
+    }
+
+    @Test func `single kinds have intervals of their own`() throws {
+        let base = """
+            data: d
+            tls: { certificate: c, key: k }
+            localIssuer: true
+
+            """
+        let file = try File(
+            base + """
+                push:
+                  interval: 10m
+                  intervals:
+                    - { kind: score, interval: 90s }
+                    - { kind: league, interval: 1h }
+                """)
+        let terms = try GatewayConfiguration(
+            ConfigurationLayers(file: file.path, flags: [:], environment: [:])
+        ).push.terms
+        #expect(terms.interval == 600_000)
+        #expect(terms.intervals == ["score": 90_000, "league": 3_600_000])
+        let faults = try faults(
+            base + """
+                push:
+                  intervals:
+                    - { kind: score, interval: 90s }
+                    - { kind: score, interval: 5m }
+                    - { kind: league }
+                    - { interval: often }
+                """)
+        #expect(faults["push.intervals.1.kind"]?.contains("score") == true)
+        #expect(faults["push.intervals.2.interval"] == "is required")
+        #expect(faults["push.intervals.3.kind"] == "is required")
+        #expect(faults["push.intervals.3.interval"]?.contains("duration") == true)
+        #expect(faults.count == 4)
     }
 
     @Test func theDevelopmentModeStaysOnLoopback() throws {

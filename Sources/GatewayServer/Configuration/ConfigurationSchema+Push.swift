@@ -52,6 +52,9 @@ extension ConfigurationSchema {
             "push.interval", .duration, "5m",
             "Least time between two pushes to a device for the same kind."),
         option(
+            "push.intervals.*.kind", .text, "required", "A kind with an interval of its own."),
+        option("push.intervals.*.interval", .duration, "required", "The same for that kind."),
+        option(
             "push.spreadPerSecond", limit, "1000",
             "Devices a change wakes in a second; more are spread, unless it is urgent."),
         option("push.spreadNormal", .duration, "1m", "Over at most so long they are spread."),

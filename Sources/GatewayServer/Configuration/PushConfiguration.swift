@@ -79,6 +79,7 @@ package struct PushConfiguration: Sendable {
         terms.budget.background = Self.allowance(
             &layers, "push.backgroundPerDay", terms.budget.background)
         if let interval = layers.seconds("push.interval") { terms.interval = interval * 1_000 }
+        terms.intervals = Self.intervals(&layers)
         terms.underWayMax = layers.number("push.underWay") ?? terms.underWayMax
         terms.spread = PushSpread.Terms(
             devicesPerSecond: layers.number("push.spreadPerSecond") ?? 1_000,
@@ -86,6 +87,23 @@ package struct PushConfiguration: Sendable {
             windowOfNormal: (layers.seconds("push.spreadNormal") ?? 60) * 1_000)
         terms.apnsApps = Set(apps.map(\.app))
         terms.hasWebhooks = hasWebhooks
+    }
+
+    /// The intervals of single kinds, in milliseconds.
+    private static func intervals(_ layers: inout ConfigurationLayers) -> [String: Int64] {
+        var intervals: [String: Int64] = [:]
+        for place in layers.places(of: "push.intervals") {
+            let prefix = "push.intervals.\(place)"
+            let kind = layers.required("\(prefix).kind")
+            if layers.required("\(prefix).interval").isEmpty { continue }
+            guard let interval = layers.seconds("\(prefix).interval"), !kind.isEmpty else {
+                continue
+            }
+            if intervals.updateValue(interval * 1_000, forKey: kind) != nil {
+                layers.fault("\(prefix).kind", "\(kind) has an interval already")
+            }
+        }
+        return intervals
     }
 
     /// So many a day, saved up and kept for what is urgent in the usual proportions.

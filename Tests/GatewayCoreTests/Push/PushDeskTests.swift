@@ -75,6 +75,32 @@ import WidgetModel
         #expect(small.orders().count == 1)
     }
 
+    @Test func `a kind may have an interval of its own`() throws {
+        var terms = PushDesk.Terms()
+        terms.intervals = ["k": 1_000]
+        var small = try SmallPushDesk(terms: terms)
+        let record = ClientRecord(
+            client: "device",
+            registration: ClientRegistration(
+                platform: "iOS", widgets: [widget(["a": .single("1")]), widget(kind: "l")],
+                delivery: [apns()]), attributes: [:], since: 1)
+        small.desk.registered(record, app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first)
+        try small.change("1")
+        small.wait(999)
+        #expect(small.orders().isEmpty)
+        small.wait(1)
+        try small.finish(small.orders().first)
+        try small.change(entity: "F")
+        try small.finish(small.orders().first)
+        try small.change(entity: "F")
+        small.wait(299_999)
+        #expect(small.orders().isEmpty)
+        small.wait(1)
+        #expect(small.orders().count == 1)
+    }
+
     @Test func `what is withheld for one kind rides on another's push`() throws {
         var small = try SmallPushDesk()
         var record = device()
