@@ -46,7 +46,7 @@ final class KeyService: Sendable {
 
     /// Receivers are told of keys when clients register: a week before a key signs alone, and one
     /// after, both sign.
-    private static var webhookTiming: KeyRing.Timing {
+    static var webhookTiming: KeyRing.Timing {
         KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
     }
 

@@ -3,17 +3,23 @@ import Foundation
 import GatewayServer
 import WidgetModel
 
+extension KeyPurpose: ExpressibleByArgument {}
+
 struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show or rotate the keys that sign notifications.",
+        abstract: "Show or rotate the keys that sign notifications or webhooks.",
         discussion: """
-            A new key is published first, signs after one cache time, and the old one retires when
-            nothing it signed is valid any more. A running gateway follows within half a minute.
+            A new key of notifications is published first, signs after one cache time, and the old
+            one retires when nothing it signed is valid any more. A new key of webhooks signs at
+            once beside the old one; two weeks later it signs alone. Receivers take a new key over
+            from the answer to any registration within that time. A running gateway follows within
+            half a minute.
 
             EXAMPLES
               timeline-gateway keys list --data ./data
               timeline-gateway keys rotate --data ./data
               timeline-gateway keys rotate --data ./data --algorithm ES256
+              timeline-gateway keys rotate --data ./data --purpose webhooks
             """, subcommands: [List.self, Rotate.self])
 
     struct List: ParsableCommand {
@@ -24,23 +30,33 @@ struct Keys: ParsableCommand {
         @Option(help: "The gateway's data directory.")
         var data: String
 
+        @Option(help: "What the keys sign: notifications or webhooks.")
+        var purpose = KeyPurpose.notifications
+
         @Flag(help: "Answer in JSON.")
         var json = false
 
         func run() throws {
-            try show(try failing { try DataDirectory(data).signingKeys() }, json: json)
+            try show(try failing { try DataDirectory(data).signingKeys(purpose) }, json: json)
         }
     }
 
     struct Rotate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Publish a new key, which signs after one cache time.",
-            discussion: "EXAMPLES\n  timeline-gateway keys rotate --data ./data")
+            abstract: "Publish a new key in the place of the one that signs.",
+            discussion: """
+                EXAMPLES
+                  timeline-gateway keys rotate --data ./data
+                  timeline-gateway keys rotate --data ./data --purpose webhooks
+                """)
 
         @Option(help: "The gateway's data directory.")
         var data: String
 
-        @Option(help: "EdDSA or ES256.")
+        @Option(help: "What the keys sign: notifications or webhooks.")
+        var purpose = KeyPurpose.notifications
+
+        @Option(help: "EdDSA or ES256; webhooks are signed with EdDSA only.")
         var algorithm = "EdDSA"
 
         @Flag(help: "Answer in JSON.")
@@ -50,8 +66,11 @@ struct Keys: ParsableCommand {
             guard SigningKeyState.algorithms.contains(algorithm) else {
                 throw ValidationError("--algorithm must be EdDSA or ES256.")
             }
+            guard purpose == .notifications || algorithm == "EdDSA" else {
+                throw ValidationError("--algorithm must be EdDSA for webhooks.")
+            }
             try show(
-                try failing { try DataDirectory(data).rotateSigningKey(to: algorithm) },
+                try failing { try DataDirectory(data).rotateSigningKey(purpose, to: algorithm) },
                 json: json)
         }
     }
@@ -59,7 +78,8 @@ struct Keys: ParsableCommand {
 
 private func show(_ keys: [SigningKeyState], json: Bool) throws {
     for key in keys {
-        answer(json ? key.json.text : "\(key.kid)  \(key.algorithm)  \(key.state)")
+        let parts = [key.kid, key.algorithm, key.publicKey, key.state]
+        answer(json ? key.json.text : parts.compactMap { $0 }.joined(separator: "  "))
     }
 }
 

@@ -85,6 +85,88 @@ extension ProcessTests {
             gateway.terminate()
         }
 
+        @Test func `what is delivered verifies, with either key while they are changed`() throws {
+            let data = try GatewayProcess.temporaryDirectory()
+            let made = try DevelopmentCertificates.ensure(
+                in: data, now: Int64(Date().timeIntervalSince1970))
+            let script = data + "/receiver.py"
+            try Self.receiver.write(toFile: script, atomically: true, encoding: .utf8)
+            let receiver = try TestProgram(
+                "/usr/bin/python3", [script, made.certificate, made.key])
+            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            let configuration = data + "/gateway.yaml"
+            try """
+            tls: { certificate: \(made.certificate), key: \(made.key) }
+            localIssuer: true
+            webhooks: { enabled: true, allowedRanges: [127.0.0.0/8], ca: \(made.ca) }
+            """.write(toFile: configuration, atomically: true, encoding: .utf8)
+            let gateway = try GatewayProcess(data: data, configuration: configuration)
+            let game = try GameFixture(gateway)
+            func keys(_ answer: TestHTTPAnswer) -> [String] {
+                (answer["webhookKeys"]?.arrayValue ?? []).compactMap(\.stringValue)
+            }
+            func received(_ line: Int) throws -> (fields: [String: String], body: String) {
+                let request = try #require(try receiver.json(line: line))
+                let members = request["fields"]?.objectValue?.members ?? []
+                let fields = members.map { ($0.name, $0.value.stringValue ?? "") }
+                return (
+                    Dictionary(fields, uniquingKeysWith: { first, _ in first }),
+                    try #require(request["body"]?.stringValue)
+                )
+            }
+            let old = keys(
+                try gateway.http().register(
+                    "renderer", app: GameFixture.app, token: game.backend,
+                    [
+                        "platform": "linux",
+                        "widgets": [
+                            [
+                                "kind": "detail", "family": "systemSmall",
+                                "parameters": ["character": "hero"],
+                            ]
+                        ],
+                        "delivery": [
+                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
+                        ],
+                    ]))
+            #expect(old.count == 1)
+            try game.change(gateway.http(), ["hero"], run: "one")
+            let first = try received(1)
+            #expect(try WebhookCheck.good(first.fields, body: first.body, key: old[0]) == [0])
+            #expect(try WebhookCheck.good(first.fields, body: first.body + " ", key: old[0]) == [])
+            var later = first.fields
+            later["webhook-timestamp"] = later["webhook-timestamp"].flatMap(Int.init).map {
+                "\($0 + 1)"
+            }
+            #expect(try WebhookCheck.good(later, body: first.body, key: old[0]) == [])
+
+            let (exit, output) = try GatewayProcess.run(
+                ["keys", "rotate", "--data", data, "--purpose", "webhooks"])
+            #expect(exit == .status(0) && output.contains(old[0]), "\(output)")
+            // The gateway that runs takes it over, and tells any who registers.
+            var both = old
+            for _ in 0..<120 where both.count < 2 {
+                usleep(500_000)
+                both = keys(
+                    try gateway.http().request(
+                        "PATCH", "/v1/apps/\(GameFixture.app)/clients/renderer",
+                        token: game.backend,
+                        headers: [("Content-Type", "application/merge-patch+json")], body: "{}"))
+            }
+            #expect(both.count == 2 && both.first == old.first)
+            try game.change(gateway.http(), ["hero"], run: "two")
+            let second = try received(2)
+            #expect(second.fields["webhook-signature"]?.split(separator: " ").count == 2)
+            for (place, key) in both.enumerated() {
+                #expect(
+                    try WebhookCheck.good(second.fields, body: second.body, key: key) == [place])
+            }
+            let again = try GatewayProcess.run(
+                ["keys", "rotate", "--data", data, "--purpose", "webhooks"])
+            #expect(again.exit == .status(1) && again.output.contains("being changed"))
+            gateway.terminate()
+        }
+
         @Test func `a webhook at a private address is not asked unless that is allowed`() throws {
             let data = try GatewayProcess.temporaryDirectory()
             let made = try DevelopmentCertificates.ensure(

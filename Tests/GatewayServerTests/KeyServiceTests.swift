@@ -1,0 +1,78 @@
+import Foundation
+import GatewaySigning
+import Testing
+
+@testable import GatewayServer
+
+/// The keys of webhooks while they are changed, as a running gateway has them.
+@Suite struct KeyServiceTests {
+    private let week: Int64 = 7 * 86_400
+
+    private func inDirectory(_ body: (_ data: String) throws -> Void) throws {
+        let data = FileManager.default.temporaryDirectory
+            .appending(path: "keys-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        try body(data)
+    }
+
+    private func service(_ data: String, hasWebhooks: Bool = true, now: Int64) throws -> KeyService
+    {
+        try KeyService(
+            data: data, algorithm: .edDSA, timing: .init(signatureLifetime: 900),
+            hasLocalIssuer: false, hasWebhooks: hasWebhooks, audience: "", now: now)
+    }
+
+    @Test func `both keys sign from the rotation on until the old one goes two weeks later`()
+        throws
+    {
+        try inDirectory { data in
+            let now = Int64(Date().timeIntervalSince1970)
+            let service = try service(data, now: now)
+            let old = try #require(service.webhookSigner?.publicKeys)
+            #expect(old.count == 1)
+            // Another process: the command beside the gateway that runs.
+            let states = try DataDirectory(data).rotateSigningKey(.webhooks, to: "EdDSA")
+            #expect(states.map(\.publicKey).first == old.first && states.count == 2)
+            #expect(try service.advance(now: now + 5))
+            let both = try #require(service.webhookSigner?.publicKeys)
+            #expect(both.count == 2 && both.first == old.first)
+            #expect(throws: SigningError.self) {
+                try DataDirectory(data).rotateSigningKey(.webhooks, to: "EdDSA")
+            }
+            #expect(try !service.advance(now: now + week - 5))
+            #expect(try service.advance(now: now + week + 5))
+            #expect(service.webhookSigner?.publicKeys == both.reversed())
+            #expect(try !service.advance(now: now + 2 * week))
+            #expect(try service.advance(now: now + 2 * week + 400))
+            #expect(service.webhookSigner?.publicKeys == [both[1]])
+            let left = try DataDirectory(data).signingKeys(.webhooks)
+            #expect(left.map(\.publicKey) == [both[1]])
+            // The next change may begin.
+            #expect(try DataDirectory(data).rotateSigningKey(.webhooks, to: "EdDSA").count == 2)
+        }
+    }
+
+    @Test func `the keys of notifications are others`() throws {
+        try inDirectory { data in
+            let now = Int64(Date().timeIntervalSince1970)
+            let service = try service(data, now: now)
+            _ = try DataDirectory(data).rotateSigningKey(.notifications, to: "ES256")
+            #expect(try service.advance(now: now + 5))
+            #expect(service.publishedKeys.keys.count == 2)
+            #expect(service.webhookSigner?.publicKeys.count == 1)
+            let states = try DataDirectory(data).signingKeys(.notifications)
+            #expect(states.count == 2 && states.allSatisfy { $0.publicKey == nil })
+        }
+    }
+
+    @Test func `a gateway without webhooks has no keys for them, and gets none by asking`() throws {
+        try inDirectory { data in
+            let service = try service(data, hasWebhooks: false, now: 1)
+            #expect(service.webhookSigner == nil)
+            #expect(throws: (any Error).self) { try DataDirectory(data).signingKeys(.webhooks) }
+            #expect(!FileManager.default.fileExists(atPath: data + "/webhooks"))
+        }
+    }
+}
