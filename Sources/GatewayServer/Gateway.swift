@@ -56,6 +56,7 @@ package struct Gateway: Sendable {
         current = CurrentConfiguration(configuration)
         let logger = Logger(label: "timeline-gateway")
         self.logger = logger
+        let pushFiles = try PushFiles(configuration.push)
         let directory = DataDirectory(configuration.data)
         try directory.create()
         let metrics = GatewayMetrics()
@@ -103,7 +104,7 @@ package struct Gateway: Sendable {
         desk = built.desk
         let desk = desk
         senders = try PushSenders(
-            configuration.push, store: store,
+            configuration.push, pushFiles, store: store,
             WebhookPushes.Content(
                 notification: { [press] order throws(SigningError) in
                     try press.notification(

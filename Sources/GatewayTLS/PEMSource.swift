@@ -21,6 +21,11 @@ package enum PEMSource: Sendable {
         }
     }
 
+    /// Reads all certificates, to find out whether they can be.
+    ///
+    /// - Throws: ``TLSError``: `fileUnreadable` or `notPEM`.
+    package func checkCertificates() throws(TLSError) { _ = try certificates() }
+
     /// All certificates, in order; at least one.
     func certificates() throws(TLSError) -> [PEMCertificate] {
         try withBIO { bio throws(TLSError) in

@@ -134,6 +134,36 @@ struct ConfigurationAttackTests {
     }
 
     @Test(
+        "Every wrong file of pushes is listed with its option, and nothing is served",
+        arguments: ["check-config", "serve"])
+    func wrongPushFiles(_ command: String) async throws {
+        try await inDirectory { directory, authority in
+            let file = "\(directory)/gateway.yaml"
+            try
+                (working(directory, authority) + """
+                    apns:
+                      - { app: a, team: T, keyID: K, key: \(authority.server.certificate) }
+                      - app: b
+                        certificate: \(authority.server.certificate)
+                        certificateKey: \(directory)/missing.key
+                    push: { apnsCA: \(authority.server.key) }
+                    webhooks: { enabled: true, allowedRanges: [10.0.0.0/64], ca: \(directory) }
+                    """).write(toFile: file, atomically: true, encoding: .utf8)
+            let (exit, output) = try await elsewhere {
+                try GatewayProcess.run([command, "--config", file], seconds: 30)
+            }
+            #expect(exit == .status(78))
+            for option in [
+                "apns.0.key", "apns.1.certificateKey", "push.apnsCA", "webhooks.allowedRanges",
+                "webhooks.ca",
+            ] {
+                #expect(output.contains("\(option): "), "\(option): \(output)")
+            }
+            #expect(!FileManager.default.fileExists(atPath: "\(directory)/data"))
+        }
+    }
+
+    @Test(
         "A configuration file that is none is refused",
         arguments: [
             "", "just text", "[1, 2]", "a: [", "data: {", "\u{0}",

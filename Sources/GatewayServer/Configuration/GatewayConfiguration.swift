@@ -237,11 +237,22 @@ package struct GatewayConfiguration: Sendable {
 
     /// Reads the files that the configuration names, as `serve` would.
     ///
-    /// - Throws: ``Faults`` that name the option.
+    /// - Throws: ``Faults`` with every option whose file is wrong.
     package func checkFiles() throws {
+        var faults = Faults()
         if case .files = certificates {
-            _ = try Gateway.context(self, now: Int64(Date().timeIntervalSince1970))
+            do {
+                _ = try Gateway.context(self, now: Int64(Date().timeIntervalSince1970))
+            } catch let found as Faults {
+                faults.add(found, under: "")
+            }
         }
+        do throws(Faults) {
+            _ = try PushFiles(push)
+        } catch {
+            faults.add(error, under: "")
+        }
+        guard faults.isEmpty else { throw faults }
     }
 
     /// The files that options name, by option.

@@ -13,6 +13,8 @@ package struct PushConfiguration: Sendable {
 
     /// One app that is pushed to through APNs.
     package struct App: Sendable {
+        /// Its place in the list, by which faults name it.
+        package var place: Int
         /// Its bundle id.
         package var app: String
         /// How its pushes are authenticated.
@@ -51,7 +53,7 @@ package struct PushConfiguration: Sendable {
     /// Reads what the layers say.
     init(_ layers: inout ConfigurationLayers) {
         for place in layers.places(of: "apns") {
-            if let app = Self.app(&layers, "apns.\(place)") { apps.append(app) }
+            if let app = Self.app(&layers, place) { apps.append(app) }
         }
         for environment in APNsEnvironment.allCases {
             let count = Dictionary(
@@ -116,7 +118,8 @@ package struct PushConfiguration: Sendable {
             perDay: perDay, burst: burst, reserve: burst * standard.reserve / standard.burst)
     }
 
-    private static func app(_ layers: inout ConfigurationLayers, _ prefix: String) -> App? {
+    private static func app(_ layers: inout ConfigurationLayers, _ place: Int) -> App? {
+        let prefix = "apns.\(place)"
         let app = layers.required("\(prefix).app")
         let credential: Credential
         if let file = layers.text("\(prefix).certificate") {
@@ -139,7 +142,9 @@ package struct PushConfiguration: Sendable {
         for channel in PushBudget.Channel.allCases {
             forms[channel] = form(&layers, prefix, channel, topic)
         }
-        return App(app: app, credential: credential, environments: environments, forms: forms)
+        return App(
+            place: place, app: app, credential: credential, environments: environments, forms: forms
+        )
     }
 
     private static func form(

@@ -1,4 +1,3 @@
-import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewaySigning
@@ -25,17 +24,17 @@ final class APNsSender: PushSender {
     private let routes: [Place: Route]
     private let pools: [APNsPool]
 
-    /// Reads the keys; no connection is opened before the first push.
+    /// Opens no connection before the first push.
     ///
     /// - Parameter share: Where the provider tokens of an issuer are kept.
-    /// - Throws: ``Faults`` that name the option whose file is wrong.
     init(
-        _ configuration: PushConfiguration, share: (_ issuer: String) -> ProviderTokenShare
-    ) throws(Faults) {
+        _ configuration: PushConfiguration, _ files: PushFiles,
+        share: (_ issuer: String) -> ProviderTokenShare
+    ) {
         var pools: [Account: APNsPool] = [:]
         var routes: [Place: Route] = [:]
         for app in configuration.apps {
-            let credential = try Self.credential(app.credential, share)
+            guard let credential = Self.credential(app.credential, files, share) else { continue }
             for environment in app.environments {
                 let account = Account(credential: app.credential, environment: environment)
                 let pool: APNsPool
@@ -59,28 +58,16 @@ final class APNsSender: PushSender {
     }
 
     private static func credential(
-        _ credential: PushConfiguration.Credential, _ share: (String) -> ProviderTokenShare
-    ) throws(Faults) -> APNsPool.Configuration.Credential {
-        switch credential {
-        case .key(let team, let id, let file):
-            let pem = try contents(file, "apns.*.key")
-            guard let key = try? SigningKey(pem: pem), key.algorithm == .es256 else {
-                throw Faults("apns.*.key", "\(file) holds no P-256 private key in PEM")
-            }
-            return .key(.init(key, id: id, team: team, share: share("\(team).\(id)")))
-        case .certificate(let file, let key):
-            return .certificate(
-                .init(
-                    certificate: try contents(file, "apns.*.certificate"),
-                    key: try contents(key, "apns.*.certificateKey")))
+        _ credential: PushConfiguration.Credential, _ files: PushFiles,
+        _ share: (String) -> ProviderTokenShare
+    ) -> APNsPool.Configuration.Credential? {
+        switch (credential, files.credentials[credential]) {
+        case (.key(let team, let id, _), .key(let key)?):
+            .key(.init(key, id: id, team: team, share: share("\(team).\(id)")))
+        case (_, .certificate(let certificate, let key)?):
+            .certificate(.init(certificate: certificate, key: key))
+        default: nil
         }
-    }
-
-    private static func contents(_ file: String, _ option: String) throws(Faults) -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw Faults(option, "\(file) cannot be read")
-        }
-        return Array(data)
     }
 
     func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {

@@ -8,16 +8,16 @@ struct PushSenders: Sendable {
     private let webhooks: WebhookPushes?
 
     /// - Parameter content: What webhooks are told.
-    /// - Throws: ``Faults`` that name the option whose file is wrong.
+    /// - Throws: ``Faults`` when there is no memory.
     init(
-        _ configuration: PushConfiguration, store: SQLiteStore, _ content: WebhookPushes.Content
+        _ configuration: PushConfiguration, _ files: PushFiles, store: SQLiteStore,
+        _ content: WebhookPushes.Content
     ) throws(Faults) {
         webhooks =
-            configuration.hasWebhooks ? try WebhookPushes(configuration, content) : nil
+            configuration.hasWebhooks ? try WebhookPushes(configuration, files, content) : nil
         apns =
             configuration.apps.isEmpty
-            ? nil
-            : try APNsSender(configuration) { .stored(in: store, issuer: $0) }
+            ? nil : APNsSender(configuration, files) { .stored(in: store, issuer: $0) }
     }
 
     /// Who makes a push; `nil` when nobody can.

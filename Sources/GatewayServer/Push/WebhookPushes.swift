@@ -20,20 +20,13 @@ final class WebhookPushes: PushSender {
     private let sender: WebhookSender
     private let content: Content
 
-    /// - Throws: ``Faults`` that name the option that is wrong.
-    init(_ configuration: PushConfiguration, _ content: Content) throws(Faults) {
-        var ranges: [AddressRange] = []
-        for text in configuration.webhookRanges {
-            guard let range = AddressRange(text) else {
-                throw Faults(
-                    "webhooks.allowedRanges",
-                    "`\(text)` is no range of addresses such as 10.0.0.0/8 or fd00::/8")
-            }
-            ranges.append(range)
-        }
+    /// - Throws: ``Faults`` when there is no memory.
+    init(
+        _ configuration: PushConfiguration, _ files: PushFiles, _ content: Content
+    ) throws(Faults) {
         do throws(DeliveryError) {
             sender = try WebhookSender(
-                addressGuard: AddressGuard(allowed: ranges),
+                addressGuard: AddressGuard(allowed: files.webhookRanges),
                 trust: configuration.webhookTrust.map { .file($0) } ?? .system)
         } catch {
             throw Faults("webhooks.enabled", error.message)

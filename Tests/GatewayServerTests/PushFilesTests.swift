@@ -1,0 +1,115 @@
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// The files of a configuration of pushes, right and wrong.
+@Suite struct PushFilesTests {
+    private func configuration(
+        _ credentials: [PushConfiguration.Credential] = [], ranges: [String] = [],
+        apnsCA: String? = nil, webhookCA: String? = nil
+    ) -> PushConfiguration {
+        var configuration = PushConfiguration()
+        configuration.apps = credentials.enumerated().map { place, credential in
+            .init(
+                place: place, app: "app\(place)", credential: credential,
+                environments: [.production], forms: [:])
+        }
+        configuration.webhookRanges = ranges
+        configuration.trust = apnsCA
+        configuration.webhookTrust = webhookCA
+        return configuration
+    }
+
+    private func faults(_ configuration: PushConfiguration) -> [String: String] {
+        do throws(Faults) {
+            _ = try PushFiles(configuration)
+            return [:]
+        } catch {
+            return Dictionary(
+                error.list.map { ($0.place, $0.message) }, uniquingKeysWith: { $1 })
+        }
+    }
+
+    @Test func `what is right is read`() throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let authority = try TestAuthorityFiles(directory)
+        let key = try SigningKey(generating: .es256)
+        try key.save(to: directory + "/apns.p8")
+        let pushed = try PushCertificate(app: "app", ca: authority.certificate)
+        let byKey = PushConfiguration.Credential.key(
+            team: "T", id: "K", file: directory + "/apns.p8")
+        let byCertificate = PushConfiguration.Credential.certificate(
+            file: pushed.certificate, key: pushed.key)
+        let files = try PushFiles(
+            configuration(
+                [byKey, byCertificate], ranges: ["10.0.0.0/8", "fd00::/8"],
+                apnsCA: authority.certificate, webhookCA: authority.certificate))
+        guard case .key(let read)? = files.credentials[byKey],
+            case .certificate? = files.credentials[byCertificate]
+        else {
+            Issue.record("not read: \(files.credentials.keys)")
+            return
+        }
+        #expect(read.kid == key.kid)
+        #expect(files.webhookRanges.count == 2)
+    }
+
+    @Test func `every option that is wrong is named, and nothing of what is in its file`() throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let authority = try TestAuthorityFiles(directory)
+        let first = try PushCertificate(app: "one", ca: authority.certificate)
+        let second = try PushCertificate(app: "two", ca: authority.certificate)
+        try SigningKey(generating: .edDSA).save(to: directory + "/ed25519.p8")
+        let garbage = directory + "/garbage"
+        try "-----BEGIN CERTIFICATE-----\nTOPSECRET\n-----END CERTIFICATE-----\n".write(
+            toFile: garbage, atomically: true, encoding: .utf8)
+        try Data(count: 100_000).write(to: URL(fileURLWithPath: directory + "/long"))
+        let faults = faults(
+            configuration(
+                [
+                    .key(team: "T", id: "1", file: directory + "/ed25519.p8"),
+                    .key(team: "T", id: "2", file: directory + "/missing.p8"),
+                    .key(team: "T", id: "3", file: first.certificate),
+                    .certificate(file: first.certificate, key: second.key),
+                    .certificate(file: garbage, key: first.key),
+                    .certificate(file: directory + "/missing.pem", key: garbage + "2"),
+                    .certificate(file: first.certificate, key: first.certificate),
+                    .key(team: "T", id: "4", file: directory + "/long"),
+                    .key(team: "T", id: "5", file: directory),
+                ], ranges: ["10.0.0.0/8", "10.0.0.0/33", "here"], apnsCA: garbage,
+                webhookCA: directory + "/missing.pem"))
+        #expect(
+            Set(faults.keys) == [
+                "apns.0.key", "apns.1.key", "apns.2.key", "apns.3.certificateKey",
+                "apns.4.certificate", "apns.5.certificate", "apns.5.certificateKey",
+                "apns.6.certificateKey", "apns.7.key", "apns.8.key", "push.apnsCA",
+                "webhooks.allowedRanges", "webhooks.ca",
+            ])
+        #expect(faults["apns.3.certificateKey"]?.contains("does not match") == true)
+        #expect(faults["apns.1.key"]?.contains("missing.p8") == true)
+        #expect(!faults.values.contains { $0.contains("TOPSECRET") })
+    }
+}
+
+/// An authority as the `openssl` command makes one.
+private struct TestAuthorityFiles {
+    let certificate: String
+
+    init(_ directory: String) throws {
+        certificate = directory + "/ca.pem"
+        let (exit, output) = try GatewayProcess.run(
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                "-subj", "/CN=Test", "-days", "2", "-keyout", directory + "/ca.key", "-out",
+                certificate,
+            ], program: "/usr/bin/openssl")
+        #expect(exit == .status(0), "\(output)")
+    }
+}
