@@ -21,6 +21,8 @@ package final class TLSConnection: @unchecked Sendable {
     package private(set) var negotiatedProtocol: String?
     /// The session was resumed from a ticket.
     package private(set) var isResumed = false
+    /// What the handshake reads beside OpenSSL's own: a context that is replaced meanwhile lives on.
+    private let context: TLSContext?
     /// The connection is counted as long as this object lives.
     private let limit: ConnectionLimit?
 
@@ -29,7 +31,7 @@ package final class TLSConnection: @unchecked Sendable {
     init?(_ context: TLSContext, socket: Int32, limit: ConnectionLimit) {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         SSL_set_accept_state(ssl)
-        (self.ssl, self.socket, self.limit) = (ssl, socket, limit)
+        (self.ssl, self.socket, self.context, self.limit) = (ssl, socket, context, limit)
         secrets = TrafficSecrets.attach(to: ssl)
     }
 
@@ -39,8 +41,8 @@ package final class TLSConnection: @unchecked Sendable {
         (other.ssl, other.secrets) = (nil, nil)
         (negotiatedProtocol, isResumed) = (other.negotiatedProtocol, other.isResumed)
         self.socket = socket
-        // The channel's counts until it has closed.
-        limit = nil
+        // The handshake is done, and the channel's counts until it has closed.
+        (context, limit) = (nil, nil)
     }
 
     deinit {
