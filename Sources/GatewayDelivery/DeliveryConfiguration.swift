@@ -57,6 +57,9 @@ extension DeliveryEngine {
 
         /// Longest wait for a connection, TLS included.
         package var connectDeadline: Duration = .seconds(15)
+        /// A request that may open no connection is given back when none has taken it for so long,
+        /// and nothing was answered meanwhile.
+        package var stallMax: Duration = .seconds(5)
         /// A connection that nothing used for so long is not used again.
         package var idleMax: Duration = .seconds(4 * 3_600)
         /// A connection that was open for so long is not used again.

@@ -15,6 +15,15 @@ struct DeliveryDriver: CurlDriver {
     /// Every handle there is, each under way or in `idle`.
     private var slots: [DeliverySlot] = []
     private var idle: [DeliverySlot] = []
+    /// Answers so far, and how many there were when waiting requests were last looked at.
+    private var answers: (count: Int, looked: Int) = (0, 0)
+    /// When waiting requests are looked at next, and since when nothing was answered, in monotonic
+    /// milliseconds.
+    private var nextLook = Int64.min
+    private var quietSince = Int64.min
+
+    /// How often requests are looked at that libcurl has handed to no connection, in milliseconds.
+    private static let lookInterval: Int32 = 250
 
     init(_ configuration: DeliveryEngine.Configuration, _ gate: DeliveryGate) {
         self.gate = gate
@@ -39,11 +48,35 @@ struct DeliveryDriver: CurlDriver {
         guard let context = easy.context else { return }
         // Sound: the context is the slot, which `slots` keeps alive as long as its handle.
         let slot = Unmanaged<DeliverySlot>.fromOpaque(context).takeUnretainedValue()
-        finish(slot, slot.outcome(code), multi)
+        let outcome = slot.outcome(code)
+        if case .success = outcome { answers.count += 1 }
+        finish(slot, outcome, multi)
     }
 
     mutating func turned(_ multi: CurlMulti) -> Int32 {
-        60_000
+        guard slots.count > idle.count else { return 60_000 }
+        let now = DeliveryClock.system.now()
+        if now >= nextLook {
+            nextLook = now + Int64(Self.lookInterval)
+            look(now, multi)
+        }
+        return Self.lookInterval
+    }
+
+    /// Ends what waits in vain for a connection. libcurl does not: it forgets the deadline of a
+    /// request that waits for a connection to be gone, and after a GOAWAY one is not gone before
+    /// the last of its streams has ended, though its peer has fallen silent.
+    private mutating func look(_ now: Int64, _ multi: CurlMulti) {
+        if answers.count != answers.looked { quietSince = now }
+        answers.looked = answers.count
+        let stallMax = Int64(terms.configuration.stallMax.curlMilliseconds)
+        for slot in slots where slot.receiver != nil && !slot.isSent {
+            if slot.isOverdue(now) {
+                finish(slot, .failure(.wasNotSent), multi)
+            } else if !slot.mayConnect, now - max(quietSince, slot.begunAt) >= stallMax {
+                finish(slot, .failure(.wasStalled), multi)
+            }
+        }
     }
 
     mutating func stop(_ multi: CurlMulti) {

@@ -19,7 +19,9 @@ final class DeliverySlot {
     private var deadline: Duration?
     private var route: UnsafeMutablePointer<curl_slist>?
 
-    private var mayConnect = true
+    private(set) var mayConnect = true
+    /// When the request was begun, in monotonic milliseconds.
+    private(set) var begunAt: Int64 = 0
     /// Whether libcurl handed the request to a connection.
     private(set) var isSent = false
     private var refusal: DeliveryError?
@@ -78,6 +80,7 @@ final class DeliverySlot {
         tag = order.tag
         let request = order.request
         mayConnect = request.mayConnect
+        begunAt = DeliveryClock.system.now()
         isSent = false
         refusal = nil
         status = 0
@@ -151,6 +154,11 @@ final class DeliverySlot {
         }
         defer { receiver = nil }
         return (receiver, tag)
+    }
+
+    /// Whether the deadline has passed.
+    func isOverdue(_ now: Int64) -> Bool {
+        now - begunAt >= deadline.map { Int64($0.curlMilliseconds) } ?? .max
     }
 
     // MARK: Its outcome
@@ -246,6 +254,10 @@ final class DeliverySlot {
 
 extension DeliveryError {
     static let wasRecalled = DeliveryError(.noConnection, "the request was recalled")
+    static let wasStalled = DeliveryError(
+        .noConnection, "the connection has taken nothing and answered nothing for a while")
+    static let wasNotSent = DeliveryError(
+        .notSent, "the deadline passed before a connection took the request")
     static let wasRefused = DeliveryError(.notProcessed, "the stream was refused")
 
     static func notAllowed(_ address: IPAddress, _ reason: AddressGuard.Refusal) -> Self {

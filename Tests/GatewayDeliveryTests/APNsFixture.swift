@@ -21,12 +21,12 @@ final class FastClock: Sendable {
 
     private var offset: Int64 { ahead.load(ordering: .relaxed) }
 
-    var now: Int64 { APNsClock.system.now() * scale + offset }
+    var now: Int64 { DeliveryClock.system.now() * scale + offset }
     var wall: Int64 { 1_800_000_000_000 + now % 100_000_000_000 }
 
     /// As a pool takes it.
-    var ofPool: APNsClock {
-        APNsClock(
+    var ofPool: DeliveryClock {
+        DeliveryClock(
             now: { self.now }, wall: { self.wall },
             sleep: { [scale] in
                 try? await Task.sleep(for: .microseconds($0 * 1_000 / scale))

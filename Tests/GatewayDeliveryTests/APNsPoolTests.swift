@@ -188,6 +188,22 @@ import Testing
         #expect(fixture.server.record.connections.count == 1)
     }
 
+    @Test func `a connection that says GOAWAY and falls silent holds nobody up`() async throws {
+        let fixture = try APNsFixture()
+        #expect(try await fixture.send(to: "ff").reaction == APNsReaction(.delivered))
+        fixture.server.script(APNsFixture.token, [.silence(isTaken: false)])
+        async let silent = fixture.send()
+        while fixture.device().requests == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        fixture.server.goAway(reason: "Shutdown")
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await fixture.send(to: "0b").reaction == APNsReaction(.delivered))
+        // The silent one is still waited for.
+        #expect(fixture.pool.figures.underWay == 1)
+        await fixture.server.stop()
+        #expect(try await silent.outcome == .failed(.connectionEnded))
+        await fixture.pool.drain()
+    }
+
     @Test func `a slow answer is an answer`() async throws {
         let (result, _) = try await result(.slow(300, .taken))
         #expect(result.reaction == APNsReaction(.delivered) && result.milliseconds >= 290)

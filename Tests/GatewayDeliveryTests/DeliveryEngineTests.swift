@@ -110,6 +110,74 @@ import Testing
         #expect(try server.seen().suffix(1) == ["request 2 ok"])
     }
 
+    /// In one record, so that libcurl hears of all at once.
+    @Test(
+        arguments: [ScriptedServer.Action.resetAndGoAway, .goAwayAndReset, .goAwayAndClose],
+        [true, false])
+    func `what a GOAWAY names may have been acted on, however the connection ends`(
+        action: ScriptedServer.Action, isFirst: Bool
+    ) async throws {
+        let server = try ScriptedServer((isFirst ? [] : [.ok]) + [action, .ok])
+        let engine = try Self.engine(server)
+        let request = try Self.request(server)
+        if !isFirst { _ = try await engine.send(request) }
+        let code = try #require(await Self.code(engine, request))
+        #expect([.streamReset, .connectionEnded].contains(code))
+        _ = try await engine.send(request)
+    }
+
+    @Test func `several streams that are reset as the connection ends may have been acted on`()
+        async throws
+    {
+        let server = try ScriptedServer([.ok, .silence, .silence, .resetAllAndGoAway, .ok])
+        let engine = try Self.engine(server)
+        let request = try Self.request(server)
+        _ = try await engine.send(request)
+        let codes = await withTaskGroup(of: DeliveryError.Code?.self) { group in
+            for _ in 0..<3 { group.addTask { await Self.code(engine, request) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes.count == 3)
+        for code in codes {
+            #expect(code == .streamReset || code == .connectionEnded, "\(codes)")
+        }
+        _ = try await engine.send(request)
+    }
+
+    /// A connection of which one stream is still open, and which takes no other.
+    private func mute(
+        _ change: (inout DeliveryEngine.Configuration) -> Void = { _ in }
+    ) async throws -> (ScriptedServer, DeliveryEngine, Task<DeliveryError.Code?, any Error>) {
+        let server = try ScriptedServer([.ok, .goAwayAndSilence, .ok])
+        let engine = try Self.engine(server, change)
+        let request = try Self.request(server)
+        _ = try await engine.send(request)
+        let silent = Task { await Self.code(engine, request) as DeliveryError.Code? }
+        while try !server.seen().contains("request 1 goAwayAndSilence") {}
+        // Until the client has heard of it.
+        try await Task.sleep(for: .milliseconds(200))
+        return (server, engine, Task { await silent.value })
+    }
+
+    @Test func `a request that waits for a connection has its deadline`() async throws {
+        let (server, engine, silent) = try await mute()
+        let late = try Self.request(server, deadline: .milliseconds(300))
+        #expect(await Self.code(engine, late) == .notSent)
+        #expect(engine.figures.underWay == 1)
+        engine.close()
+        #expect(try await silent.value == .closed)
+    }
+
+    @Test func `a request that no connection takes is given back`() async throws {
+        let (server, engine, silent) = try await mute { $0.stallMax = .milliseconds(300) }
+        var request = try Self.request(server)
+        request.mayConnect = false
+        #expect(await Self.code(engine, request) == .noConnection)
+        #expect(engine.figures.underWay == 1)
+        engine.close()
+        #expect(try await silent.value == .closed)
+    }
+
     @Test func `after a GOAWAY the next request opens a connection`() async throws {
         let server = try ScriptedServer([.goAway, .ok])
         let engine = try Self.engine(server)

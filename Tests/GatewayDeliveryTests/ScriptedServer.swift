@@ -42,6 +42,19 @@ final class ScriptedServer: Sendable {
         /// GOAWAY that names this stream as the last one, which is then answered. After either
         /// GOAWAY the connection is closed.
         case goAway
+        /// RST_STREAM with INTERNAL_ERROR, and in the same record GOAWAY that names this stream as
+        /// the last one.
+        case resetAndGoAway
+        /// The same the other way round.
+        case goAwayAndReset
+        /// GOAWAY that names this stream as the last one, and then the connection is closed.
+        case goAwayAndClose
+        /// RST_STREAM with INTERNAL_ERROR for every stream that met silence and for this one, and in
+        /// the same record GOAWAY that names this one.
+        case resetAllAndGoAway
+        /// GOAWAY that names this stream as the last one; the stream is not answered, and the
+        /// connection stays.
+        case goAwayAndSilence
     }
 
     let directory: String
@@ -149,7 +162,7 @@ final class ScriptedServer: Sendable {
                 connections += 1
                 me = connections
                 seen.append("connection %d" % me)
-            last, silent, dead = 0, False, False
+            last, silent, dead, waiting = 0, False, False, []
             def send(*frames):
                 try: sock.sendall(b"".join(frames))
                 except OSError: pass
@@ -198,12 +211,29 @@ final class ScriptedServer: Sendable {
                     elif action == "goAway":
                         send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)), ok)
                         dead = True
+                    elif action == "resetAndGoAway":
+                        send(frame(RST, 0, stream, struct.pack(">I", 2)), frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
+                        dead = True
+                    elif action == "goAwayAndReset":
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)), frame(RST, 0, stream, struct.pack(">I", 2)))
+                        dead = True
+                    elif action == "goAwayAndClose":
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
+                        sock.shutdown(socket.SHUT_RDWR)
+                        sock.close()
+                        return
+                    elif action == "resetAllAndGoAway":
+                        send(b"".join(frame(RST, 0, each, struct.pack(">I", 2)) for each in waiting + [stream]) + frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
+                        dead = True
+                    elif action == "goAwayAndSilence":
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
                     if dead:
                         time.sleep(0.1)
                         sock.shutdown(socket.SHUT_RDWR)
                         sock.close()
                         return
                     last, silent = stream, action == "silence"
+                    if silent: waiting.append(stream)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(directory + "/ca.pem", directory + "/ca.key")
         context.set_alpn_protocols(["h2"])

@@ -48,7 +48,7 @@ extension APNsPool {
         /// Longest wait for a connection, TLS included.
         package var connectDeadline: Duration = .seconds(15)
         /// What time it is.
-        package var clock = APNsClock.system
+        package var clock = DeliveryClock.system
 
         /// The usual bounds, at Apple's.
         package init(_ environment: APNsEnvironment, _ credential: Credential) {
@@ -115,7 +115,8 @@ extension APNsPool.Configuration.Key {
     /// nothing can be signed.
     ///
     /// - Parameter refused: A token that APNs takes for expired.
-    func token(refused: SharedProviderToken?, _ clock: APNsClock) async -> SharedProviderToken? {
+    func token(refused: SharedProviderToken?, _ clock: DeliveryClock) async -> SharedProviderToken?
+    {
         let known = await share?.read()
         if let known, known != refused, isFit(known, clock) { return known }
         guard let new = mint(clock) else { return nil }
@@ -124,13 +125,13 @@ extension APNsPool.Configuration.Key {
     }
 
     /// A new token.
-    func mint(_ clock: APNsClock) -> SharedProviderToken? {
+    func mint(_ clock: DeliveryClock) -> SharedProviderToken? {
         let issuedAt = clock.wall() / 1_000
         let text = try? key.providerToken(keyID: id, team: team, issuedAt: issuedAt)
         return text.map { SharedProviderToken(text: $0, issuedAt: issuedAt) }
     }
 
-    private func isFit(_ token: SharedProviderToken, _ clock: APNsClock) -> Bool {
+    private func isFit(_ token: SharedProviderToken, _ clock: DeliveryClock) -> Bool {
         guard (0...clock.wall() / 1_000 + 60).contains(token.issuedAt) else { return false }
         var age = ProviderTokenAge()
         let (now, wall) = (clock.now(), clock.wall())

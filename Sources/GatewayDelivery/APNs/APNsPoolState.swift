@@ -128,7 +128,7 @@ struct APNsPoolState {
     // MARK: Sending
 
     /// The next push to be sent, if one may be sent now.
-    mutating func next(_ clock: APNsClock) -> Order? {
+    mutating func next(_ clock: DeliveryClock) -> Order? {
         while true {
             let (now, wall) = (clock.now(), clock.wall())
             var token: ProviderTokenAge.Token?
@@ -211,7 +211,7 @@ struct APNsPoolState {
     // MARK: The provider token
 
     /// The token pushes are sent with now.
-    func token(_ clock: APNsClock) -> (number: UInt64, text: String)? {
+    func token(_ clock: DeliveryClock) -> (number: UInt64, text: String)? {
         guard !isFetching, let token = age.token(now: clock.now(), wall: clock.wall()),
             let text = tokens[token.number]?.text
         else { return nil }
@@ -219,7 +219,7 @@ struct APNsPoolState {
     }
 
     /// A token is needed: at once, or, where nodes share it, soon.
-    private mutating func wantToken(_ clock: APNsClock, refused: SharedProviderToken? = nil) {
+    private mutating func wantToken(_ clock: DeliveryClock, refused: SharedProviderToken? = nil) {
         guard !isFetching, case .key(let key) = configuration.credential else { return }
         if key.share == nil {
             take(key.mint(clock), clock)
@@ -230,12 +230,12 @@ struct APNsPoolState {
         }
     }
 
-    mutating func fetched(_ token: SharedProviderToken?, _ clock: APNsClock) {
+    mutating func fetched(_ token: SharedProviderToken?, _ clock: DeliveryClock) {
         isFetching = false
         take(token, clock)
     }
 
-    private mutating func take(_ token: SharedProviderToken?, _ clock: APNsClock) {
+    private mutating func take(_ token: SharedProviderToken?, _ clock: DeliveryClock) {
         guard let token else {
             stop(.credential, APNsReaction(.stop(.credential), alert: .credential))
             return
@@ -262,7 +262,7 @@ struct APNsPoolState {
         }
     }
 
-    mutating func ended(_ number: UInt64, _ outcome: DeliveryOutcome, _ clock: APNsClock) {
+    mutating func ended(_ number: UInt64, _ outcome: DeliveryOutcome, _ clock: DeliveryClock) {
         guard let flight = flights[number] else { return }
         let said: APNsOutcome
         var uniqueID: String?
@@ -291,7 +291,7 @@ struct APNsPoolState {
 
     private mutating func react(
         to outcome: APNsOutcome, _ number: UInt64, _ flight: Flight, _ uniqueID: String?,
-        _ clock: APNsClock
+        _ clock: DeliveryClock
     ) {
         let (now, wall) = (clock.now(), clock.wall())
         var attempt = APNsAttempt(
@@ -331,7 +331,7 @@ struct APNsPoolState {
 
     /// Whether there is, or will be, another token than the one a push was refused with as expired.
     private mutating func mayMint(
-        for flight: Flight, now: Int64, wall: Int64, _ clock: APNsClock
+        for flight: Flight, now: Int64, wall: Int64, _ clock: DeliveryClock
     ) -> Bool {
         guard let token = flight.token, !isFetching else { return isFetching }
         switch age.expired(token, now: now, wall: wall) {

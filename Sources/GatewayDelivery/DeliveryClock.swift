@@ -1,7 +1,7 @@
 import Glibc
 
-/// What time a pool takes it to be.
-package struct APNsClock: Sendable {
+/// What time it is for those who push, and how they wait.
+package struct DeliveryClock: Sendable {
     /// Monotonic milliseconds.
     package var now: @Sendable () -> Int64
     /// Milliseconds since 1970.
@@ -18,7 +18,7 @@ package struct APNsClock: Sendable {
     }
 
     /// The machine's.
-    package static let system = APNsClock(
+    package static let system = DeliveryClock(
         now: { milliseconds(CLOCK_MONOTONIC) }, wall: { milliseconds(CLOCK_REALTIME) },
         sleep: { try? await Task.sleep(for: .milliseconds($0)) })
 
