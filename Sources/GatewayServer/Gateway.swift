@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
@@ -98,7 +99,7 @@ package struct Gateway: Sendable {
         self.tlsSettings = tlsSettings
         let built = try LogReplay.build(
             configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()),
-            pushGroup?.next(), logger)
+            pushGroup?.next(), .system, logger)
         sequencer = built.sequencer
         loops = built.loops
         desk = built.desk
@@ -264,7 +265,6 @@ package struct Gateway: Sendable {
                 store: store,
                 drop: { [sequencer] key, address in try await sequencer.drop(address, of: key) },
                 sender: { [senders] in senders.sender(of: $0) },
-                wallMilliseconds: { [desk] in desk.wallMilliseconds() },
                 acceptTime: { [sequencer] in sequencer.acceptTimes.time(of: $0) }))
     }
 

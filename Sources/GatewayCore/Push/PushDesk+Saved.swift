@@ -52,9 +52,6 @@ extension PushDesk {
         }
     }
 
-    /// Whether anything is to be persisted.
-    package var hasChanged: Bool { !changed.isEmpty }
-
     /// Clients that changed since they were last persisted, at most `limit` of them; `nil` for one
     /// that is not pushed to any more. They count as persisted from here on.
     package mutating func takeChanged(

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
@@ -24,7 +25,8 @@ enum LogReplay {
     static func build(
         _ configuration: GatewayConfiguration, _ store: SQLiteStore, _ press: NotificationPress,
         _ metrics: GatewayMetrics, _ tlsSettings: TLSServerSettings,
-        _ eventLoops: [any EventLoop], _ pushLoop: (any EventLoop)?, _ logger: Logger
+        _ eventLoops: [any EventLoop], _ pushLoop: (any EventLoop)?,
+        _ clock: DeliveryClock, _ logger: Logger
     ) throws -> Built {
         let hash = SipHash(secret: Array(store.secret))
         let registry = Registry(streamsMax: configuration.streamsPerClient)
@@ -36,8 +38,8 @@ enum LogReplay {
         if let pushLoop {
             let desk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
             push = PushLoop(
-                loop: pushLoop, desk: try pushDesk(desk, store, registry), metrics: metrics,
-                logger: logger)
+                loop: pushLoop, desk: try pushDesk(desk, store, registry, clock), clock: clock,
+                metrics: metrics, logger: logger)
         }
         let desk = try openEpoch(store, hash, push, logger)
         let loops = eventLoops.map { loop in
@@ -55,7 +57,8 @@ enum LogReplay {
 
     /// Gives a desk the clients that can be pushed to, with what was kept of them.
     private static func pushDesk(
-        _ desk: consuming PushDesk, _ store: SQLiteStore, _ registry: Registry
+        _ desk: consuming PushDesk, _ store: SQLiteStore, _ registry: Registry,
+        _ clock: DeliveryClock
     ) throws -> PushDesk {
         var saved: [ClientKey: PushDesk.SavedClient] = [:]
         try store.pushClients { rows in
@@ -65,8 +68,7 @@ enum LogReplay {
                     try PushClientPayload.read(payload)
             }
         }
-        let now = PushLoop.now
-        let wall = Int64(Date().timeIntervalSince1970 * 1000)
+        let (now, wall) = (clock.now(), clock.wall())
         for (key, record) in registry.pushable {
             desk.restore(record, app: key.app, saved[key], now: now, wall: wall)
         }

@@ -67,7 +67,8 @@ struct MetricsPage: Sendable {
         for (state, count) in [
             ("confirmed", standings.confirmed), ("told", standings.told),
             ("under_way", standings.underWay), ("withheld", standings.withheld),
-            ("waiting", standings.waiting), ("unreachable", standings.unreachable),
+            ("waiting", standings.waiting), ("refused", standings.refused),
+            ("unreachable", standings.unreachable),
         ] {
             samples.gauge(.pushStandings, state, is: Double(count))
         }

@@ -26,10 +26,13 @@ final class APNsSender: PushSender {
 
     /// Opens no connection before the first push.
     ///
-    /// - Parameter share: Where the provider tokens of an issuer are kept.
+    /// - Parameters:
+    ///   - share: Where the provider tokens of an issuer are kept.
+    ///   - adjust: Changes what a pool does by itself.
     init(
         _ configuration: PushConfiguration, _ files: PushFiles,
-        share: (_ issuer: String) -> ProviderTokenShare
+        share: (_ issuer: String) -> ProviderTokenShare,
+        adjust: (inout APNsPool.Configuration) -> Void = { _ in }
     ) {
         var pools: [Account: APNsPool] = [:]
         var routes: [Place: Route] = [:]
@@ -46,6 +49,7 @@ final class APNsSender: PushSender {
                         settings.origin = "https://\(host)"
                     }
                     if let trust = configuration.trust { settings.trust = .file(trust) }
+                    adjust(&settings)
                     pool = APNsPool(settings)
                     pools[account] = pool
                 }

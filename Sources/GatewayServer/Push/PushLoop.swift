@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewayStorage
 import Logging
 import NIOCore
@@ -35,8 +36,6 @@ final class PushLoop: @unchecked Sendable {
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
         /// Makes the pushes for an address; `nil` where nothing is configured to.
         let sender: @Sendable (PushOrder) -> (any PushSender)?
-        /// Milliseconds since 1970.
-        let wallMilliseconds: @Sendable () -> Int64
         /// When a change was accepted, in milliseconds since 1970; `nil` for one of long ago.
         let acceptTime: @Sendable (UInt64) -> Int64?
     }
@@ -45,14 +44,17 @@ final class PushLoop: @unchecked Sendable {
     private static let savingInterval = TimeAmount.seconds(1)
     /// How often it is counted how everything stands, which costs a look at each client.
     private static let censusInterval = TimeAmount.seconds(10)
-    /// Clients that are persisted in one transaction.
+    /// Clients, and attempts, that are persisted in one transaction.
     private static let savedMax = 1_000
     /// Attempts that wait to be persisted; beyond it the oldest are forgotten.
     private static let attemptsMax = 100_000
+    /// The longest wait for a moment, in milliseconds: one that never comes is waited for in turns.
+    private static let waitMax: Int64 = 86_400_000
 
     let loop: any EventLoop
     /// What an operator has to know of pushes.
     let events = OperationalEvents()
+    private let clock: DeliveryClock
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
@@ -61,14 +63,18 @@ final class PushLoop: @unchecked Sendable {
     private var desk: PushDesk
     private var surroundings: Surroundings?
     private var attempts: [PushAttemptRow] = []
-    private var timer: (at: Int64, task: Scheduled<Void>)?
+    private var timer: (at: Int64, task: Task<Void, Never>)?
     private var isSaving = false
     private var isStopping = false
 
     /// A loop that makes no push before ``start(_:)``.
-    init(loop: any EventLoop, desk: PushDesk, metrics: GatewayMetrics, logger: Logger) {
+    init(
+        loop: any EventLoop, desk: PushDesk, clock: DeliveryClock, metrics: GatewayMetrics,
+        logger: Logger
+    ) {
         self.loop = loop
         self.desk = desk
+        self.clock = clock
         self.metrics = metrics
         self.logger = logger
         reachedPosition = Atomic(desk.position)
@@ -92,9 +98,11 @@ final class PushLoop: @unchecked Sendable {
     /// How everything stood at the last look, a few seconds ago.
     var standings: PushDesk.Census { lastCensus.withLock { $0 } }
 
-    /// How everything stands.
-    func census() async throws -> PushDesk.Census {
-        try await loop.submit { self.desk.census(now: self.now) }.get()
+    /// Asks the desk how things stand at its time, in monotonic milliseconds.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (_ desk: PushDesk, _ now: Int64) -> Answer
+    ) async throws -> Answer {
+        try await loop.submit { question(self.desk, self.now) }.get()
     }
 
     /// Pushes to a client at once what a person wants said again.
@@ -119,7 +127,10 @@ final class PushLoop: @unchecked Sendable {
 
     /// Makes no more pushes, and persists everything once those under way have ended.
     func stop(_ senders: [any PushSender]) async {
-        try? await loop.submit { self.isStopping = true }.get()
+        try? await loop.submit {
+            self.isStopping = true
+            self.timer?.task.cancel()
+        }.get()
         for sender in senders { await sender.drain() }
         while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
             guard let store = try? await loop.submit({ self.surroundings?.store }).get(),
@@ -131,8 +142,7 @@ final class PushLoop: @unchecked Sendable {
     // MARK: The loop
 
     /// Monotonic milliseconds.
-    static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
-    private var now: Int64 { Self.now }
+    private var now: Int64 { clock.now() }
 
     private func takeEvents() {
         let events = inbox.withLock { inbox in
@@ -201,7 +211,7 @@ final class PushLoop: @unchecked Sendable {
         metrics.pushEvent(kind)
         let event = events.note(
             kind, app: app, client: client, channel: channel, reason: reason,
-            at: surroundings.wallMilliseconds())
+            at: clock.wall())
         guard event.times & (event.times - 1) == 0 else { return }
         logger.error(
             "\(event.text)",
@@ -238,7 +248,7 @@ final class PushLoop: @unchecked Sendable {
         }
         attempts.append(
             PushAttemptRow(
-                at: surroundings?.wallMilliseconds() ?? 0,
+                at: clock.wall(),
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
                 channel: order.channel, outcome: outcome, reason: report.reason,
                 reference: report.reference, milliseconds: now - began))
@@ -256,7 +266,7 @@ final class PushLoop: @unchecked Sendable {
         let channel: DeliveryChannel
         if case .webhook = order.address { channel = .webhook } else { channel = .apns }
         metrics.freshnessSent[channel].record(
-            Double(max(0, surroundings.wallMilliseconds() - accepted)) / 1000,
+            Double(max(0, clock.wall() - accepted)) / 1000,
             kind: order.content.kindLabel)
     }
 
@@ -264,12 +274,20 @@ final class PushLoop: @unchecked Sendable {
         guard let due = desk.nextDue else { return }
         if let timer, timer.at <= due { return }
         timer?.task.cancel()
-        let task = loop.scheduleTask(in: .milliseconds(max(0, due - now))) {
-            self.timer = nil
-            self.desk.advance(now: self.now)
-            self.act()
+        let wait = min(max(0, due - now), Self.waitMax)
+        let task = Task { [loop, clock] in
+            await clock.sleep(wait)
+            if !Task.isCancelled { loop.execute { self.timerRang(due) } }
         }
         timer = (due, task)
+    }
+
+    private func timerRang(_ due: Int64) {
+        // Another one may have been set since it rang.
+        guard timer?.at == due else { return }
+        timer = nil
+        desk.advance(now: now)
+        act()
     }
 
     /// Counts how everything stands, now and again.
@@ -288,11 +306,12 @@ final class PushLoop: @unchecked Sendable {
         let attempts: [PushAttemptRow]
 
         var isEmpty: Bool { clients.isEmpty && attempts.isEmpty }
+        /// Whether there may be more.
+        var isFull: Bool { max(clients.count, attempts.count) >= PushLoop.savedMax }
     }
 
     private func takeBatch() -> Batch {
-        let wall = surroundings?.wallMilliseconds() ?? 0
-        let clients = desk.takeChanged(limit: Self.savedMax, now: now, wall: wall)
+        let clients = desk.takeChanged(limit: Self.savedMax, now: now, wall: clock.wall())
         defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }
         return Batch(
             clients: clients.map { key, saved in
@@ -320,7 +339,7 @@ final class PushLoop: @unchecked Sendable {
                     desk.putBack(
                         batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
                 }
-                let hasMore = isSaved && desk.hasChanged && batch.clients.count == Self.savedMax
+                let hasMore = isSaved && batch.isFull
                 loop.scheduleTask(in: hasMore ? .zero : Self.savingInterval) { self.save() }
             }
         }

@@ -27,7 +27,7 @@ import WidgetModel
         small.desk.registered(device(delivery: [.stream]), app: "app", now: small.now)
         try small.change("1")
         #expect(small.orders().isEmpty)
-        #expect(small.desk.clients.isEmpty && !small.desk.hasChanged)
+        #expect(small.desk.clients.isEmpty && small.desk.changed.isEmpty)
     }
 
     @Test func `changes while a push is under way make one more`() throws {
