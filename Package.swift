@@ -303,9 +303,11 @@ let package = Package(
         .testTarget(
             name: "GatewayServerTests",
             dependencies: [
-                "GatewayCore", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
+                "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewayServer",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
                 "OpenMetrics", "WidgetModel",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -97,9 +97,10 @@ extension MetricFamily {
         "push_seconds", .histogram(bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60]),
         unit: "seconds", labels: [pushChannel], "From a push's start to its outcome.")
     static let pushStandings = own(
-        "push_standings", .gauge, labels: [Label("state", valuesMax: 6)],
+        "push_standings", .gauge, labels: [Label("state", valuesMax: 7)],
         "What can be pushed for, by how it stands: the timelines, the recommendation sets and "
-            + "each control of a client are one each. `withheld` waits for its budget.")
+            + "each control of a client are one each. `withheld` waits for its budget; "
+            + "`refused` was refused for good, until the next change.")
     static let pushEvents = own(
         "push_events", .counter, labels: [Label("event", valuesMax: 8)],
         "What an operator has to know of pushes: what APNs refuses, and webhooks that are not "

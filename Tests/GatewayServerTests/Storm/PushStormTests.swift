@@ -1,0 +1,83 @@
+import APNsSimulator
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// Everything that pushes, from the log to TLS, while everything goes wrong.
+@Suite(.timeLimit(.minutes(30))) struct PushStormTests {
+    /// Requests that APNs gets; `TIMELINE_STORM_PUSHES` asks for more or fewer.
+    private static let requests: UInt64 =
+        ProcessInfo.processInfo.environment["TIMELINE_STORM_PUSHES"].flatMap(UInt64.init) ?? 20_000
+    private static let seed =
+        ProcessInfo.processInfo.environment["TIMELINE_STORM_SEED"].flatMap(UInt64.init) ?? 1
+
+    /// The last attempt at each of some clients, as it was persisted.
+    private static func attempts(
+        at clients: some Sequence<ClientKey>, _ store: SQLiteStore
+    ) async throws -> [ClientKey: PushAttemptRow] {
+        var attempts: [ClientKey: PushAttemptRow] = [:]
+        for client in clients {
+            let key = RegistrationKey(app: client.app, client: client.client)
+            attempts[client] = try await store.pushAttempts(of: key, limit: 1).first
+        }
+        return attempts
+    }
+
+    @Test func `with 5 % of every fault each device is told, withheld or dead`() async throws {
+        var storm = try Storm(devices: max(300, Int(Self.requests) / 10), seed: Self.seed)
+        let world = storm.world
+        try await storm.start()
+        while world.requests.value < Self.requests {
+            try await storm.round()
+            try await world.pass(storm.minutes(2...40))
+        }
+        // Three changes in a row are more than a budget has left.
+        for _ in 0..<3 {
+            try await storm.post([], urgency: .normal)
+            try await world.pass(storm.minutes(6...6))
+        }
+        let midway = try await storm.standings()
+        let census = try await world.push.ask { $0.census(now: $1) }
+        let midwayAt = world.clock.now
+        // Everything that is due some day is made, repeats after hours too.
+        try await world.pass(30 * 86_400_000, while: { try await !storm.isOver() })
+        let end = try await storm.standings()
+        let over = try await storm.isOver()
+        #expect(over)
+        try await world.stop()
+        let untold = storm.devices.map(\.key).filter { end[$0] != .told }
+        let attempts = try await Self.attempts(at: untold, world.store)
+        let lastAttempt = try await world.store.pushAttempts(limit: 1).first?.number
+        try await world.close()
+
+        var judge = StormJudge(storm)
+        judge.judgePushes()
+        judge.judgeProviderTokens()
+        let counts = judge.judgeDevices(end, attempts)
+        #expect(judge.faults.isEmpty, "\(judge.faults)")
+        #expect(counts.values.reduce(0, +) == storm.devices.count, "\(counts)")
+        // What a budget withheld was due when that has refilled: one push in 36 minutes, of which
+        // some are kept for what is urgent.
+        let dues = midway.values.compactMap { standing -> Int64? in
+            if case .withheld(let until) = standing, until < .max { until } else { nil }
+        }
+        #expect(!dues.isEmpty && dues.allSatisfy { $0 > midwayAt && $0 <= midwayAt + 10_800_000 })
+        let sum =
+            census.confirmed + census.told + census.underWay + census.withheld + census.waiting
+            + census.refused + census.unreachable
+        #expect(sum == midway.count, "\(census)")
+        // Every push has its attempt on disk.
+        let made = judge.pushes.values.reduce(0) { $0 + $1.count }
+        #expect(lastAttempt == Int64(made))
+        // APNs found nothing wrong, and took no push twice.
+        var violations = judge.record.violations
+        #expect(violations.removeValue(forKey: .pushedToDead) ?? 0 <= judge.excusedPushes)
+        #expect(violations.isEmpty, "\(violations)")
+        #expect(judge.record.duplicates == 0)
+    }
+}

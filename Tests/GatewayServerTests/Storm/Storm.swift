@@ -1,0 +1,137 @@
+import APNsSimulator
+import GatewayCore
+import GatewayStorage
+import GatewayTestSupport
+import WidgetModel
+
+@testable import GatewayServer
+
+/// Devices that are pushed to through hours of changes and faults, from one seed.
+struct Storm {
+    static let app = "com.storm"
+    private static let characters = 40
+
+    let world: StormWorld
+    let apps: [String]
+    private(set) var devices: [StormDevice] = []
+    /// When changes came, by app and character; those of all characters by app alone.
+    private(set) var changes: [String: [Int64]] = [:]
+    private var random: SeededGenerator
+    private var tokens = 0
+    private var rounds = 0
+
+    /// - Parameters:
+    ///   - devices: How many of the app that goes on; a sixtieth of them has each app that stops.
+    init(devices count: Int, seed: UInt64) throws {
+        random = SeededGenerator(seed: seed)
+        let stopping = StormFaults.stopping.map { (Self.app + "." + $0.rawValue, StormFaults($0)) }
+        apps = [Self.app] + stopping.map(\.0)
+        world = try StormWorld(apps: apps)
+        for (faults, share) in [(StormFaults.requests, 30), (.devices, 19), (.connections, 1)] {
+            for _ in 0..<count * share / 50 { add(Self.app, faults) }
+        }
+        for (app, faults) in stopping { for _ in 0..<count / 60 { add(app, faults) } }
+    }
+
+    private mutating func add(_ app: String, _ faults: StormFaults) {
+        let characters = (0...random.below(3)).map { _ in
+            "c\(random.below(Self.characters))"
+        }
+        devices.append(
+            StormDevice(
+                key: ClientKey(app: app, client: "device-\(devices.count)"), faults: faults,
+                characters: characters, answers: random.happens(20)))
+        addToken(to: devices.count - 1)
+    }
+
+    /// Gives a device another token, of which APNs knows what will become.
+    private mutating func addToken(to place: Int) {
+        tokens += 1
+        let digits = String(tokens, radix: 16)
+        let token = String(repeating: "0", count: 64 - digits.count) + digits
+        devices[place].tokens.append(token)
+        world.server.script(token, devices[place].faults.script(&random))
+    }
+
+    /// Registers everybody.
+    func start() async throws {
+        try await world.start(apps: apps)
+        try await world.register(devices)
+    }
+
+    // MARK: What happens
+
+    /// Changes some characters, now and then all, and lets devices do what devices do.
+    mutating func round() async throws {
+        rounds += 1
+        let isBroad = rounds.isMultiple(of: 3)
+        let ids = isBroad ? [] : Set((0..<6).map { _ in "c\(random.below(Self.characters))" })
+        try await post(ids.sorted(), urgency: random.pick([.normal, .normal, .high, .low]))
+        hearOfSome()
+        try await registerAgain()
+    }
+
+    /// Changes characters of every app, or with none all of them.
+    mutating func post(_ ids: [String], urgency: Urgency) async throws {
+        for app in apps {
+            for id in ids { changes["\(app) \(id)", default: []].append(world.clock.now) }
+            if ids.isEmpty { changes[app, default: []].append(world.clock.now) }
+        }
+        rounds += 1
+        try await world.post(
+            ids.isEmpty ? [nil] : ids, apps: apps, urgency: urgency, run: rounds)
+    }
+
+    /// Some of those that answer poll, and fewer acknowledge.
+    private mutating func hearOfSome() {
+        let head = world.store.head
+        var events: [PushLoop.Event] = []
+        for device in devices where device.answers {
+            if random.happens(30) { events.append(.polled(device.key)) }
+            if random.happens(5) { events.append(.acknowledged(device.key, upTo: head)) }
+        }
+        world.push.submit(events)
+    }
+
+    /// Half of the devices whose token is dead get another one.
+    private mutating func registerAgain() async throws {
+        let dropped = world.dropped.withLock { dropped in
+            let half = Array(dropped.prefix((dropped.count + 1) / 2))
+            dropped.removeFirst(half.count)
+            return Set(half)
+        }
+        let places = devices.indices.filter { dropped.contains(devices[$0].key) }
+        for place in places { addToken(to: place) }
+        try await world.register(places.map { devices[$0] })
+    }
+
+    /// Some minutes, in milliseconds.
+    mutating func minutes(_ range: ClosedRange<Int>) -> Int64 {
+        Int64(range.lowerBound + random.below(range.count)) * 60_000
+    }
+
+    // MARK: How it stands
+
+    /// When what a device shows changed, in order.
+    func changes(of device: StormDevice) -> [Int64] {
+        let app = device.key.app
+        let own = Set(device.characters).flatMap { changes["\(app) \($0)"] ?? [] }
+        return (own + (changes[app] ?? [])).sorted()
+    }
+
+    /// How each client stands that the desk knows.
+    func standings() async throws -> [ClientKey: DeliveryAttempts.Standing] {
+        try await world.push.ask { desk, now in
+            Dictionary(
+                desk.standings(now: now).map { ($0.client, $0.standing) },
+                uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    /// Whether nothing is left to be done at any time.
+    func isOver() async throws -> Bool {
+        try await world.push.ask { desk, now in
+            desk.pushesUnderWay == 0 && (desk.nextDue ?? .max) == .max
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import APNsSimulator
+import GatewayCore
+import Synchronization
+import WidgetModel
+
+@testable import GatewayServer
+
+/// Stands between the desk and APNs, and notes every push and what was said to come of it.
+final class StormLedger: PushSender {
+    /// One push.
+    struct Push: Sendable {
+        let token: String
+        let began: Int64
+        let ended: Int64
+        let failures: Int
+        let urgency: Urgency
+        let verdict: APNsReaction.Verdict
+        let reason: String?
+    }
+
+    private struct State {
+        var pushes: [ClientKey: [Push]] = [:]
+        /// The tokens that are pushed to now.
+        var underWay: Set<String> = []
+        /// Those of them that APNs does not answer.
+        var silent: Set<String> = []
+        /// How much happened.
+        var changes = 0
+    }
+
+    private let state = Mutex(State())
+    private let sender = Mutex<APNsSender?>(nil)
+    private let clock: StormClock
+
+    init(_ clock: StormClock) { self.clock = clock }
+
+    /// Pushes by `sender` from now on.
+    func use(_ sender: APNsSender) { self.sender.withLock { $0 = sender } }
+
+    /// How much happened, and whether pushes are under way that will be answered.
+    var activity: (changes: Int, isBusy: Bool) {
+        state.withLock { ($0.changes, $0.underWay.count > $0.silent.count) }
+    }
+
+    /// The pushes for each client, in the order in which they ended.
+    var pushes: [ClientKey: [Push]] { state.withLock { $0.pushes } }
+
+    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        let began = clock.now
+        let token = order.address.token
+        state.withLock {
+            $0.changes += 1
+            $0.underWay.insert(token)
+        }
+        sender.withLock { $0 }?.send(order) { [self] report in
+            if case .apns(let verdict, _) = report.result {
+                let push = Push(
+                    token: token, began: began, ended: clock.now, failures: order.failures,
+                    urgency: order.urgency, verdict: verdict, reason: report.reason)
+                state.withLock { $0.pushes[order.client, default: []].append(push) }
+            }
+            state.withLock {
+                $0.changes += 1
+                $0.underWay.remove(token)
+                $0.silent.remove(token)
+            }
+            finished(report)
+        }
+    }
+
+    /// APNs has looked at a request.
+    func looked(_ decision: SimulatedAPNs.Decision) {
+        let token = decision.request.deviceToken.map(String.init) ?? ""
+        state.withLock {
+            $0.changes += 1
+            if case .silence = decision.behaviour, $0.underWay.contains(token) {
+                $0.silent.insert(token)
+            }
+        }
+    }
+
+    func drain() async { await sender.withLock { $0 }?.drain() }
+}
+
+extension DeliveryAddress {
+    /// Its device token, if it is APNs'.
+    fileprivate var token: String {
+        if case .apns(let address) = self { address.token } else { "" }
+    }
+}

@@ -1,0 +1,228 @@
+import APNsSimulator
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import GatewayTestSupport
+import Logging
+import NIOCore
+import NIOPosix
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// A device with one app.
+struct StormDevice {
+    let key: ClientKey
+    let faults: StormFaults
+    /// What its widgets show.
+    let characters: [String]
+    /// Its push tokens, the newest last.
+    var tokens: [String] = []
+    /// Whether it polls now and then, or acknowledges.
+    let answers: Bool
+}
+
+/// What a gateway pushes with, from the log to APNs, and an APNs where things go wrong.
+final class StormWorld: Sendable {
+    static let team = "TEAM123456"
+    static let kind = "detail"
+
+    let clock = StormClock()
+    let server: APNsServer
+    let ledger: StormLedger
+    let sequencer: Sequencer
+    let store: SQLiteStore
+    let push: PushLoop
+    /// Requests that APNs looked at.
+    let requests = Counter()
+    /// Clients whose address was taken out of their registration.
+    let dropped = Mutexed<[ClientKey]>([])
+    /// The least that time moves at once, in milliseconds.
+    private static let step: Int64 = 30_000
+    /// The same while pushes wait for a connection, which may be opened once a second.
+    private static let shortStep: Int64 = 1_300
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
+    /// A world in which so many devices of so many apps are registered.
+    init(apps: [String]) throws {
+        let data = try GatewayProcess.temporaryDirectory()
+        let made = try DevelopmentCertificates.ensure(
+            in: data, now: Int64(Date().timeIntervalSince1970))
+        var terms = SimulatedAPNs.Terms()
+        terms.environment = .production
+        // Younger than APNs asks for, which allows an hour.
+        terms.providerTokenAgeMax = 3_300 + 120
+        var push = PushConfiguration()
+        for (number, app) in apps.enumerated() {
+            let key = try SigningKey(generating: .es256)
+            let id = "KEY" + String(1_000_000 + number)
+            let file = "\(data)/\(id).p8"
+            try key.save(to: file)
+            terms.keys.append(try ProviderKey(id: id, team: Self.team, key: key.publicKey))
+            push.apps.append(
+                .init(
+                    place: number, app: app, credential: .key(team: Self.team, id: id, file: file),
+                    environments: [.production],
+                    forms: [.widgets: try APNsPushForm(.widgets, app: app)]))
+        }
+        let (clock, requests) = (clock, requests)
+        let ledger = StormLedger(clock)
+        self.ledger = ledger
+        var settings = APNsServer.Settings(
+            certificate: .file(made.certificate), key: .file(made.key))
+        settings.clock = { SimulatedAPNs.Moment(now: clock.now, wall: clock.wall) }
+        settings.onDecision = { decision, _ in
+            requests.increment()
+            ledger.looked(decision)
+        }
+        server = try APNsServer(terms, settings)
+        push.hosts[.production] = Address(host: "127.0.0.1", port: server.port)
+        push.trust = made.ca
+        push.terms.apnsApps = Set(apps)
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        var configuration = try GatewayConfiguration.development(
+            data: data, listen: loopback, admin: loopback)
+        configuration.push = push
+        let store = try SQLiteStore(directory: data + "/store")
+        self.store = store
+        let press = NotificationPress(
+            issuer: "https://gateway.test", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+        let built = try LogReplay.build(
+            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], group.next(),
+            clock.ofPushes, Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() })
+        sequencer = built.sequencer
+        self.push = try #require(built.push)
+        ledger.use(
+            APNsSender(push, try PushFiles(push)) {
+                .stored(in: store, issuer: $0)
+            } adjust: {
+                $0.clock = clock.ofPushes
+                $0.deadline = .seconds(1)
+                $0.windowMax = 100
+            })
+    }
+
+    /// Puts the catalogs and begins to push.
+    func start(apps: [String]) async throws {
+        for app in apps {
+            let body = """
+                app: \(app)
+                entities: { Character: { properties: [health] } }
+                intents: { One: { parameters: [{ name: character, type: Character }] } }
+                widgets:
+                  - kind: \(Self.kind)
+                    configuration: appIntent
+                    intent: One
+                    families: [systemSmall]
+                    dependsOn: [{ entity: Character, match: { id: $character } }]
+                """
+            let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
+            _ = try await sequencer.putCatalog(
+                catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+        }
+        push.start(
+            PushLoop.Surroundings(
+                store: store,
+                drop: { [sequencer, dropped] key, address in
+                    try await sequencer.drop(address, of: key)
+                    dropped.withLock { $0.append(key) }
+                },
+                sender: { [ledger] _ in ledger }, acceptTime: { _ in nil }))
+    }
+
+    /// Registers devices with the newest of their tokens.
+    func register(_ devices: some Collection<StormDevice>) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (place, device) in devices.enumerated() {
+                if place >= 200 { try await group.next() }
+                let document: JSONValue = [
+                    "platform": "iOS",
+                    "widgets": .array(
+                        device.characters.map {
+                            [
+                                "kind": .string(Self.kind), "family": "systemSmall",
+                                "parameters": ["character": .string($0)],
+                            ]
+                        }),
+                    "delivery": [
+                        ["type": "stream"],
+                        [
+                            "type": "apns", "pushType": "widgets",
+                            "token": .string(device.tokens.last ?? ""),
+                            "environment": "production",
+                        ],
+                    ],
+                ]
+                let key = device.key
+                group.addTask { [sequencer] in
+                    _ = try await sequencer.register(key, .document(document), by: .backend)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Posts a change of each character, or one of all of them, of each app.
+    func post(_ characters: [String?], apps: [String], urgency: Urgency, run: Int) async throws {
+        let events = characters.enumerated().map { place, character in
+            CloudEvent(
+                source: "storm-\(run)", id: String(place),
+                change: Change(entity: "Character", id: character, urgency: urgency))
+        }
+        for app in apps { _ = try await sequencer.post(events, app: app) }
+    }
+
+    // MARK: Time
+
+    /// Lets time pass, as fast as pushes follow: it stands still while anything happens, and goes
+    /// slowly while pushes wait for a connection.
+    ///
+    /// - Parameter holds: Whether it shall still pass.
+    func pass(_ milliseconds: Int64, while holds: () async throws -> Bool = { true }) async throws {
+        let end = clock.now + milliseconds
+        while clock.now < end {
+            try await settle()
+            guard try await holds() else { return }
+            let now = clock.now
+            let isBusy = ledger.activity.isBusy
+            let next = isBusy ? now : clock.nextWaking ?? end
+            clock.advance(to: min(end, max(next, now + (isBusy ? Self.shortStep : Self.step))))
+        }
+        try await settle()
+    }
+
+    /// Waits until nothing happens any more, but for pushes that are not answered.
+    private func settle() async throws {
+        var calm = 0
+        var seen = 0
+        while calm < 2 {
+            try await Task.sleep(for: .milliseconds(1))
+            let (isUnderWay, isDue) = try await push.ask { desk, now in
+                (desk.pushesUnderWay > 0, desk.nextDue.map { $0 <= now } ?? false)
+            }
+            let changes = ledger.activity.changes
+            // With nothing to wake, what is under way ends by itself.
+            let isIdle = !isDue && !(isUnderWay && clock.nextWaking == nil)
+            calm = changes == seen && isIdle ? calm + 1 : 0
+            seen = changes
+        }
+    }
+
+    /// Ends everything that runs; the store is still open.
+    func stop() async throws {
+        await push.stop([ledger])
+        clock.end()
+        await server.stop()
+    }
+
+    /// Ends what is left.
+    func close() async throws {
+        try await store.close()
+        try await group.shutdownGracefully()
+    }
+}
