@@ -6,19 +6,19 @@ package enum APNsOutcome: Sendable, Hashable {
     /// It did not.
     case failed(Failure)
 
-    /// Why there was no answer.
-    package enum Failure: Sendable, Hashable, CaseIterable {
+    /// Why there was no answer, as people read it.
+    package enum Failure: String, Sendable, Hashable, CaseIterable {
         /// The stream lies above the last one a GOAWAY named, or was refused: APNs has certainly
         /// not acted on it.
-        case notProcessed
+        case notProcessed = "not-processed"
         /// The connection ended, with or without GOAWAY, before the answer: APNs may have acted.
-        case connectionEnded
+        case connectionEnded = "connection-ended"
         /// The stream was reset: APNs may have acted.
-        case streamReset
+        case streamReset = "stream-reset"
         /// The answer did not come in time: APNs may have acted.
-        case timedOut
+        case timedOut = "timed-out"
         /// There was no connection: name look-up, connecting or the handshake failed.
-        case notConnected
+        case notConnected = "not-connected"
     }
 }
 

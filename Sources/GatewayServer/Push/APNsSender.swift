@@ -82,7 +82,7 @@ final class APNsSender: PushSender {
             // The environment has no key: nothing can be sent there before one is configured.
             finished(
                 PushReport(
-                    result: .apns(.stop(.credential)), outcome: "stopped",
+                    result: .apns(.stop(.credential)), outcome: .stopped,
                     reason: "NotConfigured", alert: .credential))
             return
         }
@@ -93,7 +93,7 @@ final class APNsSender: PushSender {
             // One client's token says nothing of the others'.
             finished(
                 PushReport(
-                    result: .apns(.dropAddress), outcome: "dropped", reason: "BadToken"))
+                    result: .apns(.dropAddress), outcome: .dropped, reason: "BadToken"))
             return
         }
         push.failures = order.failures
@@ -119,30 +119,15 @@ extension PushReport {
         switch result.outcome {
         case .answered(_, let reason, _): self.reason = reason
         case .failed(let failure):
-            reason = "\(failure)"
+            reason = failure.rawValue
             mayHaveArrived = failure != .notProcessed && failure != .notConnected
         case nil: reason = "NotSent"
         }
         self.result = .apns(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
-        outcome = result.reaction.verdict.word
+        outcome = PushOutcome(result.reaction.verdict)
         reference = result.id
         // What was not sent was refused by nobody: the push before it was.
         alert = result.outcome == nil ? nil : result.reaction.alert
-    }
-}
-
-extension APNsReaction.Verdict {
-    /// What happened, in a word for people.
-    fileprivate var word: String {
-        switch self {
-        case .delivered: "sent"
-        case .dropAddress: "dropped"
-        case .quarantineAddress: "quarantined"
-        case .tryOtherEnvironment: "environment"
-        case .retry: "retry"
-        case .giveUp: "given-up"
-        case .stop: "stopped"
-        }
     }
 }
 

@@ -237,20 +237,21 @@ final class PushLoop: @unchecked Sendable {
     private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
         let now = now
         // Nothing follows from what a person asked for, whatever the answer would mean else.
-        let outcome = order.isManual && report.outcome != "sent" ? "failed" : report.outcome
+        let outcome: PushOutcome =
+            order.isManual && report.outcome != .sent ? .failed : report.outcome
         metrics.pushEnded(
-            order.channel, outcome, report.reason, seconds: Double(now - began) / 1000)
+            order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
         if !order.isManual { observeFreshness(order, report) }
         if let alert = report.alert, !order.isManual, let surroundings {
             note(
                 .init(alert), app: order.client.app, channel: order.channel,
-                reason: report.reason ?? report.outcome, surroundings)
+                reason: report.reason ?? outcome.rawValue, surroundings)
         }
         attempts.append(
             PushAttemptRow(
                 at: clock.wall(),
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
-                channel: order.channel, outcome: outcome, reason: report.reason,
+                channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
                 reference: report.reference, milliseconds: now - began))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
         desk.finished(
@@ -260,7 +261,7 @@ final class PushLoop: @unchecked Sendable {
 
     /// Measures how long a change took to be pushed: the latest that the push told of.
     private func observeFreshness(_ order: PushOrder, _ report: PushReport) {
-        guard report.outcome == "sent", !order.content.all,
+        guard report.outcome == .sent, !order.content.all,
             let surroundings, let accepted = surroundings.acceptTime(order.content.sequence)
         else { return }
         let channel: DeliveryChannel

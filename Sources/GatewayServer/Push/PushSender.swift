@@ -13,8 +13,8 @@ protocol PushSender: Sendable {
 struct PushReport: Sendable {
     /// What the desk goes on with.
     let result: PushResult
-    /// In a word, such as `sent`, `dropped` or `retry`.
-    let outcome: String
+    /// In a word.
+    let outcome: PushOutcome
     /// Why, in the peer's words where it has any.
     var reason: String?
     /// By what the peer knows the push.

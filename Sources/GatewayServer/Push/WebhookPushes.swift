@@ -64,7 +64,7 @@ final class WebhookPushes: PushSender {
     }
 
     private static func failed(_ reason: String) -> PushReport {
-        PushReport(result: .webhook(.none), outcome: "retry", reason: reason)
+        PushReport(result: .webhook(.none), outcome: .retry, reason: reason)
     }
 
     private static func message(
@@ -86,10 +86,10 @@ extension PushReport {
         self.result = .webhook(result.answer)
         reference = id
         switch result.answer {
-        case .status(200..<300, _): outcome = "sent"
-        case .status(410, _): (outcome, reason) = ("disabled", "410")
-        case .status(let status, _): (outcome, reason) = ("retry", String(status))
-        case .none: (outcome, reason) = ("retry", result.error?.code.rawValue)
+        case .status(200..<300, _): outcome = .sent
+        case .status(410, _): (outcome, reason) = (.disabled, "410")
+        case .status(let status, _): (outcome, reason) = (.retry, String(status))
+        case .none: (outcome, reason) = (.retry, result.error?.code.rawValue)
         }
     }
 }

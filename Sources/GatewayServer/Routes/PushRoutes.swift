@@ -8,11 +8,6 @@ import WidgetModel
 extension GatewayRoutes {
     /// Kinds of pushes.
     private static let channels = ["widgets", "controls", "background", "webhook"]
-    /// What comes of pushes, in a word.
-    static let outcomes = [
-        "sent", "dropped", "quarantined", "environment", "retry", "given-up", "stopped", "disabled",
-        "failed",
-    ]
 
     func postPush(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> GatewayAnswer
@@ -54,8 +49,9 @@ extension GatewayRoutes {
             faults.add("channel", "must be one of \(Self.list(Self.channels))")
         }
         query.outcome = try request.queryValue("outcome")
-        if let outcome = query.outcome, !Self.outcomes.contains(outcome) {
-            faults.add("outcome", "must be one of \(Self.list(Self.outcomes))")
+        if let outcome = query.outcome, PushOutcome(rawValue: outcome) == nil {
+            faults.add(
+                "outcome", "must be one of \(Self.list(PushOutcome.allCases.map(\.rawValue)))")
         }
         if let text = try request.queryValue("before") {
             query.before = Int64(text)

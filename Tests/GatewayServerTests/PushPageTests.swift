@@ -1,0 +1,39 @@
+import Foundation
+import GatewayCore
+import Testing
+
+@testable import GatewayServer
+
+@Suite struct PushPageTests {
+    /// What an operator reads in a metric, a table or a log must be on the page.
+    @Test func `the page of pushes says what every outcome, reason and event means`() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(
+                path: "Deploy/push.md")
+        let page = try String(contentsOf: file, encoding: .utf8)
+        let words =
+            PushOutcome.allCases.map(\.rawValue)
+            + OperationalEvents.Kind.allCases.map(\.rawValue)
+            + APNsOutcome.Failure.allCases.map(\.rawValue) + Self.reasons + Self.own
+        for word in words { #expect(page.contains("`\(word)`"), "\(word)") }
+    }
+
+    /// APNs' reasons that are known here (Apple, Handling notification responses from APNs).
+    private static let reasons = [
+        "BadCollapseId", "BadDeviceToken", "BadExpirationDate", "BadMessageId", "BadPriority",
+        "BadTopic", "DeviceTokenNotForTopic", "DuplicateHeaders", "IdleTimeout",
+        "InvalidPushType", "MissingDeviceToken", "MissingTopic", "PayloadEmpty", "TopicDisallowed",
+        "BadCertificate", "BadCertificateEnvironment", "ExpiredProviderToken", "Forbidden",
+        "InvalidProviderToken", "MissingProviderToken", "UnrelatedKeyIdInToken",
+        "BadEnvironmentKeyIdInToken", "BadPath", "MethodNotAllowed", "ExpiredToken",
+        "Unregistered", "PayloadTooLarge", "TooManyProviderTokenUpdates", "TooManyRequests",
+        "InternalServerError", "ServiceUnavailable", "Shutdown",
+    ]
+
+    /// Reasons that are this program's own.
+    private static let own = [
+        "NotSent", "NotConfigured", "BadToken", "BadURL", "NotSigned", "410", "unresolved",
+        "address-not-allowed", "unreachable", "no-connection", "not-sent", "not-trusted", "busy",
+        "closed", "cancelled", "no-memory", "bad-request",
+    ]
+}
