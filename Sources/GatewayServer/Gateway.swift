@@ -177,7 +177,8 @@ package struct Gateway: Sendable {
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
-            registrationDays: configuration.clientDays, reload: reload)
+            registrationDays: configuration.clientDays, reload: reload,
+            explainer: Explainer(sequencer))
         let admin = AdminRoutes(
             page: MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,

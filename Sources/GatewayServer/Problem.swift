@@ -34,6 +34,10 @@ enum Problem {
         status: 404, code: "unknown-client", title: "The client is not registered",
         detail: "Register with PUT, then build every timeline.")
 
+    static let unknownChange = ProblemDetails(
+        status: 404, code: "unknown-change", title: "The log has no such change",
+        detail: "It is of another app, is no change, or is older than what the log keeps.")
+
     static let noSuchRoute = ProblemDetails(
         status: 404, code: "not-found", title: "There is nothing at this path",
         detail: "Paths begin with /v1/apps/APP; the README lists them.")

@@ -71,12 +71,13 @@ package struct CollapseWindow {
     /// The sequence of the oldest change that waits.
     package var oldestWaiting: UInt64? { waitingSince.first?.sequence }
 
-    /// The sequence of the first change that waits for the end of a key's window.
-    func firstWaiting(_ key: EncodedKey, rule: Int) -> UInt64? {
-        guard let number = windows.find(key, where: { $0.rule == rule }),
-            windows[number].first != 0
-        else { return nil }
-        return windows[number].first
+    /// A key's window that is open: the first change that waits for its end, if one does, and when
+    /// that is, in the caller's milliseconds.
+    func window(_ key: EncodedKey, rule: Int) -> (firstWaiting: UInt64?, end: Int64)? {
+        windows.find(key, where: { $0.rule == rule }).map { number in
+            let first = windows[number].first
+            return (first == 0 ? nil : first, windows[number].end)
+        }
     }
 
     /// A change at `sequence` hit `key`, whose rule collapses for `duration` milliseconds.

@@ -78,6 +78,18 @@ package struct RecentChanges: Sendable {
         return hits
     }
 
+    /// The first change from `sequence` on that raised a key; `nil` when none did, or when what came
+    /// after `sequence` is not remembered whole.
+    func first(of key: UInt64, from sequence: UInt64) -> Hit? {
+        let isForgetting = count > mask + 1
+        if isForgetting {
+            // The ring's oldest is overwritten next.
+            let oldest = raises[Int(truncatingIfNeeded: count & mask)]
+            guard oldest.hit.sequence < sequence else { return nil }
+        }
+        return hits(of: key, after: sequence - min(1, sequence), limit: .max).last
+    }
+
     private func bucket(_ key: UInt64) -> Int { Int(truncatingIfNeeded: key & mask) }
 }
 

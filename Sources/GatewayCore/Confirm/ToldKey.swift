@@ -66,7 +66,7 @@ extension Shard {
                 told.append(ToldKey(key: name, last: position, notified: nil))
                 return
             }
-            let waiting = app.collapse.firstWaiting(key, rule: slot)
+            let waiting = app.collapse.window(key, rule: slot)?.firstWaiting
             let notified = self.notified.hits(
                 of: name, after: floor, limit: ReportedRebuilds.reportsMax)
             told.append(

@@ -110,6 +110,11 @@ package final class RuleSet: Sendable {
         kinds[kind].map { $0.slots.prefix($0.slotsInForce) } ?? []
     }
 
+    /// The slots of the rules about an entity.
+    func slots(ofEntity entity: String) -> [Int] {
+        slotsByEntity[entity] ?? []
+    }
+
     /// The rule in a slot, retired or not.
     func rule(_ slot: Int) -> Rule {
         slot < rules.count ? rules[slot] : retired[slot - rules.count]
@@ -143,7 +148,7 @@ package final class RuleSet: Sendable {
     /// - Throws: ``TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations for one rule.
     package func decide(_ change: Change, limits: Limits) throws(TooManyKeys) -> Decision {
         var decision = Decision()
-        for slot in slotsByEntity[change.entity] ?? [] {
+        for slot in slots(ofEntity: change.entity) {
             let rule = rules[slot]
             guard case .hit = rule.verdict(onOwnEntity: change) else { continue }
             try rule.raise(

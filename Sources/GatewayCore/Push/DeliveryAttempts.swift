@@ -214,8 +214,14 @@ package struct DeliveryAttempts: Sendable {
 
     /// What to do now. The same until something happens or the time named has come.
     package func next(now: Int64) -> Step {
-        guard isOwed else { return .rest }
-        var earliest: Int64?
+        guard let turn = turn(now: now) else { return .rest }
+        return turn.due <= now ? .push(address: turn.address.id) : .wait(until: turn.due)
+    }
+
+    /// The address whose turn it is, and when it is pushed to; `nil` when nothing is to be done.
+    func turn(now: Int64) -> (address: Address, due: Int64)? {
+        guard isOwed else { return nil }
+        var earliest: (address: Address, due: Int64)?
         search: for address in addresses where address.isUsable {
             let isFailing = address.failures >= Self.failuresMax
             let due: Int64
@@ -233,11 +239,18 @@ package struct DeliveryAttempts: Sendable {
             } else {
                 break
             }
-            if due <= now { return .push(address: address.id) }
-            earliest = min(earliest ?? due, due)
+            if due <= now { return (address, due) }
+            if earliest.map({ due < $0.due }) ?? true { earliest = (address, due) }
             if !isFailing { break search }
         }
-        return earliest.map { .wait(until: $0) } ?? .rest
+        return earliest
+    }
+
+    /// What an address waits for until `due`, as ``turn(now:)`` names that.
+    func reason(_ address: Address, due: Int64) -> Outcome.Reason {
+        if due == address.withheldUntil { return .budget }
+        if due == address.notBefore { return .retry }
+        return due == heldUntil ? .spread : .grace
     }
 
     /// Up to where nothing has to be said to an address any more, when it is pushed to now. What

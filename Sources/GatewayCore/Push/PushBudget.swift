@@ -83,16 +83,36 @@ package struct PushBudget: Sendable {
     package mutating func ask(
         _ channel: Channel, stale: [Kind], urgency: Urgency, now: Int64
     ) -> Verdict {
-        switch channel {
-        case .controls: return Self.ask(&controls, urgency, from: now, now: now)
-        case .background: return Self.ask(&background, urgency, from: now, now: now)
-        case .widgets: break
-        }
         pushed.removeAll { now.elapsed(since: $0.at) >= TimeAway.longest }
-        let first = stale.map(firstPush).min() ?? now
-        let verdict = Self.ask(&widgets, urgency, from: first, now: now)
-        if verdict == .push { note(stale, now: now) }
-        return verdict
+        if let hold = hold(channel, stale: stale, urgency: urgency, now: now) {
+            return .withhold(until: hold.until)
+        }
+        switch channel {
+        case .controls: controls.spend(now: now)
+        case .background: background.spend(now: now)
+        case .widgets:
+            widgets.spend(now: now)
+            note(stale, now: now)
+        }
+        return .push
+    }
+
+    /// Why a push may not go out now, and until when; `nil` when it may. Parameters are those of
+    /// ``ask(_:stale:urgency:now:)``, and nothing is counted.
+    package func hold(
+        _ channel: Channel, stale: [Kind], urgency: Urgency, now: Int64
+    ) -> (until: Int64, isInterval: Bool)? {
+        let allowed: Int64
+        var first = now
+        switch channel {
+        case .controls: allowed = controls.due(urgency, now: now)
+        case .background: allowed = background.due(urgency, now: now)
+        case .widgets:
+            allowed = widgets.due(urgency, now: now)
+            first = stale.map(firstPush).min() ?? now
+        }
+        let due = max(first, allowed)
+        return due > now ? (due, first > allowed) : nil
     }
 
     /// Counts a push that goes out whatever is left: a person asked for it.
@@ -135,15 +155,6 @@ package struct PushBudget: Sendable {
         case .controls: controls.giveBack(now: now)
         case .background: background.giveBack(now: now)
         }
-    }
-
-    private static func ask(
-        _ allowance: inout PushAllowance, _ urgency: Urgency, from first: Int64, now: Int64
-    ) -> Verdict {
-        let due = max(first, allowance.due(urgency, now: now))
-        guard due <= now else { return .withhold(until: due) }
-        allowance.spend(now: now)
-        return .push
     }
 
     /// When a kind may be the reason for a push.

@@ -146,7 +146,7 @@ extension PushDesk {
         return .counted(UnderWay.Counted(channel: channel, before: before))
     }
 
-    private func isStopped(
+    func isStopped(
         _ app: String, _ apns: DeliveryAddress.APNsAddress, _ environment: APNsEnvironment
     ) -> Bool {
         guard !stops.isEmpty else { return false }

@@ -47,7 +47,7 @@ extension Shard {
         }
         subscriptions[index] = StreamSubscription(
             record: record.vouched(vouched), kinds: kinds, vouched: vouched,
-            place: UInt32(apps[app].streams.count),
+            openedAt: position, place: UInt32(apps[app].streams.count),
             previous: apps[app].clients.updateValue(slot, forKey: record.client))
         apps[app].streams.append(slot)
         openStreams += 1
@@ -130,7 +130,7 @@ extension Shard {
     }
 
     /// The slots of a client's open streams, in the order in which they were opened.
-    private func slots(ofClient client: String, _ app: Int) -> [UInt32] {
+    func slots(ofClient client: String, _ app: Int) -> [UInt32] {
         var slots: [UInt32] = []
         var next = apps[app].clients[client]
         while let slot = next {

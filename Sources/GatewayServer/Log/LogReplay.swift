@@ -41,7 +41,7 @@ enum LogReplay {
                 loop: pushLoop, desk: try pushDesk(desk, store, registry, clock), clock: clock,
                 metrics: metrics, logger: logger)
         }
-        let desk = try openEpoch(store, hash, push, logger)
+        let desk = try openEpoch(store, hash, registry, push, logger)
         let loops = eventLoops.map { loop in
             ShardLoop(
                 loop: loop, shard: shard, settings: configuration.streams,
@@ -76,7 +76,8 @@ enum LogReplay {
     }
 
     private static func openEpoch(
-        _ store: SQLiteStore, _ hash: SipHash, _ push: PushLoop?, _ logger: Logger
+        _ store: SQLiteStore, _ hash: SipHash, _ registry: Registry, _ push: PushLoop?,
+        _ logger: Logger
     ) throws -> CursorDesk {
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let opened = try store.openEpoch(
@@ -91,6 +92,7 @@ enum LogReplay {
             voidOlder: {
                 logger.error(
                     "a client knows changes that this log has lost: all older cursors are void")
+                registry.forgetHearing()
                 push?.submit([.lostTail])
                 // Off the event loops: it writes to disk. The ledger in memory is void already.
                 DispatchQueue.global().async {
@@ -111,7 +113,8 @@ enum LogReplay {
             for row in rows {
                 let stored = try StoredRegistration(row.payload, limits: .none)
                 registry.put(
-                    stored.record(of: row.key.client), app: row.key.app, at: store.head)
+                    stored.record(of: row.key.client), app: row.key.app, at: store.head,
+                    isRestored: true)
             }
         }
     }

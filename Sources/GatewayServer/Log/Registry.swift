@@ -1,12 +1,14 @@
 import GatewayCore
 import Synchronization
 
-/// The registrations in force, in memory, and who holds how many streams.
+/// The registrations in force, in memory, who holds how many streams, and how far each client has
+/// heard.
 ///
 /// Written by the log's writer when a registration is on disk and before any event loop hears of
-/// it; read by whoever opens a stream or polls. Never touched by a delivery.
+/// it; read by whoever opens a stream or polls. Never touched by a delivery. Kept in parts, each
+/// with a lock of its own: who looks at all clients holds up nobody for longer than one part takes.
 final class Registry: Sendable {
-    private struct Entry {
+    fileprivate struct Entry {
         var record: ClientRecord
         /// Up to where the client has acknowledged, and up to where polls have told it; what was
         /// accepted before it registered is of no interest.
@@ -14,21 +16,39 @@ final class Registry: Sendable {
         var told: UInt64
         /// What it reported that no cursor of it confirms yet.
         var reported = ReportedRebuilds()
+        var hearing = Hearing()
     }
 
-    private struct Streams {
+    fileprivate struct Streams {
         var count = 0
         /// Where the last one was opened.
         var loop: ShardLoop?
+        /// Where others are, which few clients have.
+        var others: [ShardLoop] = []
+
+        var loops: [ShardLoop] { (loop.map { [$0] } ?? []) + others }
+
+        /// A stream on that loop ended.
+        mutating func leave(_ left: ShardLoop) {
+            if let place = others.firstIndex(where: { $0 === left }) {
+                others.remove(at: place)
+            } else if loop === left {
+                loop = others.popLast()
+            }
+        }
     }
 
-    private struct State {
+    fileprivate struct Part {
         var records: [ClientKey: Entry] = [:]
         var streams: [ClientKey: Streams] = [:]
         var seen: Set<ClientKey> = []
     }
 
-    private let state = Mutex(State())
+    /// How many parts there are: of a million clients one has 4,000, which are looked at within a
+    /// millisecond.
+    static let partCount = 256
+
+    private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
     private let streamsMax: Int
 
     /// An empty registry that allows each client so many streams.
@@ -36,51 +56,73 @@ final class Registry: Sendable {
         self.streamsMax = streamsMax
     }
 
+    private func withPart<Result: Sendable>(
+        of key: ClientKey, _ body: (inout sending Part) -> Result
+    ) -> Result {
+        parts[Int(UInt(bitPattern: key.hashValue) % UInt(Self.partCount))].withLock(body)
+    }
+
     /// How many clients are registered.
-    var count: Int { state.withLock { $0.records.count } }
+    var count: Int { parts.reduce(0) { $0 + $1.withLock { $0.records.count } } }
 
     func record(_ key: ClientKey) -> ClientRecord? {
-        state.withLock { $0.records[key]?.record }
+        withPart(of: key) { $0.records[key]?.record }
     }
 
     /// The clients that can be pushed to, in the order in which it was last said how.
     var pushable: [(key: ClientKey, record: ClientRecord)] {
-        state.withLock { state in
-            state.records.compactMap { key, entry in
-                entry.record.isPushable ? (key, entry.record) : nil
-            }.sorted {
-                ($0.record.addressedAt, $0.key.app, $0.key.client)
-                    < ($1.record.addressedAt, $1.key.app, $1.key.client)
+        parts.flatMap { part in
+            part.withLock { part in
+                part.records.compactMap { key, entry in
+                    entry.record.isPushable ? (key: key, record: entry.record) : nil
+                }
             }
+        }.sorted {
+            ($0.record.addressedAt, $0.key.app, $0.key.client)
+                < ($1.record.addressedAt, $1.key.app, $1.key.client)
         }
     }
 
     /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.
     func confirmed(below sequence: UInt64, limit: Int) -> [(key: ClientKey, record: ClientRecord)] {
-        state.withLock { state in
-            var found: [(key: ClientKey, record: ClientRecord)] = []
-            for (key, entry) in state.records
-            where entry.record.confirmed.values.contains(where: { $0 < sequence }) {
-                found.append((key, entry.record))
-                if found.count == limit { break }
+        var found: [(key: ClientKey, record: ClientRecord)] = []
+        for part in parts where found.count < limit {
+            let room = limit - found.count
+            found += part.withLock { part in
+                part.records.lazy.filter {
+                    $0.value.record.confirmed.values.contains { $0 < sequence }
+                }.prefix(room).map { (key: $0.key, record: $0.value.record) }
             }
-            return found
         }
+        return found
     }
 
     /// Takes a registration that is on disk.
     ///
-    /// - Parameter head: The last sequence on disk.
-    func put(_ record: ClientRecord, app: String, at head: UInt64) {
+    /// - Parameters:
+    ///   - head: The last sequence on disk.
+    ///   - isRestored: It was there when the gateway started.
+    func put(_ record: ClientRecord, app: String, at head: UInt64, isRestored: Bool = false) {
         let key = ClientKey(app: app, client: record.client)
-        state.withLock {
+        withPart(of: key) {
             if $0.records[key] == nil {
-                $0.records[key] = Entry(record: record, acknowledged: head, told: head)
+                $0.records[key] = Entry(
+                    record: record, acknowledged: head, told: head,
+                    hearing: Hearing(isRestored: isRestored))
             } else {
                 $0.records[key]?.record = record
             }
         }
     }
+
+    func remove(_ key: ClientKey) {
+        withPart(of: key) {
+            $0.records[key] = nil
+            $0.seen.remove(key)
+        }
+    }
+
+    // MARK: What clients have heard
 
     /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
     ///
@@ -90,94 +132,163 @@ final class Registry: Sendable {
     func acknowledge(
         _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
     ) -> (confirmed: [Int64], channel: DeliveryChannel)? {
-        state.withLock { state in
-            guard var entry = state.records[key] else { return nil }
+        withPart(of: key) { part in
+            guard var entry = part.records[key] else { return nil }
             let confirmed = entry.reported.acknowledged(
                 upTo: sequence, before: entry.acknowledged, claims, now: now)
             entry.acknowledged = max(entry.acknowledged, sequence)
-            state.records[key] = entry
-            return (confirmed, state.streams[key] == nil ? .poll : .stream)
+            entry.hearing.confirmed(upTo: sequence)
+            part.records[key] = entry
+            return (confirmed, part.streams[key] == nil ? .poll : .stream)
         }
     }
 
     /// Up to where a client has acknowledged, and the loop of its stream.
     func acknowledged(_ key: ClientKey) -> (sequence: UInt64, loop: ShardLoop?)? {
-        state.withLock { state in
-            state.records[key].map { ($0.acknowledged, state.streams[key]?.loop) }
+        withPart(of: key) { part in
+            part.records[key].map { ($0.acknowledged, part.streams[key]?.loop) }
         }
     }
 
     /// Notes that a client resumes from `sequence` with all that it holds; returns how long each
     /// rebuild took that is confirmed by it, in milliseconds.
     func resume(_ key: ClientKey, from sequence: UInt64) -> [Int64] {
-        state.withLock { state in
-            guard state.records[key]?.reported.isEmpty == false else { return [] }
-            return state.records[key]?.reported.resumed(from: sequence) ?? []
+        withPart(of: key) { part in
+            part.records[key]?.hearing.confirmed(upTo: sequence)
+            guard part.records[key]?.reported.isEmpty == false else { return [] }
+            return part.records[key]?.reported.resumed(from: sequence) ?? []
         }
     }
 
     /// By which channel a client hears.
     func channel(_ key: ClientKey) -> DeliveryChannel {
-        state.withLock { $0.streams[key] == nil ? .poll : .stream }
+        withPart(of: key) { $0.streams[key] == nil ? .poll : .stream }
     }
 
     /// Notes that a poll told a client of a change at `sequence`; returns whether it is the first
     /// to do so.
     func noteTold(_ key: ClientKey, _ sequence: UInt64) -> Bool {
-        state.withLock { state in
-            guard let entry = state.records[key], entry.told < sequence else { return false }
-            state.records[key]?.told = sequence
+        withPart(of: key) { part in
+            guard let entry = part.records[key], entry.told < sequence else { return false }
+            part.records[key]?.told = sequence
             return true
         }
     }
 
-    func remove(_ key: ClientKey) {
-        state.withLock {
-            $0.records[key] = nil
-            $0.seen.remove(key)
+    /// Notes that a poll was answered that tells of everything up to `sequence`, for some kinds or
+    /// for all.
+    func notePolled(_ key: ClientKey, upTo sequence: UInt64, kinds: Set<String>?) {
+        withPart(of: key) { $0.records[key]?.hearing.polled(upTo: sequence, kinds: kinds) }
+    }
+
+    /// The log lost a tail: what was heard is worth nothing.
+    func forgetHearing() {
+        for part in parts {
+            part.withLock { part in
+                for key in part.records.keys {
+                    part.records[key]?.hearing = Hearing(isRestored: true)
+                }
+            }
         }
     }
 
+    // MARK: Streams
+
     /// Counts a stream in, or answers `false` when the client holds as many as it may.
     func admitStream(_ key: ClientKey) -> Bool {
-        state.withLock { state in
-            let count = state.streams[key]?.count ?? 0
+        withPart(of: key) { part in
+            let count = part.streams[key]?.count ?? 0
             guard count < streamsMax else { return false }
-            state.streams[key, default: Streams()].count = count + 1
+            part.streams[key, default: Streams()].count = count + 1
             return true
         }
     }
 
     /// Notes on which loop a stream was opened that was counted in.
     func noteStream(_ key: ClientKey, on loop: ShardLoop) {
-        state.withLock { $0.streams[key]?.loop = loop }
+        withPart(of: key) { part in
+            if let before = part.streams[key]?.loop { part.streams[key]?.others.append(before) }
+            part.streams[key]?.loop = loop
+        }
     }
 
     /// Counts a stream out.
     func releaseStream(_ key: ClientKey) {
-        state.withLock { state in
-            guard let count = state.streams[key]?.count else { return }
-            if count > 1 {
-                state.streams[key]?.count = count - 1
-            } else {
-                state.streams[key] = nil
+        withPart(of: key) { $0.countStreamOut(key) }
+    }
+
+    /// Counts a stream out that was open on a loop, and notes up to where it had told its client,
+    /// for some kinds or for all.
+    func releaseStream(
+        _ key: ClientKey, on loop: ShardLoop, toldUpTo sequence: UInt64, kinds: Set<String>?
+    ) {
+        withPart(of: key) { part in
+            part.records[key]?.hearing.streamed(upTo: sequence, kinds: kinds)
+            part.streams[key]?.leave(loop)
+            part.countStreamOut(key)
+        }
+    }
+
+    // MARK: All clients
+
+    /// A client as it is looked at.
+    struct Seen: Sendable {
+        let record: ClientRecord
+        let hearing: Hearing
+        /// Where its streams are.
+        let loops: [ShardLoop]
+    }
+
+    /// The clients of an app in one of ``partCount`` parts.
+    func clients(of app: String, part: Int) -> [Seen] {
+        parts[part].withLock { part in
+            part.records.compactMap { key, entry in
+                key.app == app
+                    ? Seen(
+                        record: entry.record, hearing: entry.hearing,
+                        loops: part.streams[key]?.loops ?? []) : nil
+            }
+        }
+    }
+
+    /// One client.
+    func client(_ key: ClientKey) -> Seen? {
+        withPart(of: key) { part in
+            part.records[key].map {
+                Seen(
+                    record: $0.record, hearing: $0.hearing, loops: part.streams[key]?.loops ?? [])
             }
         }
     }
 
     /// Notes that the client polled, acknowledged or holds a stream.
     func noteSeen(_ key: ClientKey) {
-        state.withLock { state in
-            if state.records[key] != nil { state.seen.insert(key) }
+        withPart(of: key) { part in
+            if part.records[key] != nil { part.seen.insert(key) }
         }
     }
 
     /// The clients seen since the last call, those that hold streams included.
     func takeSeen() -> Set<ClientKey> {
-        state.withLock { state in
-            let seen = state.seen.union(state.streams.keys)
-            state.seen = []
-            return seen
+        var all: Set<ClientKey> = []
+        for part in parts {
+            all.formUnion(
+                part.withLock { part in
+                    defer { part.seen = [] }
+                    return part.seen.union(part.streams.keys)
+                })
+        }
+        return all
+    }
+}
+
+extension Registry.Part {
+    fileprivate mutating func countStreamOut(_ key: ClientKey) {
+        guard let count = streams[key]?.count else { return }
+        if count > 1 {
+            streams[key]?.count = count - 1
+        } else {
+            streams[key] = nil
         }
     }
 }

@@ -40,6 +40,8 @@ final class Sequencer: Sendable {
     let loops: [ShardLoop]
     /// Hears what the loops hear; `nil` where nothing is pushed.
     let push: PushLoop?
+    /// The head of the log at the start: what recent changes are known of lies above.
+    let startedAt: UInt64
 
     init(
         store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,
@@ -54,6 +56,7 @@ final class Sequencer: Sendable {
         self.state = Mutex(state)
         self.loops = loops
         self.push = push
+        startedAt = store.head
     }
 
     /// Hands messages to every loop, in commit order; called on the writer's thread.
@@ -105,6 +108,11 @@ final class Sequencer: Sendable {
     /// The catalog of an app as it was put.
     func catalogDocument(_ app: String) -> CatalogDocument? {
         state.withLock { $0.documents[app] }
+    }
+
+    /// The rules in force for an app.
+    func ruleSet(of app: String) -> RuleSet? {
+        state.withLock { $0.decider.ruleSets[app] }
     }
 
     // MARK: Changes

@@ -16,6 +16,7 @@ struct GatewayRoutes: Sendable {
     let keys: KeyService
     let registrationDays: Int
     let reload: ConfigurationReload
+    let explainer: Explainer
 
     /// Every route of the TLS port.
     private var all: [GatewayRoute] {
@@ -25,6 +26,9 @@ struct GatewayRoutes: Sendable {
             GatewayRoute(.PUT, app + "/catalog", putCatalog),
             GatewayRoute(.GET, app + "/catalog", getCatalog),
             GatewayRoute(.POST, app + "/changes", postChanges),
+            GatewayRoute(.GET, app + "/changes", listChanges),
+            GatewayRoute(.POST, app + "/changes/explain", explainChanges),
+            GatewayRoute(.GET, app + "/changes/:sequence/explain", explainLogged),
             GatewayRoute(.POST, app + "/reloads", postReload),
             GatewayRoute(.POST, app + "/tokens", postToken),
             GatewayRoute(.GET, app + "/clients", listClients),
@@ -34,6 +38,7 @@ struct GatewayRoutes: Sendable {
             GatewayRoute(.GET, client, getClient),
             GatewayRoute(.DELETE, client, deleteClient),
             GatewayRoute(.GET, client + "/reloads", getReloads),
+            GatewayRoute(.GET, client + "/explain", explainClient),
             GatewayRoute(.POST, client + "/acks", postAcknowledgement),
             GatewayRoute(.POST, "/v1/configuration/reload", reloadConfiguration),
             GatewayRoute(.POST, "/v1/configuration/diff", compareConfiguration),
@@ -139,20 +144,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .changesWrite)
-        let body = try await request.bytes(upTo: limits.postBytesMax)
-        var headers: [(name: String, value: String)] = []
-        for field in request.head.headers where field.name.isField(beginningWith: "ce-") {
-            headers.append((field.name.lowercased(), field.value.fieldValue))
-        }
-        let post: CloudEventPost
-        do throws(DocumentRefusal) {
-            post = try CloudEventPost(
-                contentType: request.header(FieldName.contentType), headers: headers, body: body,
-                limits: limits)
-        } catch {
-            throw Problem.document(error)
-        }
-        let outcome = try await sequencer.post(post.events, app: app)
+        let outcome = try await sequencer.post(try await events(request), app: app)
         return GatewayAnswer(
             .accepted,
             numbers: [
@@ -160,6 +152,25 @@ extension GatewayRoutes {
                 "unmatched": Int64(outcome.unmatched), "broad": Int64(outcome.broad),
                 "sequence": Int64(clamping: outcome.sequence),
             ])
+    }
+
+    /// The events of a post: structured, binary or a batch.
+    ///
+    /// - Throws: 400, 413, 415, 422.
+    func events(_ request: GatewayRequest) async throws -> [CloudEvent] {
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        var headers: [(name: String, value: String)] = []
+        for field in request.head.headers where field.name.isField(beginningWith: "ce-") {
+            headers.append((field.name.lowercased(), field.value.fieldValue))
+        }
+        do throws(DocumentRefusal) {
+            return try CloudEventPost(
+                contentType: request.header(FieldName.contentType), headers: headers, body: body,
+                limits: limits
+            ).events
+        } catch {
+            throw Problem.document(error)
+        }
     }
 
     private func postReload(

@@ -33,6 +33,7 @@ extension GatewayRoutes {
         if admitted.record.isPushable { sequencer.push?.submit([.polled(admitted.key)]) }
         let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
         let (stale, position) = answer
+        admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
         var notifications: [JSONValue] = []
         if !stale.isEmpty {
             observeTold(stale, admitted)

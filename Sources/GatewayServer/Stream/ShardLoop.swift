@@ -59,6 +59,8 @@ final class ShardLoop: @unchecked Sendable {
         let key: ClientKey
         /// Whether the desk that pushes knows of the stream.
         let isNoted: Bool
+        /// The kinds it is narrowed to.
+        let kinds: Set<String>?
         /// When it was opened, in monotonic milliseconds.
         let openedAt: Int64
         /// Since when nothing fits, in monotonic milliseconds.
@@ -254,7 +256,8 @@ final class ShardLoop: @unchecked Sendable {
         }
         sessions[Int(id.slot)] = session
         details[Int(id.slot)] = SessionDetail(
-            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat), openedAt: now)
+            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat),
+            kinds: opening.kinds, openedAt: now)
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
         registry.noteStream(opening.key, on: self)
@@ -277,13 +280,14 @@ final class ShardLoop: @unchecked Sendable {
     func close(_ id: StreamID) {
         loop.assertInEventLoop()
         guard isOpen(id), let detail = details[Int(id.slot)] else { return }
+        let told = sessions[Int(id.slot)].watermark
         note(id, isStalled: false)
         metrics.streamSeconds.record(Double(now - detail.openedAt) / 1000)
         sessions[Int(id.slot)] = Session()
         details[Int(id.slot)] = nil
         shard.close(id)
         if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
-        registry.releaseStream(detail.key)
+        registry.releaseStream(detail.key, on: self, toldUpTo: told, kinds: detail.kinds)
         registry.noteSeen(detail.key)
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
     }

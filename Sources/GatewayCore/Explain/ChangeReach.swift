@@ -1,0 +1,102 @@
+import WidgetModel
+
+/// Whom some changes concern: finds, of one registration after another, what depends on the keys
+/// that they raise.
+///
+/// A registration costs the rules that were hit of the kinds it has, whatever the number of changes;
+/// one without such a kind costs a look at its kinds.
+package struct ChangeReach: Sendable {
+    /// Something of a client that a change makes stale.
+    package struct Hold: Sendable {
+        /// Which of the changes, by its place.
+        package let change: Int
+        /// What.
+        package let item: HeldItem
+        /// The hashes of the raised keys that hit it, each once.
+        package let keys: [UInt64]
+    }
+
+    private struct Raised: Sendable {
+        let change: Int
+        let slot: Int
+        let values: BoundValues
+    }
+
+    /// What the changes were decided by.
+    package let ruleSet: RuleSet
+    private var raised: [UInt64: [Raised]] = [:]
+    /// The slots that were hit, by kind, and whether by a key that lacks an attribute.
+    private var slots: [String: [Int: Bool]] = [:]
+
+    /// Whom changes concern that `ruleSet` decided, given by the keys they raise.
+    package init(_ changes: [RaisedKeys], by ruleSet: RuleSet) {
+        self.ruleSet = ruleSet
+        for (change, keys) in changes.enumerated() {
+            for key in keys {
+                raised[key.values.hash, default: []].append(
+                    Raised(change: change, slot: key.rule, values: key.values))
+                let kind = ruleSet.rules[key.rule].kind
+                let isBroad = slots[kind]?[key.rule] ?? false
+                slots[kind, default: [:]][key.rule] = isBroad || key.values.isBroad
+            }
+        }
+    }
+
+    /// Whether they concern nobody.
+    package var isEmpty: Bool { raised.isEmpty }
+
+    /// What of a client the changes make stale.
+    package func holds(of record: ClientRecord) -> [Hold] {
+        let registration = record.registration
+        guard
+            registration.widgets.contains(where: { slots[$0.kind] != nil })
+                || registration.recommendations.contains(where: { slots[$0.kind] != nil })
+                || registration.controls.contains(where: { slots[$0.kind] != nil })
+        else { return [] }
+        var holds: [Hold] = []
+        var hits: [(change: Int, key: UInt64)] = []
+        ruleSet.visitItems(of: registration) { item, rules, parameters in
+            guard let hit = slots[rules.kind] else { return }
+            hits.removeAll(keepingCapacity: true)
+            for (slot, isBroad) in hit {
+                let rule = ruleSet.rules[slot]
+                guard (rule.target == .recommendations) == item.isSet else { continue }
+                for parameters in parameters {
+                    rule.visitKeys(parameters: parameters, attributes: record.attributes) {
+                        visitHits(of: $0, rule, slot, isBroad) { hits.append($0) }
+                    }
+                }
+            }
+            add(item, hits, to: &holds)
+        }
+        return holds
+    }
+
+    private func visitHits(
+        of values: BoundValues, _ rule: Rule, _ slot: Int, _ isBroad: Bool,
+        _ body: ((change: Int, key: UInt64)) -> Void
+    ) {
+        func look(_ hash: UInt64) {
+            for raised in raised[hash] ?? []
+            where raised.slot == slot && values.agrees(withBroad: raised.values) {
+                body((raised.change, hash))
+            }
+        }
+        if isBroad { rule.visitHashes(reaching: values, look) } else { look(values.hash) }
+    }
+
+    private func add(
+        _ item: HeldItem, _ hits: [(change: Int, key: UInt64)], to holds: inout [Hold]
+    ) {
+        guard let first = hits.first else { return }
+        guard hits.count > 1 else {
+            holds.append(Hold(change: first.change, item: item, keys: [first.key]))
+            return
+        }
+        let byChange = Dictionary(grouping: hits, by: \.change)
+        for (change, hits) in byChange.sorted(by: { $0.key < $1.key }) {
+            holds.append(
+                Hold(change: change, item: item, keys: Set(hits.map(\.key)).sorted()))
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import WidgetModel
+
+extension PushDesk {
+    /// How the pushes for something of a client stand, as to the change at `sequence`, which concerns
+    /// it.
+    ///
+    /// - Returns: `nil` where none are made for it.
+    package func standing(
+        of item: HeldItem, _ record: ClientRecord, app: String, at sequence: UInt64, now: Int64
+    ) -> Outcome? {
+        let key = ClientKey(app: app, client: record.client)
+        guard let lane = lane(of: item, record, key) else { return nil }
+        let attempts = lane.attempts
+        if attempts.confirmed >= sequence, !item.isSet { return .confirmed }
+        if let address = attempts.addresses.first(where: { $0.delivered >= sequence }) {
+            return channel(address.id, key).map { .sent($0) }
+        }
+        if let absence = absence(lane, key) { return .unreachable(absence) }
+        if attempts.addresses.contains(where: { $0.underWay != nil }) {
+            return .withheld(.underWay, until: nil)
+        }
+        guard let turn = attempts.turn(now: now) else {
+            let isRefused = attempts.addresses.contains { $0.givenUp >= sequence }
+            return isRefused ? .unreachable(.refused) : nil
+        }
+        guard turn.due > now else { return .withheld(.queue, until: nil) }
+        let reason = attempts.reason(turn.address, due: turn.due)
+        return withheld(reason, until: turn.due, lane, key, turn.address.id, now: now)
+    }
+
+    /// What would come of the pushes for something of a client, if a change that concerns it were
+    /// made now.
+    ///
+    /// - Parameter devices: How many clients that are pushed to the change concerns.
+    /// - Returns: `nil` where none are made for it.
+    package func forecast(
+        of item: HeldItem, _ record: ClientRecord, app: String, urgency: Urgency, devices: Int,
+        now: Int64
+    ) -> Outcome? {
+        let key = ClientKey(app: app, client: record.client)
+        guard let lane = lane(of: item, record, key) else { return nil }
+        if let absence = absence(lane, key) { return .unreachable(absence) }
+        var attempts = lane.attempts
+        let sequence = position + 1
+        attempts.changed(
+            at: sequence, urgency: urgency,
+            delay: spread.delay(
+                device: hash(key.client), sequence: sequence, devices: devices, urgency: urgency),
+            now: now)
+        guard let turn = attempts.turn(now: now) else { return .withheld(.underWay, until: nil) }
+        let due = max(now, turn.due)
+        if let hold = hold(
+            lane, key, turn.address.id, also: [item.kind], attempts.urgency, now: due)
+        {
+            return hold
+        }
+        guard turn.due > now else { return channel(turn.address.id, key).map { .sent($0) } }
+        return .withheld(attempts.reason(turn.address, due: turn.due), until: turn.due)
+    }
+
+    /// How an address stands.
+    package struct AddressStanding: Sendable {
+        /// What is pushed for there.
+        package let sort: PushSort
+        /// Where.
+        package let address: DeliveryAddress
+        /// Everything up to here was said there.
+        package let delivered: UInt64
+        /// Failures in a row.
+        package let failures: Int
+        /// The earliest time of the next push after a failure, in monotonic milliseconds.
+        package let retryAt: Int64?
+        /// Whether a push is under way.
+        package let isUnderWay: Bool
+        /// Why it is not pushed to, if so.
+        package let absence: Outcome.Absence?
+    }
+
+    /// How a client's addresses stand, by what they are pushed to for, in the client's order.
+    package func addresses(of key: ClientKey, now: Int64) -> [AddressStanding] {
+        (clients[key]?.slots ?? []).compactMap { lanes[$0] }.flatMap { lane in
+            lane.attempts.addresses.compactMap { address in
+                guard let known = clients[key]?.addresses[address.id] else { return nil }
+                return AddressStanding(
+                    sort: lane.sort, address: known.address, delivered: address.delivered,
+                    failures: address.failures,
+                    retryAt: address.failures > 0 && address.notBefore > now
+                        ? address.notBefore : nil,
+                    isUnderWay: address.underWay != nil,
+                    absence: address.isUsable
+                        ? nil : known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook)
+            }
+        }
+    }
+
+    /// Up to where a client confirmed, for something of it; 0 where nothing is pushed for it.
+    package func confirmed(
+        _ item: HeldItem, of record: ClientRecord, app: String
+    ) -> UInt64 {
+        lane(of: item, record, ClientKey(app: app, client: record.client))?.attempts.confirmed ?? 0
+    }
+
+    private func lane(
+        of item: HeldItem, _ record: ClientRecord, _ key: ClientKey
+    ) -> PushLane? {
+        let own = item.sort(in: record.registration)
+        return (slot(of: key, own) ?? slot(of: key, .everything)).flatMap { lanes[$0] }
+    }
+
+    private func channel(_ address: UInt64, _ key: ClientKey) -> Outcome.Channel? {
+        (clients[key]?.addresses[address]?.address).flatMap { Outcome.Channel($0) }
+    }
+
+    /// Why nothing is pushed to any address of a lane, if so.
+    private func absence(_ lane: PushLane, _ key: ClientKey) -> Outcome.Absence? {
+        let addresses = lane.attempts.addresses
+        guard !addresses.contains(where: \.isUsable) else { return nil }
+        let isDisabled = addresses.contains {
+            clients[key]?.addresses[$0.id]?.webhook?.disabled != nil
+        }
+        return isDisabled ? .disabledWebhook : .deadAddress
+    }
+
+    /// What withholds a push is known by its budget, where that was asked.
+    private func withheld(
+        _ reason: Outcome.Reason, until: Int64, _ lane: PushLane, _ key: ClientKey,
+        _ address: UInt64, now: Int64
+    ) -> Outcome {
+        guard reason == .budget else { return .withheld(reason, until: until) }
+        return hold(lane, key, address, lane.attempts.urgency, now: now)
+            ?? .withheld(.budget, until: until)
+    }
+
+    /// What the budget, or a stop, makes of a push of all that is stale, and of `more` kinds beside
+    /// it; `nil` when it may go out.
+    private func hold(
+        _ lane: PushLane, _ key: ClientKey, _ id: UInt64, also more: [String] = [],
+        _ urgency: Urgency, now: Int64
+    ) -> Outcome? {
+        guard let address = clients[key]?.addresses[id], let apns = address.address.apns,
+            let environment = address.environment
+        else { return nil }
+        if isStopped(key.app, apns, environment.current) { return .withheld(.stopped, until: nil) }
+        let since = point(lane.sort, lane.attempts.unsaid(at: id))
+        let stale = shard.poll(lane.record, app: key.app, since: since, kinds: nil)
+        let kinds =
+            kinds(stale ?? StaleSet(), lane.record)
+            + kinds(StaleSet(more.map { StaleName(.timeline, $0) }, sequence: 0), lane.record)
+        let budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)
+        return budget.hold(
+            PushBudget.Channel(pushType: apns.pushType), stale: kinds, urgency: urgency, now: now
+        ).map { .withheld($0.isInterval ? .interval : .budget, until: $0.until) }
+    }
+}
