@@ -178,7 +178,7 @@ package struct Gateway: Sendable {
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
             registrationDays: configuration.clientDays, reload: reload,
-            explainer: Explainer(sequencer))
+            explainer: Explainer(sequencer, pushTerms: configuration.push.terms))
         let admin = AdminRoutes(
             page: MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,

@@ -94,6 +94,32 @@ extension GatewayRoutes {
         return GatewayAnswer(.ok, json: .object(object))
     }
 
+    /// How far back a catalog is held against what happened, in seconds, unless it is said.
+    private static let comparedSeconds: Int64 = 86_400
+
+    func compareCatalog(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .catalogWrite)
+        let since = try request.queryValue("since")
+        let seconds = since.map(TokenOrder.seconds) ?? Self.comparedSeconds
+        guard let seconds, (1...3_650 * 86_400).contains(seconds) else {
+            throw Problem.wrong(
+                Faults("since", "must be seconds or a duration such as 24h or 7d, at most 3650d"))
+        }
+        let body = try await request.bytes(upTo: limits.catalogBytesMax)
+        let catalog = try catalog(request.header(FieldName.contentType), body, app)
+        do {
+            return GatewayAnswer(
+                .ok,
+                json: try await explainer.difference(
+                    to: catalog, app: app, since: desk.wallMilliseconds() - seconds * 1_000
+                ) { context.channel.isActive })
+        } catch let error as StoreError {
+            throw Problem.store(error)
+        }
+    }
+
     func listChanges(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {

@@ -25,9 +25,29 @@ final class Explainer: Sendable {
     private let replaced = Mutex<[RuleSet]>([])
     private static let replacedMax = 8
 
-    init(_ sequencer: Sequencer) {
+    /// How much is pushed, for what would have been.
+    let pushTerms: PushDesk.Terms
+
+    init(_ sequencer: Sequencer, pushTerms: PushDesk.Terms) {
         self.sequencer = sequencer
+        self.pushTerms = pushTerms
     }
+
+    /// Takes the one turn there is; ``end()`` gives it back.
+    ///
+    /// - Throws: 503 while somebody else has it.
+    func begin() throws {
+        let isFree = isBusy.withLock { isBusy in
+            defer { isBusy = true }
+            return !isBusy
+        }
+        guard isFree else {
+            throw Problem.unavailable("Something else is being explained; ask again.")
+        }
+    }
+
+    /// Gives the turn back.
+    func end() { isBusy.withLock { $0 = false } }
 
     /// Now, by both clocks.
     var time: MonotonicTime {
@@ -64,14 +84,8 @@ final class Explainer: Sendable {
     func tallies(
         of subject: ExplainedChanges, while isWanted: () -> Bool
     ) async throws -> [HolderTally] {
-        let isFree = isBusy.withLock { isBusy in
-            defer { isBusy = true }
-            return !isBusy
-        }
-        guard isFree else {
-            throw Problem.unavailable("Another change is being explained; ask again.")
-        }
-        defer { isBusy.withLock { $0 = false } }
+        try begin()
+        defer { end() }
         var tallies = subject.decisions.map { _ in HolderTally() }
         let reach = ChangeReach(subject.decisions.map(\.keys), by: subject.ruleSet)
         guard !reach.isEmpty else { return tallies }

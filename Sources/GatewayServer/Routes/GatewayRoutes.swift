@@ -25,6 +25,7 @@ struct GatewayRoutes: Sendable {
         return [
             GatewayRoute(.PUT, app + "/catalog", putCatalog),
             GatewayRoute(.GET, app + "/catalog", getCatalog),
+            GatewayRoute(.POST, app + "/catalog/diff", compareCatalog),
             GatewayRoute(.POST, app + "/changes", postChanges),
             GatewayRoute(.GET, app + "/changes", listChanges),
             GatewayRoute(.POST, app + "/changes/explain", explainChanges),
@@ -93,12 +94,7 @@ extension GatewayRoutes {
         let contentType = request.header(FieldName.contentType)
         let precondition = try Self.precondition(request)
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
-        let catalog: Catalog
-        do throws(DocumentRefusal) {
-            catalog = try Catalog(contentType: contentType, body: body, app: app, limits: limits)
-        } catch {
-            throw Problem.document(error)
-        }
+        let catalog = try catalog(contentType, body, app)
         let outcome = try await sequencer.putCatalog(
             catalog, contentType: contentType ?? "", body: body, precondition)
         return GatewayAnswer(
@@ -108,6 +104,17 @@ extension GatewayRoutes {
                 "sequence": .integer(Int64(clamping: outcome.document.sequence)),
                 "warnings": .array(catalog.warnings.map(\.json)),
             ], headers: [FieldName.eTag: outcome.document.etag])
+    }
+
+    /// A catalog as it was sent.
+    ///
+    /// - Throws: 400, 415, 422.
+    func catalog(_ contentType: String?, _ body: [UInt8], _ app: String) throws -> Catalog {
+        do throws(DocumentRefusal) {
+            return try Catalog(contentType: contentType, body: body, app: app, limits: limits)
+        } catch {
+            throw Problem.document(error)
+        }
     }
 
     private static func precondition(_ request: GatewayRequest) throws -> Precondition {
