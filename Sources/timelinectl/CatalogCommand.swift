@@ -8,7 +8,7 @@ struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
         abstract: "Declare an app's entities, intents and widgets.",
-        subcommands: [Apply.self])
+        subcommands: [Apply.self, Diff.self])
 
     /// Replaces the catalog.
     struct Apply: AsyncParsableCommand {
@@ -61,6 +61,64 @@ struct CatalogCommand: AsyncParsableCommand {
             lines += warningLines(of: answer)
             return lines.joined(separator: "\n")
         }
+    }
+}
+
+extension CatalogCommand {
+    /// Holds a catalog that is not in force against what happened.
+    struct Diff: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "diff",
+            abstract: "Say what another catalog would have made of the changes lately.",
+            discussion: """
+                Replays the logged changes against the catalog in force and the proposed one, for \
+                the clients registered now, and prints what differs kind by kind: notifications, \
+                pushes, and what the budget would hold back. Pushes are counted as if no stream \
+                reached anybody. Nothing is changed. Needs a token with the scope catalog:write.
+
+                Examples:
+                  timelinectl catalog diff --file catalog.yaml
+                  timelinectl catalog diff --file catalog.yaml --since 7d --json
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Option(help: ArgumentHelp("The catalog, or - for standard input.", valueName: "file"))
+        var file: String
+
+        @Option(help: ArgumentHelp("How far back: 90s, 15m, 24h, 7d.", valueName: "duration"))
+        var since = "24h"
+
+        func validate() throws {
+            guard !since.isEmpty, since.utf8.allSatisfy({ $0.isASCIIAlphanumeric }) else {
+                throw ValidationError("--since is a duration such as 24h")
+            }
+        }
+
+        func run() async throws {
+            let document = try CatalogFile(bytes: try Terminal.read(file))
+            guard let app = try app.stated() ?? document.app else {
+                throw ValidationError("the catalog names no app; state it with --app")
+            }
+            let service = GatewayService(connection: try options.connection(), app: app)
+            do throws(GatewayFailure) {
+                let answer = try await service.document(
+                    "POST", "\(service.base)/catalog/diff?since=\(since)", body: document.bytes,
+                    contentType: document.mediaType)
+                Terminal.print(answer.value, as: options.form) {
+                    ExplanationText.difference(answer.value)
+                }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isASCIIAlphanumeric: Bool {
+        (0x30...0x39).contains(self) || (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self)
     }
 }
 

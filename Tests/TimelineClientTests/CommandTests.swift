@@ -14,7 +14,7 @@ import WidgetModel
             "--property", "avatar", "--attribute", "account=42", "--attribute", "account=43",
             "--attribute", "note=a=b", "--urgency", "very-low", "--source", "s", "--event-id", "1",
         ])
-        let event = try command.event(now: Date(timeIntervalSince1970: 0))
+        let event = try command.stated.event(now: Date(timeIntervalSince1970: 0))
         #expect(
             event
                 == CloudEvent(
@@ -36,9 +36,10 @@ import WidgetModel
 
     @Test func aFileOfEventsIsSentAsWhatItIs() throws {
         #expect(
-            try PostCommand.mediaType(of: Array("[]".utf8)) == "application/cloudevents-batch+json")
-        #expect(try PostCommand.mediaType(of: Array("{}".utf8)) == "application/cloudevents+json")
-        #expect(throws: ValidationError.self) { try PostCommand.mediaType(of: Array("7".utf8)) }
+            try EventOptions.mediaType(of: Array("[]".utf8)) == "application/cloudevents-batch+json"
+        )
+        #expect(try EventOptions.mediaType(of: Array("{}".utf8)) == "application/cloudevents+json")
+        #expect(throws: ValidationError.self) { try EventOptions.mediaType(of: Array("7".utf8)) }
     }
 
     @Test func theEnvironmentSaysWhatOptionsDoNot() throws {

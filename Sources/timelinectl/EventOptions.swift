@@ -1,0 +1,106 @@
+import ArgumentParser
+import Foundation
+import WidgetModel
+
+extension Change.Operation: ExpressibleByArgument {}
+extension Urgency: ExpressibleByArgument {}
+
+/// A data change, stated by options or by a file of events.
+struct EventOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The changed entity's type.", valueName: "type"))
+    var entity: String?
+
+    @Option(help: "The changed entity's id; without one the change concerns them all.")
+    var id: String?
+
+    @Option(help: "insert, update or delete.")
+    var operation: Change.Operation = .update
+
+    @Option(
+        name: .customLong("property"),
+        help: ArgumentHelp(
+            "A property that changed; none means any. Repeatable.", valueName: "name")
+    )
+    var properties: [String] = []
+
+    @Option(
+        name: .customLong("attribute"),
+        help: ArgumentHelp(
+            "A value rules may bind to. Repeat a name to state several values.",
+            valueName: "name=value"))
+    var attributes: [String] = []
+
+    @Option(help: "very-low, low, normal or high.")
+    var urgency: Urgency = .normal
+
+    @Option(help: "Who announces it; with the event id the event's identity.")
+    var source = "timelinectl"
+
+    @Option(name: .customLong("event-id"), help: "The event's id; a new one when left out.")
+    var eventID: String?
+
+    @Option(help: ArgumentHelp("CloudEvents in JSON, or - for standard input.", valueName: "file"))
+    var file: String?
+
+    func validate() throws {
+        if file != nil, id != nil || !properties.isEmpty || !attributes.isEmpty || eventID != nil {
+            throw ValidationError("with --file the events say everything themselves")
+        }
+        _ = try attributeValues()
+    }
+
+    /// Whether a change is stated.
+    var isStated: Bool { entity != nil || file != nil }
+
+    /// What is sent, and what it is.
+    ///
+    /// - Throws: `ValidationError` when a file cannot be read or holds no events.
+    func document() throws -> (bytes: [UInt8], mediaType: String) {
+        guard let file else {
+            return (try event(now: Date()).json.serialized, "application/cloudevents+json")
+        }
+        let bytes = try Terminal.read(file)
+        return (bytes, try Self.mediaType(of: bytes))
+    }
+
+    /// The event the options state.
+    ///
+    /// - Throws: `ValidationError` when an attribute is not `name=value`.
+    func event(now: Date) throws -> CloudEvent {
+        let change = Change(
+            entity: entity ?? "", id: id, operation: operation, properties: properties,
+            attributes: try attributeValues(), urgency: urgency)
+        return CloudEvent(
+            source: source, id: eventID ?? UUID().uuidString.lowercased(),
+            time: now.ISO8601Format(), change: change)
+    }
+
+    private func attributeValues() throws -> [String: [String]] {
+        var values: [String: [String]] = [:]
+        for attribute in attributes {
+            guard let equals = attribute.firstIndex(of: "="), equals > attribute.startIndex else {
+                throw ValidationError("\(attribute) is not name=value")
+            }
+            values[String(attribute[..<equals]), default: []].append(
+                String(attribute[attribute.index(after: equals)...]))
+        }
+        return values
+    }
+
+    /// The media type of a file of events.
+    ///
+    /// - Throws: `ValidationError` when it holds none.
+    static func mediaType(of document: [UInt8]) throws -> String {
+        let value: JSONValue
+        do throws(JSONFault) {
+            value = try JSONValue(parsing: document)
+        } catch {
+            throw ValidationError("the file is not JSON: \(error)")
+        }
+        switch value {
+        case .array: return "application/cloudevents-batch+json"
+        case .object: return "application/cloudevents+json"
+        default: throw ValidationError("the file holds \(value.shape), not events")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// Asks why something was reloaded, or was not.
+struct ExplainCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Say why something was reloaded, or was not.",
+        subcommands: [OfChange.self, OfClient.self])
+
+    /// Whom a change concerns, why, and what became of it.
+    struct OfChange: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "change",
+            abstract: "Say whom a change concerns, why, and what became of it.",
+            discussion: """
+                With the sequence that `post` printed: a change of the log, decided by the catalog \
+                that was in force, and whom it has reached how. Needs a token with the scope \
+                operator.
+
+                With the options of `post`: what a change would do that is not posted. Nothing is \
+                changed by asking. Needs a token with the scope changes:write.
+
+                Examples:
+                  timelinectl explain change 4711
+                  timelinectl explain change --entity CharacterDetail --id panda --property avatar
+                  timelinectl explain change --file events.json --json
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "The sequence of a change that was posted.")
+        var sequence: UInt64?
+
+        @OptionGroup var stated: EventOptions
+
+        func validate() throws {
+            let count =
+                (sequence == nil ? 0 : 1) + (stated.entity == nil ? 0 : 1)
+                + (stated.file == nil ? 0 : 1)
+            guard count == 1 else {
+                throw ValidationError("state a sequence, or --entity, or --file")
+            }
+        }
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            let document = sequence == nil ? try stated.document() : ([], "")
+            do throws(GatewayFailure) {
+                let answer: JSONValue
+                if let sequence {
+                    answer = try await service.json(
+                        "GET", "\(service.base)/changes/\(sequence)/explain"
+                    ).value
+                } else {
+                    answer = try await service.document(
+                        "POST", "\(service.base)/changes/explain", body: document.0,
+                        contentType: document.1
+                    ).value
+                }
+                Terminal.print(answer, as: options.form) { ExplanationText.change(answer) }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+
+    /// How everything of a client stands.
+    struct OfClient: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "client",
+            abstract: "Say what of a client is fresh, and why the rest is not told yet.",
+            discussion: """
+                For each widget, recommendation set and control: fresh, or stale since when and by \
+                which change, what was sent, and what is withheld until when. Needs a token with \
+                the scope operator.
+
+                Examples:
+                  timelinectl explain client my-iphone
+                  timelinectl explain client my-iphone --json
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "The client's id.")
+        var client: String
+
+        func validate() throws {
+            guard Identifier.isValid(client) else {
+                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            }
+        }
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                let answer = try await service.json(
+                    "GET", "\(service.base)/clients/\(client)/explain"
+                ).value
+                Terminal.print(answer, as: options.form) { ExplanationText.client(answer) }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// The routes that explain, and the commands that ask them.
+    @Suite struct ExplainRouteTests {
+        private static let base = "/v1/apps/\(GameFixture.app)"
+
+        private static func event(_ id: String) -> JSONValue {
+            ProcessTests.ExplainRouteTests.event(entity: "Character", id)
+        }
+
+        private static func event(entity: String, _ id: String) -> JSONValue {
+            [
+                "specversion": "1.0", "type": "changed", "source": "test", "id": .string(id),
+                "data": ["entity": .string(entity), "id": .string(id)],
+            ]
+        }
+
+        @Test func explainingChangesNothing() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let http = gateway.http()
+            let client = try game.client("c", ["a", "b"])
+            func explain(_ body: JSONValue, _ type: String) throws -> TestHTTPAnswer {
+                try http.request(
+                    "POST", Self.base + "/changes/explain", token: game.backend,
+                    headers: [("Content-Type", type)], body: body.text)
+            }
+            let one = try explain(Self.event("a"), "application/cloudevents+json")
+            #expect(one.status == 200)
+            let event = try #require(one["events"]?.arrayValue?.first?.objectValue)
+            #expect(event["unmatched"] == false && event["broad"] == false)
+            #expect(
+                event["rules"] == [
+                    [
+                        "kind": "detail", "target": "timeline",
+                        "place": "widgets[0].dependsOn[0]", "verdict": "hit", "broad": false,
+                        "keys": [
+                            [["attribute": "id", "binding": "$character", "value": "a"]],
+                            [["attribute": "id", "binding": "$character", "unset": true]],
+                        ],
+                    ]
+                ])
+            #expect(
+                event["holders"] == [
+                    "count": 1, "widgets": 1, "clients": 1, "kinds": ["detail": 1],
+                    "platforms": ["iOS": 1], "channels": ["poll": 1],
+                ])
+            #expect(
+                event["outcomes"]?.objectValue?["unreachableFor"] == ["awaits-client": 1])
+            let batch = try explain(
+                [Self.event("z"), Self.event(entity: "Charakter", "a")],
+                "application/cloudevents-batch+json")
+            let events = batch["events"]?.arrayValue?.compactMap(\.objectValue) ?? []
+            #expect(events.map { $0["unmatched"] } == [false, true])
+            #expect(
+                events.last?["hint"]
+                    == "no rule is about this entity; did you mean `Character`?")
+            let many = JSONValue.array((0..<101).map { Self.event("\($0)") })
+            #expect(try explain(many, "application/cloudevents-batch+json").status == 413)
+            let binary = try http.request(
+                "POST", Self.base + "/changes/explain", token: game.backend,
+                headers: [
+                    ("Content-Type", "application/json"), ("ce-specversion", "1.0"),
+                    ("ce-type", "t"), ("ce-source", "s"), ("ce-id", "1"),
+                ], body: #"{"entity":"Character"}"#)
+            #expect(
+                binary["events"]?.arrayValue?.first?.objectValue?["broad"] == true,
+                "\(binary.text)")
+            // The first change of all, after the catalog.
+            #expect(try game.change(http, ["a"], run: "one") == 2)
+            #expect(try game.poll(client, since: client.cursor).stale.count == 1)
+            #expect(gateway.terminate() == .status(0))
+        }
+
+        @Test func whoMayAskIsToldAndNobodyElse() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let http = gateway.http()
+            let client = try game.client("c", ["a"])
+            let change = try game.change(http, ["a"], run: "one")
+            let changes = try gateway.token(app: GameFixture.app, scope: "changes:write")
+            for path in ["/clients/c/explain", "/changes", "/changes/\(change)/explain"] {
+                for token in [client.token, changes] {
+                    #expect(try http.request("GET", Self.base + path, token: token).status == 403)
+                }
+                #expect(try http.request("GET", Self.base + path).status == 401)
+                #expect(
+                    try http.request("GET", Self.base + path, token: game.backend).status == 200)
+            }
+            for (path, status) in [
+                ("/clients/nobody/explain", 404), ("/changes/1/explain", 404),
+                ("/changes/99/explain", 404), ("/changes/x/explain", 422),
+                ("/changes/18446744073709551615/explain", 422), ("/changes?limit=0", 422),
+                ("/changes?before=x", 422),
+            ] {
+                let answer = try http.request("GET", Self.base + path, token: game.backend)
+                #expect(answer.status == status, "\(path): \(answer.text)")
+            }
+            let diff = try http.request(
+                "POST", Self.base + "/catalog/diff", token: changes, body: "{}")
+            #expect(diff.status == 403)
+            #expect(gateway.terminate() == .status(0))
+        }
+
+        /// A change is explained by the catalog that decided it, and a start forgets what clients
+        /// that are not pushed to have heard, and says so.
+        @Test func theLogIsExplainedByTheCatalogOfItsTime() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            var http = gateway.http()
+            let client = try game.client("c", ["a"])
+            let first = try game.change(http, ["a"], run: "one")
+            let put = try http.request(
+                "PUT", Self.base + "/catalog", token: game.backend,
+                headers: [("Content-Type", "application/yaml")],
+                body: """
+                    app: \(GameFixture.app)
+                    entities: { Character: { properties: [health] } }
+                    intents: { One: { parameters: [{ name: character, type: Character }] } }
+                    widgets:
+                      - kind: detail
+                        configuration: appIntent
+                        intent: One
+                        families: [systemSmall]
+                        dependsOn: [{ entity: Character, operations: [delete] }]
+                    """)
+            #expect(put.status == 200)
+            let second = try game.change(http, ["a", "b"], run: "two")
+            func explain(_ sequence: UInt64) throws -> JSONObject {
+                try #require(
+                    http.request(
+                        "GET", Self.base + "/changes/\(sequence)/explain", token: game.backend
+                    ).json?.objectValue)
+            }
+            func check() throws {
+                let before = try explain(first)
+                #expect(before["unmatched"] == false && before["catalogOfThen"] == true)
+                #expect(before["catalog"] == 1)
+                let after = try explain(second)
+                #expect(after["unmatched"] == true && after["catalogOfThen"] == true)
+                #expect(after["catalog"] == 3)
+                let page = try http.request(
+                    "GET", Self.base + "/changes?limit=2", token: game.backend)
+                let changes = page["changes"]?.arrayValue?.compactMap(\.objectValue) ?? []
+                #expect(changes.map { $0["sequence"] } == [5, 4])
+                #expect(changes.map { $0["kinds"] } == [[:], [:]])
+                let rest = try http.request(
+                    "GET", Self.base + "/changes?before=\(page["before"]?.integerValue ?? 0)",
+                    token: game.backend)
+                let older = rest["changes"]?.arrayValue?.compactMap(\.objectValue) ?? []
+                #expect(older.map { $0["sequence"] } == [2])
+                #expect(older.first?["kinds"] == ["detail": 2])
+                #expect(rest["before"] == nil)
+            }
+            try check()
+            let cursor = try game.poll(client, since: client.cursor).cursor
+            #expect(try explain(first)["outcomes"]?.objectValue?["sentBy"] == ["poll": 1])
+            _ = try game.poll(client, since: cursor)
+            #expect(try explain(first)["outcomes"]?.objectValue?["confirmed"] == 1)
+            try gateway.restart()
+            http = gateway.http()
+            try check()
+            #expect(
+                try explain(first)["outcomes"]?.objectValue?["unreachableFor"]
+                    == ["unknown-since-start": 1])
+            let game2 = try http.request(
+                "GET", Self.base + "/clients/c/explain", token: game.backend)
+            #expect(game2["heardOf"] == false)
+            #expect(gateway.terminate() == .status(0))
+        }
+
+        @Test func theCommandsSayItForPeople() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let client = try game.client("c", ["a", "b"])
+            let change = try game.change(gateway.http(), ["a"], run: "one")
+            let program = try GatewayProcess.program(named: "timelinectl")
+            func run(_ arguments: [String]) throws -> String {
+                let (exit, output) = try GatewayProcess.run(
+                    arguments + [
+                        "--url", gateway.url, "--ca", gateway.ca, "--token", game.backend,
+                        "--app", GameFixture.app,
+                    ], program: program)
+                #expect(exit == .status(0), "\(output)")
+                return output
+            }
+            let posted = try run(["explain", "change", "\(change)"])
+            #expect(posted.hasPrefix("change \(change)  "))
+            for part in [
+                "Character a update", "hit  timeline  detail  widgets[0].dependsOn[0]",
+                "$character=a, $character=(unset)", "holders 1: widgets 1, clients 1",
+                "unreachable  1  awaits-client 1",
+            ] {
+                #expect(posted.contains(part), "\(part) in\n\(posted)")
+            }
+            let unposted = try run(["explain", "change", "--entity", "Character", "--id", "b"])
+            #expect(unposted.hasPrefix("not posted  Character b"), "\(unposted)")
+            let json = try run(["explain", "client", "c", "--json"])
+            let object = try #require(
+                JSONValue(parsing: Array(json.trimmingSuffix.utf8)).objectValue)
+            #expect(
+                object["widgets"]?.arrayValue?.map { $0.objectValue?["fresh"] } == [false, true])
+            let text = try run(["explain", "client", client.name])
+            #expect(text.contains("detail  character=\"a\"  stale since 2"), "\(text)")
+            #expect(text.contains("detail  character=\"b\"  fresh"), "\(text)")
+            let catalog = gateway.data + "/proposed.yaml"
+            try """
+            app: \(GameFixture.app)
+            entities: { Character: { properties: [health] } }
+            intents: { One: { parameters: [{ name: character, type: Character }] } }
+            widgets:
+              - kind: detail
+                configuration: appIntent
+                intent: One
+                families: [systemSmall]
+                dependsOn: [{ entity: Character }]
+            """.write(toFile: catalog, atomically: true, encoding: .utf8)
+            let diff = try run(["catalog", "diff", "--file", catalog, "--since", "1h"])
+            #expect(diff.hasPrefix("1 changes since "), "\(diff)")
+            #expect(
+                diff.split(separator: "\n").last?.split(
+                    separator: " ", omittingEmptySubsequences: true)
+                    == ["detail", "timeline", "2", "1", "1", "->", "2", "0", "0"], "\(diff)")
+            #expect(gateway.terminate() == .status(0))
+        }
+    }
+}
+
+extension String {
+    fileprivate var trimmingSuffix: String {
+        String(reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
