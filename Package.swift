@@ -24,6 +24,13 @@ let settings: [SwiftSetting] = [
     let clientFolders: [String]? = ["Apple", "Extension", "Wire"]
 #endif
 
+/// The files of the dashboard, which are part of the program.
+let dashboard = [
+    "index.html", "app.css", "icon.svg", "actions.js", "app.js", "changes.js", "chart.js",
+    "clients.js", "deliveries.js", "dom.js", "gateway.js", "kinds.js", "overview.js", "system.js",
+    "words.js",
+]
+
 let package = Package(
     name: "timeline-gateway",
     platforms: [.macOS(.v15), .iOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -135,6 +142,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
+            resources: dashboard.map { .embedInCode("Dashboard/" + $0) },
             swiftSettings: settings + injectedCost
         ),
 

@@ -174,17 +174,20 @@ package struct Gateway: Sendable {
             authorizer: authorizer, registry: sequencer.registry, desk: desk, loops: loops,
             sequencer: sequencer, streamSettings: configuration.streams,
             streamsMax: configuration.connectionsMax)
+        let explainer = Explainer(sequencer, pushTerms: configuration.push.terms)
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
-            registrationDays: configuration.clientDays, reload: reload,
-            explainer: Explainer(sequencer, pushTerms: configuration.push.terms))
-        let admin = AdminRoutes(
-            page: MetricsPage(
+            registrationDays: configuration.clientDays, reload: reload, explainer: explainer)
+        let overview = OverviewDesk(
+            MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
                 tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter }),
-            readiness: readiness)
+            readiness)
+        let admin = AdminRoutes(
+            desk: overview, system: SystemPage(current: current, page: overview.page),
+            apps: AppsPage(desk: overview, explainer: explainer))
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
             readiness.set(serving: true)
@@ -201,8 +204,10 @@ package struct Gateway: Sendable {
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
             threads: configuration.threads, identity: identity, setup: setup,
             onServing: ports.openedTLS)
-        let adminApplication = plain(admin.router(), at: configuration.admin, ports, quiet)
-        let probes = configuration.probes.map { plain(admin.probes(), at: $0, ports, quiet) }
+        let adminService = adminService(admin, table, ports, quiet)
+        let probes = configuration.probes.map {
+            plain(admin.probes().buildResponder(), at: $0, ports, quiet)
+        }
         for loop in loops.all { loop.start() }
         startPushing()
         let upkeep = Upkeep(
@@ -217,7 +222,7 @@ package struct Gateway: Sendable {
         let watch = ConfigurationWatch(reload: reload, current: current)
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [adminApplication, upkeep, listener, drain, watch]
+            services: [overview, adminService, upkeep, listener, drain, watch]
                 + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.
@@ -246,14 +251,36 @@ package struct Gateway: Sendable {
         return answer
     }
 
+    /// The admin port: plain on loopback, anywhere else with TLS and for operators alone.
+    private func adminService(
+        _ admin: AdminRoutes, _ table: RouteTable, _ ports: OpenPorts, _ logger: Logger
+    ) -> any Service {
+        let address = configuration.admin
+        let responder = AdminResponder(
+            own: admin.router().buildResponder(),
+            access: AdminAccess(isLoopback: address.isLoopback), authorizer: authorizer,
+            table: table, bodyBytesMax: configuration.limits.postBytesMax)
+        guard !address.isLoopback else { return plain(responder, at: address, ports, logger) }
+        let http = HTTP1Channel { [desk] request, writer, channel in
+            let context = AdminContext(
+                source: ApplicationRequestContextSource(channel: channel, logger: logger))
+            var response = try await responder.respond(to: request, context: context)
+            response.headers[.date] = desk.date()
+            try await writer.write(response: response.head, body: response.body)
+        }
+        return AdminListener(
+            address: address, identity: identity, settings: tlsSettings,
+            loop: operatorGroup.next(), http: http, logger: logger, onServing: { ports.openedPlain() })
+    }
+
     /// A port without TLS.
     private func plain(
-        _ router: Router<BasicRequestContext>, at address: Address, _ ports: OpenPorts,
+        _ responder: some HTTPResponder<AdminContext>, at address: Address, _ ports: OpenPorts,
         _ logger: Logger
     ) -> some Service {
         PlainPort(
             application: Application(
-                router: router,
+                responder: responder,
                 configuration: .init(address: .hostname(address.host, port: address.port)),
                 onServerRunning: { _ in ports.openedPlain() },
                 eventLoopGroupProvider: .shared(operatorGroup), logger: logger),

@@ -78,6 +78,29 @@ final class KeyService: Sendable {
         }
     }
 
+    /// A key and where it stands.
+    struct Standing: Sendable {
+        /// What its ring signs.
+        let use: String
+        let kid: String
+        let algorithm: String
+        let state: KeyRing.State
+    }
+
+    /// Every key of every ring, those that sign first.
+    var standings: [Standing] {
+        let rings = state.withLock {
+            [("notifications", $0.notifications), ("tokens", $0.tokens), ("webhooks", $0.webhooks)]
+        }
+        return rings.flatMap { use, ring in
+            (ring.map { [$0.signing] + $0.others } ?? []).map {
+                Standing(
+                    use: use, kid: $0.key.kid, algorithm: $0.key.algorithm.rawValue,
+                    state: $0.state)
+            }
+        }
+    }
+
     /// Signs notifications with the key whose turn it is.
     var notificationSigner: JWSSigner {
         state.withLock { JWSSigner.reloads($0.notifications.signingKey) }

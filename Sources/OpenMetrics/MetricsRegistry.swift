@@ -95,6 +95,24 @@ package final class MetricsRegistry: MetricsFactory {
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
 
+    // MARK: Reading
+
+    /// What is kept of a family, by labels in their order; nothing of one that is sampled.
+    package func readings(of family: MetricFamily) -> [Reading] {
+        guard let place = places[family.name] else { return [] }
+        let series = state.withLock { $0[place].series }
+        return series.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { labels, series in
+            switch series {
+            case .counter(let series): Reading(labels: labels, value: .count(series.value))
+            case .gauge(let series): Reading(labels: labels, value: .number(series.value))
+            case .histogram(let series):
+                Reading(
+                    labels: labels,
+                    value: .histogram(bounds: series.bounds, counts: series.value.counts))
+            }
+        }
+    }
+
     // MARK: The page
 
     /// Everything kept, and what `sample` adds of what is known elsewhere.

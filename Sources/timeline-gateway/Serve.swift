@@ -106,7 +106,7 @@ struct Serve: AsyncParsableCommand {
               data   \(configuration.data)
               CA     \(configuration.data)/certs/ca.pem
               token  timeline-gateway token --data \(configuration.data) --app APP --scope "SCOPES"
-              admin  http://\(configuration.admin)/metrics
+              admin  http://\(configuration.admin)/
             ************************************************************************
             """)
     }
@@ -144,7 +144,10 @@ struct CheckConfig: ParsableCommand {
                 json
                     ? #"{"ok":true,"faults":[]}"#
                     : "The configuration is right: TLS on \(configuration.listen), "
-                        + "admin on \(configuration.admin), data in \(configuration.data).")
+                        + "admin on \(configuration.admin)"
+                        + (configuration.admin.isLoopback
+                            ? "" : " with TLS, for tokens with the scope operator")
+                        + ", data in \(configuration.data).")
         } catch let error as Faults {
             if json {
                 let answerJSON: JSONValue = [

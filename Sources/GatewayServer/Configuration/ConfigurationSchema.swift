@@ -50,7 +50,9 @@ package enum ConfigurationSchema {
         option("listen", .address, "127.0.0.1:8443", "TLS port for backends and clients."),
         option(
             "admin", .address, "127.0.0.1:9464",
-            "Plain port for metrics and health; keep it on loopback."),
+            "Port of metrics, health and the dashboard: plain and open to readers on loopback, "
+                + "anywhere else with TLS by the same certificate and for tokens with the scope "
+                + "`operator` alone."),
         option(
             "probes", .address, "none",
             "A plain port with /livez and /readyz alone, for an orchestrator's probes; they are on "

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewaySigning
 import GatewayTLS
 import NIOCore
 import WidgetModel
@@ -9,6 +10,8 @@ struct GatewayContext: Sendable {
     let channel: any Channel
     /// What stands for the names of the route's path, as it was sent.
     let names: [(name: String, text: String)]
+    /// Who a request without a token comes from: the admin port knows that of some.
+    var reader: VerifiedToken?
 
     /// An app or client of the path, decoded.
     ///

@@ -1,3 +1,4 @@
+import GatewaySigning
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -10,9 +11,11 @@ struct RouteTable: Sendable {
 
     /// The answer to a request.
     ///
+    /// - Parameter reader: Who it comes from if it has no token; `nil` where it needs one.
     /// - Throws: `CancellationError` alone.
     func respond(
-        to request: GatewayRequest, on channel: any Channel, logger: Logger
+        to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
+        logger: Logger
     ) async throws -> GatewayAnswer {
         do {
             let segments = PathSegments(request.head.uri)
@@ -22,7 +25,9 @@ struct RouteTable: Sendable {
                 })
             else { return unmatched(segments) }
             return try await route.handler(
-                request, GatewayContext(channel: channel, names: segments.names(route.path)))
+                request,
+                GatewayContext(
+                    channel: channel, names: segments.names(route.path), reader: reader))
         } catch let problem as ProblemDetails {
             return problem.answer
         } catch is CancellationError {

@@ -115,6 +115,13 @@ final class Sequencer: Sendable {
         state.withLock { $0.decider.ruleSets[app] }
     }
 
+    /// The catalogs in force, each compiled, by app.
+    var ruleSets: [RuleSet] {
+        state.withLock { state in
+            state.documents.keys.sorted().compactMap { state.decider.ruleSets[$0] }
+        }
+    }
+
     // MARK: Changes
 
     /// What became of a post.

@@ -56,6 +56,7 @@ struct GatewayRoutes: Sendable {
     /// The request's token.
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
         let authorization = request.header(FieldName.authorization)
+        if authorization == nil, let reader = context.reader { return reader }
         let uris =
             authorization == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []

@@ -1,0 +1,144 @@
+// Acts for an operator: shows first what it does as lines for a terminal, and asks.
+
+import { h, put, field } from "./dom.js";
+import { act, token } from "./gateway.js";
+
+/// A button that opens the dialog for an action.
+///
+/// An action: `{ title, explains, method, path, body, timelinectl, done(answer) }`.
+export function actionButton(label, action, properties = {}) {
+  return h("button", { type: "button", class: "small", ...properties, on: { click: () => confirm(action()) } }, label);
+}
+
+/// A button that opens the dialog in which a token is given for reading.
+export function tokenButton(onDone) {
+  return h("button", { type: "button", class: "main", on: { click: () => askToken(onDone) } }, "Enter a token");
+}
+
+/// Text for a shell, in single quotes.
+function quoted(text) {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/// The same as a line for curl; the token stays in its variable.
+export function curlLine(action) {
+  const parts = ["curl", "-X", action.method, quoted(location.origin + action.path)];
+  if (location.protocol === "https:") parts.push("--cacert", '"$TIMELINE_GATEWAY_CA"');
+  parts.push("-H", '"Authorization: Bearer $TIMELINE_GATEWAY_TOKEN"');
+  if (action.body !== undefined) {
+    parts.push("-H", "'Content-Type: application/json'", "-d", quoted(JSON.stringify(action.body)));
+  }
+  return parts.join(" ");
+}
+
+/// A line to copy.
+export function command(name, line) {
+  const button = h("button", { type: "button", class: "small" }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(line);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(button.previousSibling);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+  return h("div", { class: "command" }, h("span", {}, name), h("pre", { tabindex: 0 }, line), button);
+}
+
+function open(...children) {
+  const before = document.activeElement;
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title" }, children);
+  dialog.addEventListener("close", () => { dialog.remove(); before?.focus?.(); });
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+function tokenField() {
+  const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
+  input.value = token.value;
+  return input;
+}
+
+function confirm(action) {
+  const input = tokenField();
+  const outcome = h("p", { class: "outcome", role: "status", "aria-live": "polite" });
+  const go = h("button", { type: "submit", class: "main" }, action.verb ?? "Do it");
+  const close = h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
+  const form = h("form", { method: "dialog" },
+    h("h2", { id: "dialog-title" }, action.title),
+    h("p", {}, action.explains),
+    command("With curl", curlLine(action)),
+    action.timelinectl ? command("With timelinectl", action.timelinectl) : null,
+    field("Operator token, kept until this tab is closed", input),
+    h("div", { class: "buttons" }, go, close), outcome);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    token.value = input.value.trim();
+    go.disabled = true;
+    outcome.className = "outcome";
+    put(outcome, "Asking the gateway…");
+    try {
+      const answer = await act(action);
+      outcome.classList.add("good");
+      put(outcome, action.done(answer));
+      close.textContent = "Close";
+      go.hidden = true;
+      close.focus();
+    } catch (error) {
+      outcome.classList.add("bad");
+      put(outcome, error.message);
+      go.disabled = false;
+    }
+  });
+  const dialog = open(form);
+  (input.value ? go : input).focus();
+}
+
+function askToken(onDone) {
+  const input = tokenField();
+  const form = h("form", { method: "dialog" },
+    h("h2", { id: "dialog-title" }, "Read with a token"),
+    h("p", {}, "This port answers operators of every app alone."),
+    command("Such a token", "timeline-gateway token --data DIR --app '*' --scope operator"),
+    field("Operator token, kept until this tab is closed", input),
+    h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Use it"),
+      h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel")));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    token.value = input.value.trim();
+    dialog.close();
+    onDone();
+  });
+  const dialog = open(form);
+  input.focus();
+}
+
+/// What reloads a kind, or all of an app.
+export function reloadAction(app, kind) {
+  return {
+    title: kind ? `Reload ${kind}` : `Reload everything of ${app}`,
+    explains: kind
+      ? `Every client of ${app} that shows a widget of this kind is told to rebuild it.`
+      : `Every client of ${app} is told to rebuild all that it shows.`,
+    verb: "Reload", method: "POST", path: `/v1/apps/${encodeURIComponent(app)}/reloads`,
+    body: kind ? { kind } : { all: true },
+    timelinectl: `timelinectl reload --app ${quoted(app)} ${kind ? `--kind ${quoted(kind)}` : "--all"}`,
+    done: (answer) => `Accepted: it is entry ${answer.sequence} of the log.`,
+  };
+}
+
+/// What pushes to a client again.
+export function resendAction(app, client, channel) {
+  return {
+    title: `Push to ${client} again`,
+    explains: "Says what is stale for the client now, or what was said last where nothing is, to each of its addresses of this channel. Budgets and schedules do not hold it back.",
+    verb: "Push again", method: "POST",
+    path: `/v1/apps/${encodeURIComponent(app)}/clients/${encodeURIComponent(client)}/pushes`,
+    body: { channel },
+    timelinectl: `timelinectl resend --app ${quoted(app)} --client ${quoted(client)} --channel ${channel}`,
+    done: (answer) => answer.pushes === 1 ? "1 push is made. Deliveries shows its outcome in a second." : `${answer.pushes} pushes are made. Deliveries shows their outcomes in a second.`,
+  };
+}

@@ -1,0 +1,132 @@
+// The changes as they come, and why one reloaded what it did.
+
+import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
+import { get, appPath } from "./gateway.js";
+import { number, plural, time, say } from "./words.js";
+import { appChoice } from "./app.js";
+
+export const changesPage = {
+  title: "Changes",
+  async show(main, query, context) {
+    const apps = await context.apps();
+    const list = h("div"), more = h("div", { class: "buttons" });
+    const choice = appChoice(apps, query.get("app"));
+    put(main, h("h1", {}, "Changes"),
+      h("p", { class: "lead" }, "The newest first, as they come. Open one to see which rules it met, who holds what it made stale, and what became of it."),
+      choice ? h("form", { class: "filters" }, field("App", choice)) : null, list, more);
+    if (!choice) { put(list, notice("No app has a catalog yet: there can be no changes.")); return; }
+    choice.addEventListener("change", () => context.go("/changes", { app: choice.value }));
+    const app = choice.value;
+
+    let rows = [], before, known = 0, head = -1, busy = false;
+    const columns = [
+      { title: "Entry", head: true, cell: (change) => h("a", { href: `#/changes/${encodeURIComponent(app)}/${change.sequence}` }, number(change.sequence)) },
+      { title: "When", cell: (change) => time(change.time) },
+      { title: "What", cell: (change) => [`${change.operation} `, h("strong", {}, change.entity), change.entityID ? [" ", h("code", {}, change.entityID)] : null, change.properties?.length ? h("div", { class: "quiet small" }, change.properties.join(", ")) : null] },
+      { title: "Met", cell: (change) => met(change) },
+      { title: "Event", cell: (change) => change.id ? h("code", { class: "small" }, `${change.source ?? ""} ${change.id}`) : "–" },
+    ];
+    const draw = () => {
+      if (!rows.length) { put(list, notice("No change is in the log. They appear here as backends post them.")); return; }
+      put(list, h("section", { class: "card" }, table(`Changes of ${app}`, columns, rows, { rowClass: (change) => change.sequence > known && known ? "fresh-row" : null })));
+      put(more, before === undefined ? null : h("button", { type: "button", on: { click: older } }, "Older changes"));
+    };
+    const older = async () => {
+      const page = await get(`${appPath(app, "changes")}?limit=50&before=${before}`, context.signal);
+      rows = [...rows, ...page.changes].slice(0, 1000);
+      before = rows.length < 1000 ? page.before : undefined;
+      draw();
+    };
+    const newest = async () => {
+      const page = await get(`${appPath(app, "changes")}?limit=50`, context.signal);
+      const last = rows[0]?.sequence ?? 0;
+      const fresh = page.changes.filter((change) => change.sequence > last);
+      if (rows.length && fresh.length === page.changes.length && page.before !== undefined) { rows = fresh; before = page.before; }
+      else { rows = [...fresh, ...rows].slice(0, 1000); before ??= page.before; }
+      known = last;
+      if (!rows.length || fresh.length) draw();
+    };
+    await newest();
+    draw();
+    context.onOverview(async (overview) => {
+      // Who is about to open a change must not see it move away.
+      if (overview.log.head === head || busy || list.contains(document.activeElement)) return;
+      busy = true;
+      try { await newest(); head = overview.log.head; } catch { /* The state line says it. */ } finally { busy = false; }
+    });
+  },
+};
+
+function met(change) {
+  if (change.unmatched) return badge("no rule", "warn");
+  const kinds = Object.entries(change.kinds ?? {});
+  const said = kinds.slice(0, 3).map(([kind, count]) => count === 1 ? kind : `${kind} (${number(count)} keys)`).join(", ");
+  return [said || "–", kinds.length > 3 ? ` and ${kinds.length - 3} more` : null, change.broad ? [" ", badge("everybody", "warn")] : null];
+}
+
+export const changePage = {
+  title: "Change",
+  async show(main, query, context, [app, sequence]) {
+    const change = await get(appPath(app, "changes", sequence, "explain"), context.signal);
+    const holders = change.holders, outcomes = change.outcomes;
+    context.title(`Change ${sequence}`);
+    put(main, h("p", {}, h("a", { href: `#/changes?app=${encodeURIComponent(app)}` }, "All changes")),
+      h("h1", {}, `Change ${number(change.sequence)}`),
+      h("p", { class: "lead" }, verdict(change)),
+      h("div", { class: "cards" },
+        card("What was posted", facts([
+          ["App", app], ["When", time(change.time)],
+          ["Entity", [change.entity, change.entityID ? [" ", h("code", {}, change.entityID)] : null]],
+          ["Operation", change.operation], ["Properties", change.properties?.join(", ") ?? "not named: all"],
+          ["Urgency", change.urgency],
+          ["Event", change.id ? h("code", {}, `${change.source ?? ""} ${change.id}`) : null],
+          ["Decided by", `the catalog of entry ${number(change.catalog)}${change.catalogOfThen ? "" : ", which was not in force then"}`],
+        ])),
+        card("Who holds it", holders.count ? [h("p", {}, `${plural(holders.clients, "client")} with ${plural(holders.widgets, "widget")}.`),
+          counts("By kind", holders.kinds), counts("By platform", holders.platforms), counts("By channel", holders.channels)]
+          : notice("Nobody has registered anything that this change makes stale."))),
+      card("What became of it", outcomesTable(app, outcomes, holders.count)),
+      card("Rules", change.hint ? notice(change.hint.charAt(0).toUpperCase() + change.hint.slice(1) + ".") : null,
+        change.rules.length ? table("Rules about this entity, and whether they matched", [
+          { title: "Kind", head: true, cell: (rule) => [rule.kind, rule.target !== "timeline" ? h("div", { class: "quiet small" }, rule.target) : null] },
+          { title: "Matched", cell: (rule) => rule.verdict === "hit"
+            ? badge(rule.broad ? "yes, everybody" : "yes", rule.broad ? "warn" : "good")
+            : [badge("no"), " ", say(rule.verdict), rule.attribute ? [": ", h("code", {}, rule.attribute)] : null] },
+          { title: "By", cell: (rule) => (rule.keys ?? []).slice(0, 8).map((key) => h("div", { class: "small" }, key.length ? key.map((bound, place) => [place ? " and " : "", h("code", {}, `${bound.attribute} = ${bound.binding}`), bound.value !== undefined ? [" is ", h("code", {}, bound.value)] : bound.unset ? " where it is not set" : " with any value"]) : "everything of the kind")) },
+          { title: "In the catalog", cell: (rule) => h("code", { class: "small" }, rule.place) },
+        ], [...change.rules].sort((a, b) => (b.verdict === "hit") - (a.verdict === "hit"))) : null,
+        change.rulesOfOtherEntities ? h("p", { class: "quiet small" }, `${plural(change.rulesOfOtherEntities, "rule")} about other entities could not match.`) : null));
+  },
+};
+
+function verdict(change) {
+  if (change.unmatched) return "It met no rule: nothing was reloaded.";
+  const hit = change.rules.filter((rule) => rule.verdict === "hit").length;
+  return `It met ${plural(hit, "rule")} and made something stale for ${plural(change.holders.clients, "client")}.${change.broad ? " It lacked an attribute, so that it concerns everybody whom that would tell apart." : ""}`;
+}
+
+function counts(title, counts) {
+  const entries = Object.entries(counts ?? {}).sort((a, b) => b[1] - a[1]);
+  if (!entries.length) return null;
+  return [h("h3", {}, title), facts(entries.slice(0, 12).map(([name, count]) => [say(name) || "others", number(count)]))];
+}
+
+function outcomesTable(app, outcomes, holders) {
+  if (!holders) return notice("There was nobody to tell.");
+  const detail = {
+    confirmed: () => "they have rebuilt, by their own word",
+    sent: () => list(Object.entries(outcomes.sentBy ?? {}).map(([channel, count]) => `${number(count)} by ${say(channel)}`)),
+    collapsed: () => list((outcomes.collapsedInto ?? []).slice(0, 5).map((into) => `${number(into.holders)} into ${number(into.sequence)}`)),
+    withheld: () => (outcomes.withheldFor ?? []).map((held) => h("div", {}, `${number(held.holders)}: ${say(held.reason)}`, held.until ? [", until ", time(held.until)] : null)),
+    unreachable: () => list(Object.entries(outcomes.unreachableFor ?? {}).map(([reason, count]) => `${number(count)}: ${say(reason)}`)),
+  };
+  const names = { confirmed: "Confirmed", sent: "Sent, not confirmed", collapsed: "Told by a later change", withheld: "Held back", unreachable: "Cannot be told" };
+  return table(`Each of ${plural(holders, "holder")} once`, [
+    { title: "Outcome", head: true, cell: (name) => names[name] },
+    { title: "Holders", number: true, cell: (name) => number(outcomes[name] ?? 0) },
+    { title: "How", cell: (name) => outcomes[name] ? detail[name]() : null },
+    { title: "Such as", cell: (name) => (outcomes.examples?.[name] ?? []).map((client, place) => [place ? ", " : "", h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(client)}` }, client)]) },
+  ], Object.keys(names));
+}
+
+function list(parts) { return parts.join(", "); }

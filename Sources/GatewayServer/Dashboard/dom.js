@@ -1,0 +1,85 @@
+// Makes elements. Text goes in as text alone: nothing here reads markup.
+
+const svgNamespace = "http://www.w3.org/2000/svg";
+
+/// An element. Properties: `class`, `on` (listeners by event), any attribute; null and false are left
+/// out. Children: nodes and texts, nested in arrays, null left out.
+export function h(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+/// The same within an SVG image.
+export function svg(tag, properties = {}, ...children) {
+  return fill(document.createElementNS(svgNamespace, tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    } else {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+}
+
+/// Replaces what is in an element.
+export function put(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+/// A table. Columns: `title`, `cell` (of a row, gives a child), `number`, `head` for the row's heading.
+export function table(caption, columns, rows, options = {}) {
+  return h("div", { class: "scroll", tabindex: options.scrolls ? 0 : null, role: options.scrolls ? "region" : null, "aria-label": options.scrolls ? caption : null },
+    h("table", { class: options.stack === false ? null : "stack" },
+      h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, columns.map((column) =>
+        h("th", { scope: "col", class: column.number ? "number" : null }, column.title)))),
+      h("tbody", {}, rows.map((row) => tableRow(columns, row, options)))));
+}
+
+/// One row of such a table.
+export function tableRow(columns, row, options = {}) {
+  return h("tr", { class: options.rowClass?.(row) }, columns.map((column) => column.head
+    ? h("th", { scope: "row" }, column.cell(row))
+    : h("td", { class: column.number ? "number" : null, "data-label": column.title || null }, column.cell(row))));
+}
+
+/// Names and values.
+export function facts(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) =>
+    [h("dt", {}, name), h("dd", {}, value === null || value === undefined || value === "" ? "–" : value)]));
+}
+
+export function card(title, ...children) {
+  return h("section", { class: "card" }, title ? h("h2", {}, title) : null, children);
+}
+
+export function notice(text, isBad = false) {
+  return h("p", { class: isBad ? "notice bad" : "notice", role: isBad ? "alert" : null }, text);
+}
+
+export function badge(text, tone = "") {
+  return h("span", { class: `badge ${tone}` }, text);
+}
+
+export function field(label, input) {
+  return h("label", { class: "field" }, h("span", {}, label), input);
+}
+
+export function select(values, chosen, properties = {}) {
+  return h("select", properties, values.map(([value, text]) =>
+    h("option", { value, selected: value === chosen }, text)));
+}

@@ -1,0 +1,147 @@
+// How old what people see is, and what is wrong now.
+
+import { h, put, card, notice, select } from "./dom.js";
+import { get } from "./gateway.js";
+import { chart } from "./chart.js";
+import { number, compact, rate, seconds, bytes, share, plural, time, say } from "./words.js";
+
+const channels = ["stream", "poll", "apns", "webhook"];
+const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
+
+/// What is wrong, in words, and what to do.
+export function troubles(overview) {
+  if (!overview.troubles.length) {
+    return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "Nothing is wrong: changes are told as they come.");
+  }
+  return h("ul", { class: "troubles" }, overview.troubles.map((trouble) =>
+    h("li", { class: `trouble ${trouble.level}` },
+      h("p", { class: "what" }, trouble.level === "critical" ? "Critical: " : "Warning: ", trouble.what),
+      h("p", {}, trouble.remedy))));
+}
+
+export const overviewPage = {
+  title: "Overview",
+  async show(main, query, context) {
+    const wrong = h("div"), tiles = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards" });
+    const chosen = { channel: query.get("channel") ?? "stream", span: query.get("span") ?? "3600" };
+    const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, { "aria-label": "Channel" });
+    const spanChoice = select(spans, chosen.span, { "aria-label": "Time" });
+    put(main, h("h1", {}, "Overview"),
+      h("p", { class: "lead" }, "How old what people see is: from a change until its clients hear of it, and until they have rebuilt."),
+      h("section", { class: "card", "aria-label": "What is wrong now" }, h("h2", {}, "What is wrong now"), wrong),
+      tiles, charts, rest);
+
+    let series = (await get("/api/overview", context.signal)).series;
+    let overview = null;
+    const drawCharts = () => {
+      const at = series.at, span = Number(chosen.span) * 1000;
+      const of = (lines, channel) => lines[channel] ?? { p50: at.map(() => null), p99: at.map(() => null) };
+      const pair = (lines) => [
+        { name: "99 of 100 within", class: "one", values: lines.p99 },
+        { name: "half within", class: "two", dash: "5 4", values: lines.p50 },
+      ];
+      const fresh = (title, lines) => chart({ title, at, span, log: true, say: seconds, lines: pair(lines) });
+      const focused = document.activeElement === channelChoice ? channelChoice : document.activeElement === spanChoice ? spanChoice : null;
+      put(charts,
+        h("section", { class: "card" },
+          h("div", { class: "head" }, h("h2", {}, "From change to notification"), h("div", { class: "buttons" }, channelChoice, spanChoice)),
+          fresh(`From change to notification by ${say(chosen.channel)}`, of(series.sent, chosen.channel))),
+        card("From change to rebuilt",
+          fresh(`From change to rebuilt by ${say(chosen.channel)}`, of(series.confirmed, chosen.channel))),
+        card("Throughput", chart({ title: "Throughput", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
+          { name: "notifications to streams", class: "one", values: series.deliveries },
+          { name: "changes", class: "two", dash: "5 4", values: series.changes }] })),
+        card("Streams", chart({ title: "Streams", at, span, say: compact, lines: [
+          { name: "open", class: "one", values: series.streams },
+          { name: "take no bytes now", class: "two", dash: "5 4", values: series.lagging }] })),
+        overview?.standings ? card("Pushes", chart({ title: "Pushes", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
+          { name: "sent", class: "one", values: series.pushesSent },
+          { name: "not sent", class: "two", dash: "5 4", values: series.pushesFailed }] })) : null,
+        overview?.standings ? card("Held back by budgets", chart({ title: "Held back by budgets", at, span, say: compact, lines: [
+          { name: "withheld", class: "one", values: series.withheld }] })) : null,
+        card("Commits", chart({ title: "How long commits take", at, span, log: true, say: seconds, lines: pair(series.commit) })));
+      focused?.focus();
+    };
+    const choose = () => {
+      chosen.channel = channelChoice.value;
+      chosen.span = spanChoice.value;
+      context.note({ channel: chosen.channel === "stream" ? null : chosen.channel, span: chosen.span === "3600" ? null : chosen.span });
+      drawCharts();
+    };
+    channelChoice.addEventListener("change", choose);
+    spanChoice.addEventListener("change", choose);
+
+    let said = "", busy = false;
+    context.onOverview(async (now) => {
+      const isFirst = !overview;
+      overview = now;
+      const words = JSON.stringify(now.troubles);
+      if (words !== said) { said = words; put(wrong, troubles(now)); }
+      put(tiles, headline(now));
+      put(rest, details(now));
+      if (isFirst) drawCharts();
+      const last = series.at[series.at.length - 1] ?? 0;
+      if (busy || Date.parse(now.time) - last < 5500) return;
+      busy = true;
+      try {
+        series = joined(series, (await get(`/api/overview?after=${last}`, context.signal)).series);
+        if (!charts.querySelector(".cursor") && !charts.querySelector("select:focus")) drawCharts();
+      } catch { /* The state line says that the gateway is gone. */ } finally { busy = false; }
+    });
+  },
+};
+
+/// A past with what came after it; what is older than an hour goes.
+function joined(past, more) {
+  const drop = Math.max(0, past.at.length + more.at.length - 720);
+  const join = (old, late, size) => {
+    if (Array.isArray(late)) return [...(old ?? Array(size).fill(null)), ...late].slice(drop);
+    return Object.fromEntries(Object.entries(late).map(([name, value]) => [name, join(old?.[name], value, size)]));
+  };
+  return join(past, more, past.at.length);
+}
+
+function tile(name, value, note) {
+  return h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value), note ? h("dd", { class: "note" }, note) : null);
+}
+
+function headline(now) {
+  const stream = now.sent.stream ?? {}, rebuilt = now.confirmed.stream ?? now.confirmed.poll ?? {};
+  const minutes = now.recentSeconds >= 60 ? `${Math.round(now.recentSeconds / 60)} min` : `${now.recentSeconds} s`;
+  return h("dl", { class: "tiles" },
+    tile("Told by stream, 99 of 100", seconds(stream.p99), `half within ${seconds(stream.p50)}, last ${minutes}`),
+    tile("Rebuilt, 99 of 100", seconds(rebuilt.p99), rebuilt.count ? `half within ${seconds(rebuilt.p50)}` : "nobody has reported"),
+    tile("Changes", `${rate(now.rates.changes)}/s`, `${compact(now.recent.changes)} in ${minutes}`),
+    tile("Notifications", `${rate(now.rates.deliveries)}/s`, `${compact(now.recent.deliveries)} in ${minutes}`),
+    tile("Streams", compact(now.streams), now.lagging ? `${number(now.lagging)} take no bytes` : "all take bytes"),
+    tile("Clients", compact(now.clients), `${rate(now.rates.polls)} polls/s`));
+}
+
+function row(name, value) { return [h("dt", {}, name), h("dd", {}, value)]; }
+
+function details(now) {
+  const log = now.log, recent = now.recent, standings = now.standings;
+  const pushes = standings ? Object.values(standings).reduce((sum, count) => sum + count, 0) : 0;
+  const behind = log.head - log.applied;
+  return [
+    card("Pushes and budgets", standings ? h("dl", { class: "facts" },
+      row("Owed nothing", `${number(standings.confirmed)} of ${number(pushes)}`),
+      row("Told, not confirmed", number(standings.told)),
+      row("Held back by a budget", `${number(standings.withheld)} (${share(standings.withheld, pushes)})`),
+      row("Waiting or under way", number(standings.waiting + standings.underWay)),
+      row("No address", number(standings.unreachable)),
+      row("Sent, not sent lately", `${number(recent.pushesSent)}, ${number(recent.pushesFailed)}`))
+      : notice("This gateway pushes nothing: neither APNs nor webhooks are configured.")),
+    card("The log", h("dl", { class: "facts" },
+      row("Entries", `${number(log.floor + 1)} to ${number(log.head)}`),
+      row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "have applied all"),
+      row("A commit takes", `${seconds(now.commit.p50)}, 99 of 100 within ${seconds(now.commit.p99)}`),
+      row("Writes waiting", number(log.waitingWrites)),
+      row("On disk", `${bytes(log.databaseBytes)}, ${bytes(log.walBytes)} of write-ahead log`))),
+    card("Quality of changes", h("dl", { class: "facts" },
+      row("Hit no rule", `${number(recent.unmatched)} (${share(recent.unmatched, recent.changes)})`),
+      row("Reload everybody", `${number(recent.broad)} (${share(recent.broad, recent.changes)})`),
+      row("Rebuilds that failed", number(recent.rebuildFailures)),
+      row("Certificate ends", time(now.certificateEnds)))),
+  ];
+}

@@ -1,0 +1,68 @@
+// The gateway itself: keys, certificate, node, limits, log.
+
+import { h, put, card, table, facts, notice, badge } from "./dom.js";
+import { get } from "./gateway.js";
+import { number, seconds, bytes, time, share } from "./words.js";
+
+export const systemPage = {
+  title: "System",
+  async show(main, query, context) {
+    const body = h("div");
+    put(main, h("h1", {}, "System"), h("p", { class: "lead" }, "What this gateway runs by. Keys show their names, never what is secret."), body);
+    const load = async () => {
+      const system = await get("/api/system", context.signal);
+      if (body.contains(document.activeElement)) return;
+      put(body, sections(system));
+    };
+    await load();
+    context.every(10000, load);
+  },
+};
+
+function sections(system) {
+  const { node, log } = system;
+  const config = Object.entries(system.configuration), limits = Object.entries(system.limits);
+  return [
+    h("div", { class: "cards" },
+      card("This node", facts([
+        ["Clients and backends", h("code", {}, node.listen)],
+        ["Admin", [h("code", {}, node.admin), node.adminIsTLS ? " with TLS" : " plain, this machine only"]],
+        ["Mode", node.development ? badge("development", "warn") : "configured"],
+        ["Started", time(node.started)], ["Streams", number(node.streams)],
+        ["Event loops", `${number(node.positions.length)}, at entries ${node.positions.map(number).join(", ")}`],
+        ["CPU time", seconds(node.cpuSeconds)], ["Memory", bytes(node.residentBytes)],
+        ["Open files", `${number(node.openFiles)} of ${number(node.openFilesMax)}`],
+      ])),
+      card("The log", facts([
+        ["Entries", `${number(log.floor + 1)} to ${number(log.head)}`], ["Forgotten up to", number(log.floor)],
+        ["Commits", number(log.commits)],
+        ["Refused by the disk", log.failedCommits ? h("span", { class: "bad" }, number(log.failedCommits)) : "0"],
+        ["Writes turned away", number(log.refusedJobs)], ["Slowest commit", seconds(log.slowestCommitSeconds)],
+        ["Database", bytes(log.databaseBytes)], ["Write-ahead log", bytes(log.walBytes)],
+      ]))),
+    card("Certificate and keys", facts([["The certificate ends", time(system.certificateEnds)]]), h("p"),
+      table("Signing keys", [
+        { title: "Key", head: true, cell: (key) => h("code", {}, key.kid) },
+        { title: "Signs", cell: (key) => key.use }, { title: "Algorithm", cell: (key) => key.algorithm },
+        { title: "State", cell: (key) => badge(key.state, key.state === "signing" ? "good" : "") },
+        { title: "Since or until", cell: (key) => key.since ? ["since ", time(key.since)] : ["until ", time(key.until)] },
+      ], system.keys)),
+    card("Version windows", system.windows.length ? table("What is remembered of each app; who comes back from before its floor rebuilds everything", [
+      { title: "App", head: true, cell: (window) => window.app },
+      { title: "Keys", number: true, cell: (window) => number(window.keys) },
+      { title: "At most", number: true, cell: (window) => number(window.keysMax) },
+      { title: "Full", number: true, cell: (window) => share(window.keys, window.keysMax) },
+      { title: "Floor", number: true, cell: (window) => number(window.floor) },
+    ], system.windows) : notice("No app has a catalog yet.")),
+    h("div", { class: "cards" },
+      card("Configuration", facts(config.map(([name, value]) => [h("code", {}, name), said(value)]))),
+      card("Limits", facts(limits.map(([name, value]) => [h("code", {}, name), number(value)]))),
+      card("Versions", facts(Object.entries(system.version).map(([name, value]) => [name, value])))),
+  ];
+}
+
+function said(value) {
+  if (Array.isArray(value)) return value.join(", ") || "none";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "number" ? number(value) : value;
+}

@@ -1,0 +1,108 @@
+// Says numbers and times as people read them.
+
+import { h } from "./dom.js";
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+export function number(value) {
+  return value === null || value === undefined ? "–" : whole.format(value);
+}
+
+export function compact(value) {
+  if (value === null || value === undefined) return "–";
+  return Math.abs(value) < 10000 ? whole.format(value) : short.format(value);
+}
+
+export function rate(value) {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0";
+  return value < 100 ? three.format(value) : compact(value);
+}
+
+/// A duration in seconds.
+export function seconds(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 0.001) return `${three.format(value * 1e6)} µs`;
+  if (value < 1) return `${three.format(value * 1000)} ms`;
+  if (value < 60) return `${three.format(value)} s`;
+  if (value < 3600) return `${Math.floor(value / 60)} min ${whole.format(value % 60)} s`;
+  if (value < 86400) return `${Math.floor(value / 3600)} h ${whole.format((value % 3600) / 60)} min`;
+  return `${whole.format(value / 86400)} d`;
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let place = 0;
+  while (value >= 1024 && place < units.length - 1) { value /= 1024; place += 1; }
+  return `${three.format(value)} ${units[place]}`;
+}
+
+export function share(part, whole) {
+  return whole ? `${three.format((part / whole) * 100)} %` : "–";
+}
+
+export function plural(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+function relative(milliseconds) {
+  const ahead = milliseconds > 0;
+  const size = Math.abs(milliseconds) / 1000;
+  if (size < 2) return ahead ? "in a moment" : "just now";
+  const said = size < 60 ? `${Math.round(size)} s`
+    : size < 3600 ? `${Math.round(size / 60)} min`
+    : size < 2 * 86400 ? `${Math.round(size / 3600)} h`
+    : `${Math.round(size / 86400)} d`;
+  return ahead ? `in ${said}` : `${said} ago`;
+}
+
+/// A moment, as text that keeps true; its title is the moment itself.
+export function time(text) {
+  if (!text) return "–";
+  const element = h("time", { datetime: text, title: `${new Date(text).toLocaleString()} (${text})` });
+  refresh(element);
+  return element;
+}
+
+function refresh(element) {
+  const said = relative(Date.parse(element.dateTime) - Date.now());
+  if (element.textContent !== said) element.textContent = said;
+}
+
+setInterval(() => {
+  for (const element of document.querySelectorAll("time")) refresh(element);
+}, 1000);
+
+/// The words of the API, for people.
+export const words = {
+  stream: "stream", poll: "poll", apns: "APNs", webhook: "webhook",
+  widgets: "APNs widgets", controls: "APNs controls", background: "APNs background",
+  hit: "matched",
+  "other-entity": "about another entity",
+  "operation-not-listed": "not for this operation",
+  "properties-not-listed": "none of its properties changed",
+  "literal-differs": "an attribute has another value",
+  "awaits-client": "waits for the client to come",
+  "unknown-since-start": "not heard of since the gateway started",
+  refused: "its push was refused for good",
+  "dead-address": "its tokens are dead or in quarantine",
+  "disabled-webhook": "its webhook is disabled",
+  collapse: "waits for the end of its collapse window",
+  "slow-reader": "its stream takes no bytes now",
+  "under-way": "a push is being made",
+  queue: "as many pushes are under way as may be",
+  grace: "a stream has its chance first",
+  spread: "spread, for it concerns many devices",
+  retry: "the address failed and is tried again",
+  budget: "the device's budget is used up",
+  interval: "the kind was pushed for a moment ago",
+  stopped: "the push service refuses the credential or topic",
+  forgotten: "what changed is forgotten, so everything counts as stale",
+};
+
+export function say(word) {
+  return words[word] ?? word ?? "–";
+}
