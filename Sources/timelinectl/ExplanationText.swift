@@ -21,26 +21,27 @@ enum ExplanationText {
         if change["catalogOfThen"] == false { head += "  by the present catalog" }
         var lines = [TextBlock.line(head)]
         if let hint = text(change["hint"]) { lines.append("  " + TextBlock.line(hint)) }
-        var rules = TextTable()
+        var rules: [[String]] = []
         for rule in change["rules"]?.arrayValue ?? [] {
             let rule = rule.objectValue ?? [:]
             var verdict = text(rule["verdict"]) ?? ""
             if let attribute = text(rule["attribute"]) { verdict += " \(attribute)" }
-            rules.add(
+            rules.append([
                 verdict, text(rule["target"]) ?? "", text(rule["kind"]) ?? "",
-                text(rule["place"]) ?? "", keys(rule))
+                text(rule["place"]) ?? "", keys(rule),
+            ])
         }
-        lines += rules.lines(indent: 2)
+        lines += TextBlock.columns(rules, indent: 2)
         let holders = change["holders"]?.objectValue ?? [:]
         lines.append(
             "holders \(number(holders["count"])): widgets \(number(holders["widgets"])), "
                 + "clients \(number(holders["clients"]))")
-        var who = TextTable()
+        var who: [[String]] = []
         for name in ["kinds", "platforms", "channels"] {
             let counts = counts(holders[name])
-            if !counts.isEmpty { who.add(name, counts) }
+            if !counts.isEmpty { who.append([name, counts]) }
         }
-        lines += who.lines(indent: 2)
+        lines += TextBlock.columns(who, indent: 2)
         return lines + outcomes(change["outcomes"]?.objectValue ?? [:])
     }
 
@@ -57,22 +58,25 @@ enum ExplanationText {
     }
 
     private static func outcomes(_ outcomes: JSONObject) -> [String] {
-        var table = TextTable()
-        table.add("confirmed", number(outcomes["confirmed"]))
-        table.add("sent", number(outcomes["sent"]), counts(outcomes["sentBy"]))
+        var table: [[String]] = []
+        table.append(["confirmed", number(outcomes["confirmed"])])
+        table.append(["sent", number(outcomes["sent"]), counts(outcomes["sentBy"])])
         let collapsed = (outcomes["collapsedInto"]?.arrayValue ?? []).map {
             "into \(number($0.objectValue?["sequence"])) \(number($0.objectValue?["holders"]))"
         }
-        table.add("collapsed", number(outcomes["collapsed"]), collapsed.joined(separator: ", "))
+        table.append([
+            "collapsed", number(outcomes["collapsed"]), collapsed.joined(separator: ", "),
+        ])
         let withheld = (outcomes["withheldFor"]?.arrayValue ?? []).map { reason in
             let reason = reason.objectValue ?? [:]
             let until = text(reason["until"]).map { " until \($0)" } ?? ""
             return "\(text(reason["reason"]) ?? "") \(number(reason["holders"]))\(until)"
         }
-        table.add("withheld", number(outcomes["withheld"]), withheld.joined(separator: ", "))
-        table.add(
-            "unreachable", number(outcomes["unreachable"]), counts(outcomes["unreachableFor"]))
-        return ["outcomes"] + table.lines(indent: 2)
+        table.append(["withheld", number(outcomes["withheld"]), withheld.joined(separator: ", ")])
+        table.append([
+            "unreachable", number(outcomes["unreachable"]), counts(outcomes["unreachableFor"]),
+        ])
+        return ["outcomes"] + TextBlock.columns(table, indent: 2)
     }
 
     // MARK: Clients
@@ -87,18 +91,19 @@ enum ExplanationText {
                     + (client["heardOf"] == false ? "  not heard of since the gateway started" : "")
             )
         ]
-        var table = TextTable()
+        var table: [[String]] = []
         for (name, label) in [
             ("widgets", "widget"), ("recommendations", "set"), ("controls", "control"),
         ] {
             for item in client[name]?.arrayValue ?? [] {
                 let item = item.objectValue ?? [:]
-                table.add(
+                table.append([
                     label, text(item["kind"]) ?? "", parameters(item["parameters"]), since(item),
-                    outcome(item))
+                    outcome(item),
+                ])
             }
         }
-        lines += table.lines(indent: 2)
+        lines += TextBlock.columns(table, indent: 2)
         for stream in client["streams"]?.arrayValue ?? [] {
             let stream = stream.objectValue ?? [:]
             lines.append(
@@ -160,8 +165,8 @@ enum ExplanationText {
             )
             if now != "0" || proposed != "0" { lines.append("\(name) \(now) -> \(proposed)") }
         }
-        var table = TextTable()
-        table.add("kind", "target", "holders", "changes", "reloads", "pushes", "withheld")
+        var table: [[String]] = []
+        table.append(["kind", "target", "holders", "changes", "reloads", "pushes", "withheld"])
         for kind in answer["kinds"]?.arrayValue ?? [] {
             let kind = kind.objectValue ?? [:]
             func pair(_ name: String) -> String {
@@ -170,11 +175,13 @@ enum ExplanationText {
                 )
                 return now == proposed ? number(now) : "\(number(now)) -> \(number(proposed))"
             }
-            table.add(
+            table.append([
                 text(kind["kind"]) ?? "", text(kind["target"]) ?? "", pair("holders"),
-                pair("changes"), pair("reloads"), pair("pushes"), pair("withheld"))
+                pair("changes"), pair("reloads"), pair("pushes"), pair("withheld"),
+            ])
         }
-        return (lines + table.lines() + warningLines(of: .object(answer))).joined(separator: "\n")
+        return (lines + TextBlock.columns(table) + warningLines(of: .object(answer))).joined(
+            separator: "\n")
     }
 
     // MARK: -

@@ -65,13 +65,22 @@ struct TextBlock: Equatable {
 
     /// Rows of cells below their headings, in columns; what is in a cell stays on its line.
     static func table(_ headings: [String], _ rows: [[String]]) -> String {
-        let columns = headings.indices.map { column in
+        columns([headings] + rows).joined(separator: "\n")
+    }
+
+    /// Rows of cells in columns, each a line; what is in a cell stays on its line.
+    static func columns(_ rows: [[String]], indent: Int = 0) -> [String] {
+        let count = rows.map(\.count).max() ?? 0
+        let columns = (0..<count).map { column in
             TextBlock(
-                lines: ([headings] + rows).map { row in
+                lines: rows.map { row in
                     row.indices.contains(column) ? line(row[column]) : ""
                 })
         }
-        return beside(columns, gap: 2).lines.joined(separator: "\n")
+        return beside(columns, gap: 2).lines.map { line in
+            let end = line.lastIndex { $0 != " " }
+            return String(repeating: " ", count: indent) + (end.map { line[...$0] } ?? "")
+        }
     }
 
     /// The block in a frame.

@@ -19,6 +19,11 @@ struct AuthorisationTests {
         Route(method: "PUT", path: "catalog", scopes: [.catalogWrite], body: [:]),
         Route(method: "GET", path: "catalog", scopes: [.catalogWrite]),
         Route(method: "POST", path: "changes", scopes: [.changesWrite], body: [:]),
+        Route(method: "POST", path: "changes/explain", scopes: [.changesWrite], body: [:]),
+        Route(method: "GET", path: "changes", scopes: [.operate]),
+        Route(method: "GET", path: "changes/7/explain", scopes: [.operate]),
+        Route(method: "POST", path: "catalog/diff", scopes: [.catalogWrite], body: [:]),
+        Route(method: "GET", path: "clients/me/explain", scopes: [.operate]),
         Route(method: "POST", path: "reloads", scopes: [.operate], body: [:]),
         Route(method: "PUT", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
         Route(method: "PATCH", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
@@ -84,7 +89,7 @@ struct AuthorisationTests {
             app: "com.nothing", scope: Scope.claim(Set(Scope.allCases)), sub: "me")
         let path = "/v1/apps/com.nothing/\(route.path)"
         let bodies: [String: JSONValue] = [
-            "changes": Documents.event("a"),
+            "changes": Documents.event("a"), "changes/explain": Documents.event("a"),
             "reloads": ["all": true], "clients/me": ["platform": "iOS"], "tokens": ["sub": "me"],
         ]
         let type =

@@ -9,6 +9,8 @@ import WidgetModel
 extension GatewayRoutes {
     /// Events of one post that are explained; each may be about everybody.
     static let explainedEventsMax = 100
+    /// An answer is of its moment.
+    private static let notStored: HTTPHeaders = [FieldName.cacheControl: "no-store"]
 
     func explainChanges(
         _ request: GatewayRequest, _ context: GatewayContext
@@ -47,7 +49,7 @@ extension GatewayRoutes {
             .ok,
             json: [
                 "catalog": .integer(Int64(clamping: ruleSet.sequence)), "events": .array(members),
-            ])
+            ], headers: Self.notStored)
     }
 
     func explainClient(
@@ -57,7 +59,7 @@ extension GatewayRoutes {
         let key = ClientKey(app: app, client: try context.name("client"))
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         guard let json = try await explainer.client(key) else { throw Problem.unknownClient }
-        return GatewayAnswer(.ok, json: json)
+        return GatewayAnswer(.ok, json: json, headers: Self.notStored)
     }
 
     func explainLogged(
@@ -91,7 +93,7 @@ extension GatewayRoutes {
         object["catalogOfThen"] = .bool(logged.isCatalogOfThen)
         object["holders"] = tally.holdersJSON
         object["outcomes"] = tally.outcomesJSON(explainer.time, withExamples: true)
-        return GatewayAnswer(.ok, json: .object(object))
+        return GatewayAnswer(.ok, json: .object(object), headers: Self.notStored)
     }
 
     /// How far back a catalog is held against what happened, in seconds, unless it is said.
@@ -101,6 +103,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
+        guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let since = try request.queryValue("since")
         let seconds = since.map(TokenOrder.seconds) ?? Self.comparedSeconds
         guard let seconds, (1...3_650 * 86_400).contains(seconds) else {
@@ -114,7 +117,7 @@ extension GatewayRoutes {
                 .ok,
                 json: try await explainer.difference(
                     to: catalog, app: app, since: desk.wallMilliseconds() - seconds * 1_000
-                ) { context.channel.isActive })
+                ) { context.channel.isActive }, headers: Self.notStored)
         } catch let error as StoreError {
             throw Problem.store(error)
         }
@@ -149,7 +152,7 @@ extension GatewayRoutes {
         }
         var answer: JSONObject = ["changes": .array(changes)]
         if let next = page.next { answer["before"] = .integer(Int64(clamping: next)) }
-        return GatewayAnswer(.ok, json: .object(answer))
+        return GatewayAnswer(.ok, json: .object(answer), headers: Self.notStored)
     }
 }
 

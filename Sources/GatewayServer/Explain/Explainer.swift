@@ -15,9 +15,10 @@ struct ExplainedChanges: Sendable {
 
 /// Finds who holds what changes make stale, and what became of them.
 ///
-/// Looks at every registered client of the app, part by part, off the event loops: about a second
-/// and a half of one core for a million clients that all have a kind which was hit, and a tenth of
-/// that for those that have not. Deliveries wait for one part's question at most. One at a time.
+/// Costs a look at every registered client of the app, part by part and off the event loops: at the
+/// names of its kinds, and where one was hit at its keys by the rules that were. Of a million clients
+/// a part has 4,000; deliveries wait for the question of one part at most, and who registers or polls
+/// for a copy of it. One at a time, and only while somebody waits for the answer.
 final class Explainer: Sendable {
     let sequencer: Sequencer
     private let isBusy = Mutex(false)

@@ -44,8 +44,7 @@ final class Registry: Sendable {
         var seen: Set<ClientKey> = []
     }
 
-    /// How many parts there are: of a million clients one has 4,000, which are looked at within a
-    /// millisecond.
+    /// How many parts there are: of a million clients one has 4,000.
     static let partCount = 256
 
     private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
