@@ -104,7 +104,7 @@ extension GatewayConfiguration {
             "retention.clientDays": .integer(Int64(clientDays)),
             "apns.apps": .array(apps.map { .string($0) }),
             "webhooks.enabled": .bool(push.hasWebhooks),
-            "log.level": .string(logLevel.rawValue),
+            "log.level": .string(logLevels.standard.rawValue),
         ]
         if let publicURL { object["publicURL"] = .string(publicURL) }
         return .object(object)

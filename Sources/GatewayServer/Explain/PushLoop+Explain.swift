@@ -1,5 +1,4 @@
 import GatewayCore
-import NIOCore
 import WidgetModel
 
 /// What explaining asks the loop that pushes, a page at a time.
@@ -17,21 +16,20 @@ extension PushLoop {
     func standings(
         _ questions: [Question], of subject: ExplainedChanges
     ) async throws -> [Outcome?] {
-        try await loop.submit {
-            let now = Self.now
-            return questions.map { question in
+        try await ask { desk, now in
+            questions.map { question in
                 if let sequence = subject.sequence {
-                    self.desk.standing(
+                    desk.standing(
                         of: question.item, question.record, app: subject.app, at: sequence,
                         now: now)
                 } else {
-                    self.desk.forecast(
+                    desk.forecast(
                         of: question.item, question.record, app: subject.app,
                         urgency: subject.changes[question.change].urgency,
                         devices: question.devices, now: now)
                 }
             }
-        }.get()
+        }
     }
 
     /// How a client's addresses stand, and the pushes for things of it, each as to a change at a
@@ -41,24 +39,18 @@ extension PushLoop {
     ) async throws -> (
         addresses: [PushDesk.AddressStanding], items: [(confirmed: UInt64, push: Outcome?)]
     ) {
-        try await loop.submit {
-            let now = Self.now
+        try await ask { desk, now in
             let key = ClientKey(app: app, client: record.client)
             return (
-                self.desk.addresses(of: key, now: now),
+                desk.addresses(of: key, now: now),
                 items.map {
                     (
-                        self.desk.confirmed($0.item, of: record, app: app),
-                        self.desk.standing(
+                        desk.confirmed($0.item, of: record, app: app),
+                        desk.standing(
                             of: $0.item, record, app: app, at: $0.sequence, now: now)
                     )
                 }
             )
-        }.get()
-    }
-
-    /// Whether the log was applied up to `position`.
-    func hasReached(_ position: UInt64) async throws -> Bool {
-        try await loop.submit { self.desk.position >= position }.get()
+        }
     }
 }

@@ -60,7 +60,7 @@ final class PushLoop: @unchecked Sendable {
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
     private let reachedPosition: Atomic<UInt64>
     private let lastCensus = Mutex(PushDesk.Census())
-    var desk: PushDesk
+    private var desk: PushDesk
     private var surroundings: Surroundings?
     private var attempts: [PushAttemptRow] = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
