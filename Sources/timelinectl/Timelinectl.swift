@@ -28,9 +28,9 @@ struct Timelinectl: AsyncParsableCommand {
         version: productVersion,
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, ExplainCommand.self, ShowCommand.self, ResendCommand.self,
-            AttemptsCommand.self, EventsCommand.self, TokenCommand.self, DeviceCommand.self,
-            DevCommand.self,
+            PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
+            ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
+            DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

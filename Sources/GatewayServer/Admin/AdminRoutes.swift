@@ -32,7 +32,7 @@ struct AdminRoutes: Sendable {
             return Response(.ok, json: desk.overviewWithPast(after: after))
         }
         router.get("/api/live") { _, _ in try live.answer(desk) }
-        router.get("/api/apps") { _, _ in Response(.ok, json: try await apps.json()) }
+        router.get("/api/apps") { _, _ in Response(.ok, json: await apps.json()) }
         router.get("/api/system") { _, _ in Response(.ok, json: system.json) }
         router.get("/**") { request, _ in
             guard let file = StaticFiles.file(request.uri.path) else { throw HTTPError(.notFound) }

@@ -250,6 +250,13 @@ final class Registry: Sendable {
         }
     }
 
+    /// Shows each client of one of ``partCount`` parts.
+    func look(part: Int, _ body: (ClientKey, ClientRecord) -> Void) {
+        parts[part].withLock { part in
+            for (key, entry) in part.records { body(key, entry.record) }
+        }
+    }
+
     /// One client.
     func client(_ key: ClientKey) -> Seen? {
         withPart(of: key) { part in

@@ -1,0 +1,50 @@
+import ArgumentParser
+import TimelineClient
+import WidgetModel
+
+/// Has what people see built anew.
+struct ReloadCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload",
+        abstract: "Tell every client to rebuild a kind, or all that it shows.",
+        discussion: """
+            What is told is an entry of the log like any change: clients that are away hear of it \
+            when they come. Needs a token with the scope operator.
+
+            Examples:
+              timelinectl reload --kind com.mygame.character-detail
+              timelinectl reload --all --json
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var app: AppOption
+
+    @Option(help: "The kind to rebuild.")
+    var kind: String?
+
+    @Flag(help: "Rebuild every kind.")
+    var all = false
+
+    func validate() throws {
+        guard all != (kind != nil) else {
+            throw ValidationError("say what to rebuild: --kind KIND or --all")
+        }
+    }
+
+    func run() async throws {
+        let service = GatewayService(connection: try options.connection(), app: try app.required())
+        do throws(GatewayFailure) {
+            let answer = try await service.json("POST", "\(service.base)/reloads", body: body)
+            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    /// What is asked for.
+    var body: JSONValue { kind.map { ["kind": .string($0)] } ?? ["all": true] }
+
+    static func text(_ answer: JSONValue) -> String {
+        "taken as entry \(answer.objectValue?["sequence"]?.integerValue ?? 0) of the log"
+    }
+}
