@@ -18,7 +18,9 @@ struct AppCensus: Sendable {
         clients += 1
         for widget in record.registration.widgets
         where widgets[widget.kind] != nil || widgets.count < Self.kindsMax {
-            widgets[widget.kind, default: 0] += widget.count
+            let (sum, isTooMany) = widgets[widget.kind, default: 0].addingReportingOverflow(
+                widget.count)
+            widgets[widget.kind] = isTooMany ? .max : sum
         }
         if picks.count < Self.picksMax {
             picks.append(key)

@@ -195,7 +195,8 @@ import WidgetModel
     private func record(_ name: String, _ kinds: [String]) -> ClientRecord {
         let widgets = kinds.map { ConfiguredWidget(kind: $0, family: "systemSmall", count: 2) }
         return ClientRecord(
-            client: name, registration: ClientRegistration(platform: "iOS", widgets: widgets))
+            client: name, registration: ClientRegistration(platform: "iOS", widgets: widgets),
+            attributes: [:])
     }
 
     @Test func `all are counted, and every client is as likely to be picked as any other`() {
@@ -214,6 +215,19 @@ import WidgetModel
         }
         // Of 400 each is expected 200 times, with a deviation of 10.
         #expect(picked.count == 80 && picked.values.allSatisfy { (140...260).contains($0) })
+    }
+
+    @Test func `no count of a client's is too large to be added`() {
+        var random = SeededGenerator(seed: 3)
+        var census = AppCensus()
+        for name in ["a", "b"] {
+            let widget = ConfiguredWidget(kind: "one", family: "systemSmall", count: .max)
+            let record = ClientRecord(
+                client: name, registration: ClientRegistration(platform: "iOS", widgets: [widget]),
+                attributes: [:])
+            census.count(ClientKey(app: "a", client: name), record, using: &random)
+        }
+        #expect(census.widgets == ["one": .max])
     }
 
     @Test func `of what is stale the oldest is said`() {
