@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewaySigning
 import GatewayStorage
-import Logging
 import WidgetModel
 
 /// What the dashboard shows of the gateway itself: nothing in it is a secret.
@@ -104,7 +103,6 @@ extension GatewayConfiguration {
             "retention.clientDays": .integer(Int64(clientDays)),
             "apns.apps": .array(apps.map { .string($0) }),
             "webhooks.enabled": .bool(push.hasWebhooks),
-            "log.level": .string(logLevels.standard.rawValue),
         ]
         if let publicURL { object["publicURL"] = .string(publicURL) }
         return .object(object)

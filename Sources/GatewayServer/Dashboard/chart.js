@@ -11,11 +11,12 @@ const moment = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit",
 /// - lines: `{ name, class, dash, values }`, a number or null for each of `at` (milliseconds).
 /// - say: a value as text.
 /// - log: whether the scale is logarithmic, for what spans from milliseconds to minutes.
-export function chart({ title, at, lines, say, log = false, span = 3600e3 }) {
+/// - isCount: whether values are whole numbers.
+export function chart({ title, at, lines, say, log = false, isCount = false, span = 3600e3 }) {
   const end = at.length ? at[at.length - 1] : Date.now();
   const start = Math.max(end - span, Math.min(at[0] ?? end, end - 300e3));
   const known = lines.flatMap((line) => line.values.filter((value, place) => value !== null && at[place] >= start));
-  const scale = log ? logarithmic(known) : linear(known);
+  const scale = log ? logarithmic(known) : linear(known, isCount ? 1 : 0);
   const x = (time) => left + ((time - start) / (end - start)) * (width - left - right);
   const y = (value) => top + (1 - scale.place(value)) * (height - top - bottom);
 
@@ -103,10 +104,10 @@ function summary(title, lines, say, start, end) {
   return `${title}, ${hour.format(start)} to ${hour.format(end)}. ${said.join("; ")}. Arrow keys show single moments.`;
 }
 
-function linear(values) {
-  const highest = Math.max(...values, 0) || 1;
+function linear(values, stepMin) {
+  const highest = Math.max(...values, stepMin * 4) || 1;
   const power = 10 ** Math.floor(Math.log10(highest / 3));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => highest / one <= 4) ?? highest;
+  const step = [1, 2, 5, 10].map((factor) => Math.max(stepMin, factor * power)).find((one) => highest / one <= 4) ?? highest;
   const end = Math.ceil(highest / step - 1e-9) * step;
   const ticks = [];
   for (let tick = 0; tick <= end + step / 2; tick += step) ticks.push(tick);

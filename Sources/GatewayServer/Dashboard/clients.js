@@ -1,7 +1,7 @@
 // Clients, and for each of their widgets whether it is fresh, and why not.
 
 import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
-import { get, appPath, Refusal } from "./gateway.js";
+import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { actionButton, reloadAction, resendAction } from "./actions.js";
 import { appChoice } from "./app.js";

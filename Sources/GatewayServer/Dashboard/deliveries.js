@@ -1,7 +1,7 @@
 // What was pushed, and what came of it.
 
 import { h, put, table, notice, badge, field, select } from "./dom.js";
-import { get, appPath, Refusal } from "./gateway.js";
+import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { actionButton, resendAction } from "./actions.js";
 import { appChoice } from "./app.js";

@@ -1,13 +1,13 @@
 // Apps and their kinds, those first whose people wait longest.
 
-import { h, put, card, table, notice, badge } from "./dom.js";
+import { h, put, table, notice } from "./dom.js";
 import { get } from "./gateway.js";
-import { number, seconds, plural, time } from "./words.js";
+import { number, seconds, plural, share, time } from "./words.js";
 import { actionButton, reloadAction } from "./actions.js";
 
-/// Slowest now, then slowest in the last hour.
+/// The largest share of stale widgets, then the slowest now, then in the last hour.
 function staleFirst(a, b) {
-  const rank = (kind) => [kind.stale ?? -1, kind.recent?.p99 ?? -1, kind.hour?.p99 ?? -1];
+  const rank = (kind) => [kind.looked ? kind.stale / kind.looked : 0, kind.recent?.p99 ?? -1, kind.hour?.p99 ?? -1];
   const [left, right] = [rank(a), rank(b)];
   for (let place = 0; place < left.length; place += 1) if (left[place] !== right[place]) return right[place] - left[place];
   return a.kind < b.kind ? -1 : 1;
@@ -18,7 +18,7 @@ export const kindsPage = {
   async show(main, query, context) {
     const list = h("div");
     put(main, h("h1", {}, "Apps and kinds"),
-      h("p", { class: "lead" }, "Kinds whose people wait longest come first. Waiting is the time from a change to its notification, on all channels; a kind of that name counts in every app."), list);
+      h("p", { class: "lead" }, "Kinds with the most stale widgets come first. A widget is stale from a change until its client says that it was rebuilt; how long changes take to be told is counted by kind, on all channels."), list);
     const load = async () => {
       const { apps } = await get("/api/apps", context.signal);
       if (!apps.length) { put(list, notice("No app has a catalog yet. Put one with `timelinectl catalog apply FILE`.")); return; }
@@ -35,10 +35,8 @@ export const kindsPage = {
         table(`Kinds of ${app.app}`, [
           { title: "Kind", head: true, cell: (kind) => [h("span", {}, kind.displayName ?? kind.kind), kind.displayName ? h("div", { class: "quiet small" }, kind.kind) : null] },
           { title: "Configured by", cell: (kind) => ({ static: "nobody", appIntent: "a person", relevance: "the system", control: "Control Center" })[kind.configuration] ?? kind.configuration },
-          ...app.kinds.some((kind) => kind.widgets !== undefined) ? [
-            { title: "Widgets", number: true, cell: (kind) => number(kind.widgets) },
-          ] : [],
-          ...app.sample ? [{ title: "Stale", number: true, cell: (kind) => staleness(kind) }] : [],
+          { title: "Widgets", number: true, cell: (kind) => number(kind.widgets) },
+          { title: "Stale", number: true, cell: staleness },
           { title: "99 of 100, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p99) },
           { title: "Half, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p50) },
           { title: "99 of 100, hour", number: true, cell: (kind) => seconds(kind.hour?.p99) },
@@ -53,14 +51,11 @@ export const kindsPage = {
 
 function staleness(kind) {
   if (!kind.looked) return "–";
-  if (!kind.staleCount) return h("span", { class: "good" }, "0 %");
-  return [`${Math.round((kind.staleCount / kind.looked) * 100)} %`, kind.oldest ? h("div", { class: "quiet small" }, "oldest ", time(kind.oldest)) : null];
+  if (!kind.stale) return h("span", { class: "good" }, "0 %");
+  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "since ", time(kind.staleSince)) : null];
 }
 
 function summary(app) {
-  const parts = [plural(app.kinds.length, "kind")];
-  if (app.clients !== undefined) parts.push(plural(app.clients, "client"));
-  if (app.sample) parts.push(`staleness from ${plural(app.sample, "client")} looked at`);
-  parts.push(`catalog since entry ${number(app.catalog)}`);
-  return parts.join(" · ");
+  const looked = app.clientsLookedAt < app.clients ? `, staleness by ${number(app.clientsLookedAt)} picked at random` : "";
+  return `${plural(app.kinds.length, "kind")} · ${plural(app.clients, "client")}${looked} · catalog since entry ${number(app.catalog)}`;
 }

@@ -22,7 +22,7 @@ export function troubles(overview) {
 export const overviewPage = {
   title: "Overview",
   async show(main, query, context) {
-    const wrong = h("div"), tiles = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards" });
+    const wrong = h("div"), tiles = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards three" });
     const chosen = { channel: query.get("channel") ?? "stream", span: query.get("span") ?? "3600" };
     const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, { "aria-label": "Channel" });
     const spanChoice = select(spans, chosen.span, { "aria-label": "Time" });
@@ -51,13 +51,13 @@ export const overviewPage = {
         card("Throughput", chart({ title: "Throughput", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
           { name: "notifications to streams", class: "one", values: series.deliveries },
           { name: "changes", class: "two", dash: "5 4", values: series.changes }] })),
-        card("Streams", chart({ title: "Streams", at, span, say: compact, lines: [
+        card("Streams", chart({ title: "Streams", at, span, say: compact, isCount: true, lines: [
           { name: "open", class: "one", values: series.streams },
           { name: "take no bytes now", class: "two", dash: "5 4", values: series.lagging }] })),
         overview?.standings ? card("Pushes", chart({ title: "Pushes", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
           { name: "sent", class: "one", values: series.pushesSent },
           { name: "not sent", class: "two", dash: "5 4", values: series.pushesFailed }] })) : null,
-        overview?.standings ? card("Held back by budgets", chart({ title: "Held back by budgets", at, span, say: compact, lines: [
+        overview?.standings ? card("Held back by budgets", chart({ title: "Held back by budgets", at, span, say: compact, isCount: true, lines: [
           { name: "withheld", class: "one", values: series.withheld }] })) : null,
         card("Commits", chart({ title: "How long commits take", at, span, log: true, say: seconds, lines: pair(series.commit) })));
       focused?.focus();

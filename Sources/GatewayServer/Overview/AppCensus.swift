@@ -1,4 +1,5 @@
 import GatewayCore
+import WidgetModel
 
 /// How many clients and widgets an app has, and some of its clients, picked at random.
 struct AppCensus: Sendable {
