@@ -145,9 +145,11 @@ import WidgetModel
         #expect(troubles.last?.level == .warning)
     }
 
-    @Test(arguments: [
-        (15, nil), (13, Trouble.Level.warning), (2, .critical), (0, .critical),
-    ]) func `a certificate is renewed in time`(days: Int64, level: Trouble.Level?) {
+    @Test(
+        arguments: [
+            (15, nil), (13, .warning), (2, .critical), (0, .critical),
+        ] as [(Int64, Trouble.Level?)])
+    func `a certificate is renewed in time`(days: Int64, level: Trouble.Level?) {
         let troubles = look { $0.certificateSeconds = days * 86_400 + 60 }
         #expect(troubles.map(\.level) == (level.map { [$0] } ?? []))
     }
