@@ -224,6 +224,29 @@ import WidgetModel
         #expect(engine.cursor == cursor(13))
     }
 
+    /// What happened before it was registered is told of after that.
+    @Test func aSetThatIsRegisteredWhileItIsBuiltAgainClaimsNothingThatWasNotTold() {
+        let set = recommended(panda.kind, ["Power Panda"])
+        let item = Archived.recommendations(kind: panda.kind)
+        var engine = ReloadEngine(
+            state: EngineState(), desired: registration([]), unasked: [panda.kind], seed: 1)
+        _ = engine.handle(.started([]), now: .zero)
+        _ = engine.handle(.registered(cursor(10)), now: .zero)
+        _ = engine.handle(.opened(attempt: 1, resumedFrom: cursor(10)), now: .zero)
+        _ = engine.handle(.recommended(kind: panda.kind, set.items), now: .zero)
+        #expect(
+            engine.handle(.recommendationsInvalidated, now: .zero)
+                == [.recommend(kind: panda.kind)])
+        // The id of a change to the set, which nobody tells of.
+        _ = engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero)
+        _ = engine.handle(.registered(cursor(13)), now: .zero)
+        _ = engine.handle(.recommended(kind: panda.kind, set.items), now: .zero)
+        #expect(engine.state.positions[item]?.cursor == cursor(10))
+        // Now it is told of that, and then of everything.
+        _ = engine.handle(.idMoved(attempt: 1, cursor(14)), now: .zero)
+        #expect(engine.state.positions[item]?.cursor == cursor(14))
+    }
+
     @Test func aRecommendationSetThatDidNotChangeIsAcknowledged() {
         let set = recommended(panda.kind, ["Power Panda"])
         var engine = running([panda], sets: [set])

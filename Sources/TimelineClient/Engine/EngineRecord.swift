@@ -9,6 +9,9 @@ struct EngineRecord: Sendable, Equatable {
         /// It was asked for by something that the gateway sent, or is the build of something sent
         /// since.
         var wasStale: Bool
+        /// What is sent since it began says all that concerns it. A set that is registered while it is
+        /// built is told of later what happened before.
+        let isTold: Bool
         /// Something sent since it began concerns it.
         var isOutdated = false
         /// The lock took its files away since it began, be it that they are back.

@@ -65,7 +65,8 @@ extension ReloadEngine {
         // Nobody tells of a set that is not registered: what it is now is as new as what was heard.
         if record.cursor == nil, isUnasked(item) { record.cursor = heard }
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
-        record.build = .init(start: start, wasStale: record.isStale, reload: reload)
+        record.build = .init(
+            start: start, wasStale: record.isStale, isTold: isTold(item), reload: reload)
         record.isStale = false
         record.retryAt = nil
         record.reached = nil
@@ -116,7 +117,7 @@ extension ReloadEngine {
         record.isStale = record.isStale || build.isOutdated
         if let start = build.start, let cursor = record.cursor {
             // Sent since, but not concerning it: what is built is as new as the newest id.
-            let reached = build.isOutdated || !isTold(item) ? start : max(start, heard ?? start)
+            let reached = build.isOutdated || !build.isTold ? start : max(start, heard ?? start)
             record.cursor = max(cursor, reached)
             record.awaitsBuild = false
         }
@@ -160,8 +161,11 @@ extension ReloadEngine {
         }
         record.build = nil
         record.isStale = true
-        // What is not registered holds nothing back.
-        if isUnasked(item) { record.cursor = nil }
+        // What is not registered holds nothing back, and claims nothing when it is asked for again.
+        if isUnasked(item) {
+            record.cursor = nil
+            record.awaitsBuild = true
+        }
         if !build.isOvertaken { record.retryAt = now + waitAfterFailure(of: &record) }
         records[item] = record
     }
