@@ -16,7 +16,8 @@ struct ShowCommand: ParsableCommand {
             A widget is fresh, stale (it is to be built anew, as far as the archive knows) or a \
             placeholder (nothing was built that could be shown here). ☑ and ☐, or ━● and ●━, are \
             toggles, ( ) buttons, < > links, [ ] images, ▓ colours, ░ backgrounds, and ▒ hides something. A toggle whose look is the \
-            app's own is shown as the app draws it.
+            app's own is shown as the app draws it. A widget that nobody places is drawn as often as \
+            the Smart Stack shows it.
 
             Examples:
               timelinectl show state/device-1
@@ -78,8 +79,8 @@ struct ShowCommand: ParsableCommand {
             location: location.map(WidgetLocation.init(rawValue:)), mode: mode, isLocked: locked,
             isDark: dark, isAlwaysOn: isAlwaysOn)
         let date = try moment()
-        return client.widgets.filter { kind == nil || $0.widget.kind == kind }.map {
-            WidgetReport(of: $0, in: archive, on: device, in: context, at: date)
+        return client.widgets.filter { kind == nil || $0.widget.kind == kind }.flatMap {
+            WidgetReport.all(of: $0, in: archive, on: device, in: context, at: date)
         }
     }
 

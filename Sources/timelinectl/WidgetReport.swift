@@ -45,8 +45,44 @@ struct WidgetReport {
     private(set) var faults: [String] = []
     private let date: Date
 
-    /// Reads what the archive has of a widget for a context at `date`.
-    init(
+    /// Reads what the archive has of a widget for a context at `date`: one report, or of a widget that
+    /// nobody places one for each time that a Smart Stack shows it, or one that says why there is none.
+    static func all(
+        of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
+        in context: Context, at date: Date
+    ) -> [WidgetReport] {
+        let isRelevance = archive.traits(of: placed.widget).isRelevance
+        var context = context
+        if isRelevance, context.location == nil { context.location = .smartStack }
+        var report = WidgetReport(of: placed, in: archive, on: device, in: context, at: date)
+        guard isRelevance, let environment = report.environment else { return [report] }
+        let timeline = (try? archive.timeline(of: placed.widget)) ?? nil
+        report.node = nil
+        report.entry = nil
+        report.nextEntry = timeline?.entries.map(\.date).first { $0 > date }
+        report.state = .hidden
+        let relevant = timeline?.relevant(at: date, in: environment) ?? []
+        var reason: String?
+        if environment.location != .smartStack {
+            reason = "only the Smart Stack shows it"
+        } else if environment.redactionReasons.contains(.placeholder) {
+            reason = "the lock hides it"
+        } else if relevant.isEmpty {
+            reason = "nothing of it is relevant now"
+        }
+        if let reason {
+            report.faults.append(reason)
+            return [report]
+        }
+        return relevant.map { since, node in
+            var card = report
+            (card.entry, card.node, card.state) = (since, node, placed.isStale ? .stale : .fresh)
+            return card
+        }
+    }
+
+    /// Reads what the archive has of a placed widget for a context at `date`.
+    private init(
         of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
         in context: Context, at date: Date
     ) {

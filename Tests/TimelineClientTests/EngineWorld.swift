@@ -20,7 +20,10 @@ struct EngineWorld {
         case id(Cursor)
     }
 
+    /// What a person can place.
     let pool: [WidgetInfo]
+    /// What nobody places, and the gateway tells of by its kind alone: a relevance widget.
+    let card = WidgetInfo(kind: "com.mygame.card", family: .accessoryRectangular)
     let setKind: String
     var random: JitterGenerator
     var now: Duration = .zero
@@ -60,12 +63,14 @@ struct EngineWorld {
     /// Notifications of what was shown already.
     var spared = 0
     var restarts = 0
+    /// Notifications that a relevance widget is stale.
+    var cardsTold = 0
 
     init(seed: UInt64) {
         random = JitterGenerator(seed: seed)
         pool = (1...5).map { character("C\($0)") } + [status]
         setKind = pool[0].kind
-        placed = Array(pool.prefix(3)) + [status]
+        placed = Array(pool.prefix(3)) + [status, card]
         accounts = ReloadAccounts(limit: 1 + Int(seed % 7))
         accounts.place(placed)
         engine = ReloadEngine(
@@ -78,7 +83,9 @@ struct EngineWorld {
     private static func settings(_ limit: Int) -> ReloadEngine.Settings {
         var settings = ReloadEngine.Settings()
         settings.schedule.budgetLimit = limit
-        settings.protections = [character("").kind: .complete, status.kind: .none]
+        settings.protections = [
+            character("").kind: .complete, status.kind: .none, "com.mygame.card": .none,
+        ]
         return settings
     }
 
@@ -200,7 +207,9 @@ struct EngineWorld {
 
     /// A person's tap changes what a widget shows; the change comes back, perhaps.
     private mutating func use() {
-        let info = placed[pick(placed.count)]
+        // The Smart Stack of a watch has no controls.
+        let used = placed.filter { $0 != card }
+        let info = used[pick(used.count)]
         // Mostly after a while in which nothing happened.
         if pick(4) > 0 {
             while !frames.isEmpty { deliverFrame() }
@@ -239,7 +248,8 @@ struct EngineWorld {
     }
 
     mutating func change() {
-        let every = pool.map { Archived.timeline($0) } + [.recommendations(kind: setKind)]
+        let every =
+            (pool + [card]).map { Archived.timeline($0) } + [.recommendations(kind: setKind)]
         change(every[pick(every.count)])
     }
 
@@ -248,21 +258,25 @@ struct EngineWorld {
         head.sequence += 1
         log.append(Change(cursor: head, moment: moment, item: item))
         guard openAttempt != nil, let registered else { return }
-        if registered.contains(item) { frames.append(.notification(Self.naming([item], head))) }
+        if registered.contains(item) { frames.append(.notification(naming([item], head))) }
         // Sometimes the id of several changes comes only with the last.
         if pick(4) > 0 { frames.append(.id(head)) }
     }
 
-    static func naming(_ items: [Archived], _ head: Cursor) -> ReloadNotification {
+    private func naming(_ items: [Archived], _ head: Cursor) -> ReloadNotification {
         var widgets: [WidgetInfo] = []
+        var relevance: [String] = []
         var sets: [String] = []
         for item in items {
             switch item {
+            case .timeline(card): relevance.append(card.kind)
             case .timeline(let info): widgets.append(info)
             case .recommendations(let kind): sets.append(kind)
             }
         }
-        return claims(widgets, sets: sets, sequence: head.sequence)
+        var told = claims(widgets, sets: sets, sequence: head.sequence)
+        told.relevance = relevance
+        return told
     }
 
     mutating func deliverFrame() {
@@ -278,6 +292,7 @@ struct EngineWorld {
             for item in items where item.isConcerned(by: claims) {
                 reasons.insert(item)
             }
+            if !claims.relevance.isEmpty { cardsTold += 1 }
             hand(.notification(attempt: attempt, claims))
             // What is shown already is owed nothing.
             for item in items where item.isConcerned(by: claims) {
@@ -343,7 +358,7 @@ struct EngineWorld {
             }
             // It is owed what happened since, and told at once.
             if openAttempt != nil, log.contains(where: { $0.item == item && $0.cursor > builtAt }) {
-                frames.insert(.notification(Self.naming([item], head)), at: 0)
+                frames.insert(.notification(naming([item], head)), at: 0)
             }
         }
         // A client that learns here that its cursors are void need not wait to be told.
@@ -378,7 +393,7 @@ struct EngineWorld {
         if !stale.isEmpty {
             // A catch-up keeps the id it resumed from until it is complete.
             frames.append(.id(since))
-            frames.append(.notification(Self.naming(Array(stale), head)))
+            frames.append(.notification(naming(Array(stale), head)))
         }
         frames.append(.id(head))
     }
@@ -422,9 +437,10 @@ struct EngineWorld {
             hand(.recommendFailed(kind: kind))
         }
         guard case .build(let info) = action else { return }
-        fetched[.timeline(info)] = nil
+        // One of a widget that was removed since was paid for from a budget that is gone with it.
+        let isPaid = fetched.removeValue(forKey: .timeline(info)) ?? -1 >= 0
         reasons.insert(.timeline(info))
-        if overtaken.contains(.timeline(info)) {
+        if isPaid, overtaken.contains(.timeline(info)) {
             accounts.overtake(info)
         } else {
             accounts.fail(info)
@@ -487,7 +503,7 @@ struct EngineWorld {
     mutating func place() {
         let info = pool[pick(pool.count)]
         if let index = placed.firstIndex(of: info) {
-            guard placed.count > 1 else { return }
+            guard placed.count > 2 else { return }
             placed.remove(at: index)
             content[.timeline(info)] = nil
             fetched[.timeline(info)] = fetched[.timeline(info)].map { _ in -1 }

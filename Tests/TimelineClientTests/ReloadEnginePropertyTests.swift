@@ -12,6 +12,7 @@ import WidgetModel
         var withheld = 0
         var spared = 0
         var resumed = 0
+        var cardsTold = 0
         for seed in (block * 5)..<(block * 5 + 5) {
             var world = EngineWorld(seed: seed)
             for _ in 0..<250 { world.step(faults: true) }
@@ -27,6 +28,7 @@ import WidgetModel
             withheld += accounts.withheld
             spared += world.spared
             resumed += accounts.resumed
+            cardsTold += world.cardsTold
         }
         // A world in which nothing happens would prove nothing.
         #expect(builds > 100)
@@ -35,6 +37,7 @@ import WidgetModel
         #expect(withheld > 0)
         #expect(spared > 0)
         #expect(resumed > 0)
+        #expect(cardsTold > 0)
     }
 
     @Test func equalEventsGiveEqualOrders() {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Synchronization
 import Testing
 import TimelineClientHTTP
 import WidgetModel
@@ -60,12 +61,14 @@ private struct BridgeView: View {
 
     /// Lets a client build the widget, and stops it.
     private func build(
-        _ widgets: [WidgetInfo]? = nil, protection: DataProtection? = nil
+        _ widgets: [WidgetInfo]? = nil, protection: DataProtection? = nil,
+        relevance: CardProvider? = nil
     ) async throws {
         let gateway = try ScriptedGateway()
         let configuration = try #require(
             TimelineClientConfiguration(
-                app: "com.mygame", client: "device-1", platform: "iOS",
+                app: "com.mygame", client: "device-1",
+                platform: relevance == nil ? "iOS" : "watchOS", osVersion: OSVersion("26"),
                 widgets: widgets ?? [info, info]))
         let client = TimelineClient(
             configuration: configuration,
@@ -74,7 +77,10 @@ private struct BridgeView: View {
                     StaticConfiguration(kind: info.kind, provider: BridgeProvider()) { entry in
                         BridgeView(entry: entry)
                     }
-                ], intents: [TapIntent.self], dataProtection: protection),
+                ]
+                    + (relevance.map { provider in
+                        [RelevanceConfiguration(kind: "card", provider: provider) { Text($0.text) }]
+                    } ?? []), intents: [TapIntent.self], dataProtection: protection),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             archive: ClientArchive(directory: directory))
@@ -143,6 +149,33 @@ private struct BridgeView: View {
             try ShowCommand.parse([directory, "--at", "2026-01-31T13:00:00Z"]).reports().first)
         #expect(report.text.contains("New") && !report.text.contains("Old"))
         #expect(report.nextEntry == nil)
+    }
+
+    @Test func aWidgetThatNobodyPlacesIsDrawnAsOftenAsItIsRelevant() async throws {
+        let cards = CardProvider()
+        let start = BridgeProvider.start
+        cards.state.withLock {
+            $0.relevant = [
+                ("quest", .date(from: start, to: start + 3600)),
+                ("boss", .date(from: start + 60, to: start + 3600)),
+                ("later", .date(from: start + 7200, to: start + 7260)),
+            ]
+        }
+        try await build([], relevance: cards)
+        let shown = try show()
+        #expect(shown.map { $0.node?.texts } == [["quest 172"], ["boss 172"]])
+        #expect(shown.map(\.entry) == [start, start + 60])
+        #expect(shown.allSatisfy { $0.state == .fresh && $0.nextEntry == start + 7200 })
+        #expect(shown.allSatisfy { $0.environment?.location == .smartStack })
+        for (arguments, reason) in [
+            (["--at", "2026-01-31T13:00:00Z"], "nothing of it is relevant now"),
+            (["--location", "watchFace"], "only the Smart Stack shows it"),
+        ] {
+            let report = try #require(
+                try ShowCommand.parse([directory, "--at", date] + arguments).reports().first)
+            #expect(report.state == .hidden && report.node == nil)
+            #expect(report.faults == [reason])
+        }
     }
 
     @Test func whatIsNotBuiltIsAPlaceholder() async throws {

@@ -69,10 +69,12 @@ public struct TimelineArchive: Sendable, Equatable {
         self.widget = widget
         self.entries = entries
         self.reloadDate = reloadDate
-        self.traits = WidgetTraits(
+        var kept = WidgetTraits(
             isContainerBackgroundRemovable: traits.isContainerBackgroundRemovable,
             dataProtection: traits.dataProtection,
             configuresRedaction: traits.configuresRedaction)
+        kept.isRelevance = traits.isRelevance
+        self.traits = kept
     }
 
     /// A timeline, drawn for each of these environments by the app's own code, for the last time.
@@ -185,11 +187,13 @@ extension TimelineArchive {
         ]
         if let reloadDate { object["reloadAt"] = .number(reloadDate.timeIntervalSince1970) }
         if traits != WidgetTraits() {
-            object["traits"] = [
+            var own: JSONObject = [
                 "protection": .string(traits.dataProtection.rawValue),
                 "redacts": .bool(traits.configuresRedaction),
                 "removableBackground": .bool(traits.isContainerBackgroundRemovable),
             ]
+            if traits.isRelevance { own["relevance"] = .bool(true) }
+            object["traits"] = .object(own)
         }
         return .object(object)
     }
@@ -228,6 +232,7 @@ extension WidgetTraits {
         self.init(
             isContainerBackgroundRemovable: isRemovable, dataProtection: protection,
             configuresRedaction: redacts)
+        isRelevance = object["relevance"]?.boolValue ?? false
     }
 }
 

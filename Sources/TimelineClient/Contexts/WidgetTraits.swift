@@ -15,6 +15,9 @@ public struct WidgetTraits: Sendable, Hashable {
     /// placeholder takes the place of the whole widget when people hide sensitive content.
     public var configuresRedaction: Bool
 
+    /// Nobody places it: a Smart Stack shows it while it is relevant. See ``RelevanceConfiguration``.
+    public internal(set) var isRelevance = false
+
     /// Traits; without arguments those of a widget that declares nothing.
     public init(
         supportedFamilies: [WidgetFamily]? = nil, isContainerBackgroundRemovable: Bool = true,

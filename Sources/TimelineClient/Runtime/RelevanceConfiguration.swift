@@ -44,7 +44,7 @@ public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: Widget
             },
             draw: draw)
         declaration.traits.supportedFamilies = [WidgetRuntime.relevanceFamily]
-        declaration.isRelevance = true
+        declaration.traits.isRelevance = true
         return declaration
     }
 

@@ -57,12 +57,12 @@ extension TimelineClient {
                 continue
             }
             guard !environment.redactionReasons.contains(.placeholder) else { continue }
-            let nodes = timelines[widget]?.relevantNodes(at: date, in: environment) ?? []
+            let relevant = timelines[widget]?.relevant(at: date, in: environment) ?? []
             // They are there for nothing else.
-            unsorted += nodes.map {
-                (.init(widget: widget, node: $0, isRelevant: true), .infinity)
+            unsorted += relevant.map {
+                (.init(widget: widget, node: $0.node, isRelevant: true), .infinity)
             }
-            if !nodes.isEmpty, let kind = runtime.associatedKind(ofKind: widget.kind) {
+            if !relevant.isEmpty, let kind = runtime.associatedKind(ofKind: widget.kind) {
                 replaced.insert(kind)
             }
         }
@@ -127,12 +127,18 @@ extension TimelineClient {
 }
 
 extension TimelineArchive {
-    /// What is shown of every entry that is relevant at `date`: of a relevance widget.
-    func relevantNodes(at date: Date, in environment: WidgetEnvironment) -> [WidgetNode] {
-        entries.filter { entry in
-            guard let relevance = entry.relevance else { return false }
-            return entry.date <= date && date < entry.date + relevance.duration
-        }.compactMap { $0.drawings[Context(environment)] }
+    /// What is shown of every entry that is relevant at `date`, and since when it is: of a relevance
+    /// widget.
+    package func relevant(
+        at date: Date, in environment: WidgetEnvironment
+    ) -> [(since: Date, node: WidgetNode)] {
+        entries.compactMap { entry in
+            guard let relevance = entry.relevance, entry.date <= date,
+                date < entry.date + relevance.duration,
+                let node = entry.drawings[Context(environment)]
+            else { return nil }
+            return (entry.date, node)
+        }
     }
 
     /// How much the entry matters that is shown at `date`; 0 for one that says nothing, or no more.

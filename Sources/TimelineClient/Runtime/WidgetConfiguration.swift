@@ -148,8 +148,6 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     var recommendations: (@Sendable () async throws -> [RecommendationSet.Item])?
     /// When which configurations are relevant; `nil` for a relevance widget, whose entries say it.
     var relevance: (@Sendable () async -> [RelevantConfiguration])?
-    /// Nobody places it: it is shown while it is relevant.
-    var isRelevance = false
     /// The kind whose widgets it stands in for.
     var associatedKind: String?
     /// The name of its intent.

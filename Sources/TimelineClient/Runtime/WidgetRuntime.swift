@@ -47,7 +47,7 @@ public struct WidgetRuntime: Sendable {
             return declaration
         }
         if let error = WidgetDeclarationError(declared) { throw error }
-        gallery = declared.filter { !$0.isRelevance }
+        gallery = declared.filter { !$0.traits.isRelevance }
         declarations = Dictionary(uniqueKeysWithValues: declared.map { ($0.kind, $0) })
         kinds = declarations.keys.sorted()
     }
@@ -171,7 +171,7 @@ public struct WidgetRuntime: Sendable {
     }
 
     /// Whether nobody places widgets of this kind.
-    func isRelevance(ofKind kind: String) -> Bool { declarations[kind]?.isRelevance ?? false }
+    func isRelevance(ofKind kind: String) -> Bool { traits(ofKind: kind)?.isRelevance ?? false }
 
     /// The kind whose widgets those of this kind stand in for.
     func associatedKind(ofKind kind: String) -> String? { declarations[kind]?.associatedKind }
