@@ -69,7 +69,8 @@ public enum WidgetExtensionProgram {
             }
             return value
         }
-        let token = try variable("TIMELINE_GATEWAY_TOKEN").trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = try variable("TIMELINE_GATEWAY_TOKEN")
+            .trimmingCharacters(in: .whitespacesAndNewlines)
         let jws = try? JWS(parsing: Array(token.utf8), bytesMax: JWS.tokenBytesMax)
         let claims = jws.flatMap { try? JSONValue(parsing: $0.unverifiedPayload) }?.objectValue
         let registration: ClientRegistration
