@@ -43,8 +43,8 @@ final class StormWorld: Sendable {
     let dropped = Mutexed<[ClientKey]>([])
     /// The least that time moves at once, in milliseconds.
     private static let step: Int64 = 30_000
-    /// The same while pushes wait for a connection, which may be opened once a second.
-    private static let shortStep: Int64 = 1_300
+    /// The same while pushes wait for a connection, of which one may be opened in a second.
+    private static let shortStep: Int64 = 5_000
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     /// A world in which so many devices of so many apps are registered.
@@ -200,7 +200,7 @@ final class StormWorld: Sendable {
     private func settle() async throws {
         var calm = 0
         var seen = 0
-        while calm < 2 {
+        while calm < (ledger.activity.isBusy ? 6 : 2) {
             try await Task.sleep(for: .milliseconds(1))
             let (isUnderWay, isDue) = try await push.ask { desk, now in
                 (desk.pushesUnderWay > 0, desk.nextDue.map { $0 <= now } ?? false)
