@@ -55,6 +55,31 @@ import Testing
         try store.replay(after: .max, batch: 1) { _ in Issue.record("nothing is after the end") }
     }
 
+    @Test func theLogIsReadFromAnyPlace() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        _ = try await store.write(cost: 1) { transaction in
+            for number in 1...6 {
+                try transaction.append(
+                    app: number.isMultiple(of: 2) ? "b" : "a",
+                    type: number == 3 ? .reload : .change,
+                    source: nil, eventID: nil, acceptedAt: Int64(number * 10), payload: Data())
+            }
+        }
+        #expect(try await store.logRow(4)?.app == "b")
+        #expect(try await store.logRow(7) == nil)
+        let page = try await store.changes(app: "a", before: 7, limit: 1)
+        #expect(page.rows.map(\.sequence) == [5] && page.next == 5)
+        let rest = try await store.changes(app: "a", before: 5, limit: 2)
+        #expect(rest.rows.map(\.sequence) == [1] && rest.next == nil)
+        let scanned = try await store.changes(app: "b", before: .max, limit: 9, scanMax: 4)
+        #expect(scanned.rows.map(\.sequence) == [6, 4] && scanned.next == 3)
+        #expect(
+            try await store.log(after: 2, through: 5, limit: 2).map(\.sequence) == [3, 4])
+        for (moment, last) in [(Int64(0), UInt64(0)), (10, 0), (11, 1), (35, 3), (61, 6)] {
+            #expect(try await store.lastSequence(acceptedBefore: moment) == last)
+        }
+    }
+
     @Test func replayRefusesALogWithAGap() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         for _ in 0..<5 { try await store.appendChange() }
