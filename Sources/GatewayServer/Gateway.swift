@@ -270,7 +270,8 @@ package struct Gateway: Sendable {
         }
         return AdminListener(
             address: address, identity: identity, settings: tlsSettings,
-            loop: operatorGroup.next(), http: http, logger: logger, onServing: { ports.openedPlain() })
+            loop: operatorGroup.next(), http: http, logger: logger,
+            onServing: { ports.openedPlain() })
     }
 
     /// A port without TLS.

@@ -41,7 +41,8 @@ extension ProcessTests {
             }
         }
 
-        @Test func `a browser is used by no other site, and loads nothing of another host`() throws {
+        @Test func `a browser is used by no other site, and loads nothing of another host`() throws
+        {
             let port = try FreshnessTests.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
@@ -62,7 +63,8 @@ extension ProcessTests {
             #expect(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"))
             #expect(page.header("x-content-type-options") == "nosniff")
             for line in page.text.split(separator: "\n") where line.contains("src=\"") {
-                let path = try #require(line.split(separator: "src=\"").last?.split(separator: "\"").first)
+                let path = try #require(
+                    line.split(separator: "src=\"").last?.split(separator: "\"").first)
                 let file = try admin.request("GET", String(path))
                 #expect(file.status == 200, "\(path)")
                 let tag = try #require(file.header("etag"))
@@ -75,7 +77,8 @@ extension ProcessTests {
             #expect(nothing.header("content-type") == "application/problem+json")
         }
 
-        @Test func `the dashboard hears each second, and keeps the gateway from stopping no longer`()
+        @Test
+        func `the dashboard hears each second, and keeps the gateway from stopping no longer`()
             throws
         {
             let port = try FreshnessTests.freePort()
@@ -99,7 +102,8 @@ extension ProcessTests {
             listener.waitUntilExit()
         }
 
-        @Test func `where other machines reach it there is TLS, and nothing is told without a token`()
+        @Test
+        func `where other machines reach it there is TLS, and nothing is told without a token`()
             throws
         {
             let port = try FreshnessTests.freePort()

@@ -16,7 +16,8 @@ final class AppsPage: Sendable {
 
     private let desk: OverviewDesk
     private let explainer: Explainer
-    private let state = Mutex<(apps: [String: Look], due: NIODeadline)>(([:], .uptimeNanoseconds(0)))
+    private let state = Mutex<(apps: [String: Look], due: NIODeadline)>(
+        ([:], .uptimeNanoseconds(0)))
 
     private var sequencer: Sequencer { desk.page.sequencer }
 

@@ -150,10 +150,11 @@ final class OverviewDesk: Service {
     /// - Parameter after: In milliseconds since 1970: only what came later.
     func overviewWithPast(after: Int64) -> JSONValue {
         guard var object = overview().objectValue else { return .null }
-        object["series"] = OverviewSeries(
-            state.withLock { $0.samples.elements }, after: after,
-            pointSamples: Self.pointSeconds / Self.step
-        ).json
+        object["series"] =
+            OverviewSeries(
+                state.withLock { $0.samples.elements }, after: after,
+                pointSamples: Self.pointSeconds / Self.step
+            ).json
         return .object(object)
     }
 

@@ -75,7 +75,8 @@ extension MetricsRegistry {
         var byValue: [String: HistogramCounts] = [:]
         for reading in readings(of: family) {
             guard case .histogram(let bounds, let counts) = reading.value else { continue }
-            let value = label.flatMap { reading.labels.indices.contains($0) ? $0 : nil }
+            let value =
+                label.flatMap { reading.labels.indices.contains($0) ? $0 : nil }
                 .map { reading.labels[$0] } ?? ""
             byValue[value, default: HistogramCounts(bounds: bounds)].add(
                 HistogramCounts(bounds: bounds, counts: counts))

@@ -62,11 +62,13 @@ struct TroubleLook: Sendable {
         case .listener:
             Trouble(
                 .critical, "Connections are not accepted.",
-                "It is starting or stopping; if neither, look at the log for why the port was lost.")
+                "It is starting or stopping; if neither, look at the log for why the port was lost."
+            )
         case .eventLoops:
             Trouble(
                 .critical, "Changes are on disk and do not reach the streams.",
-                "An event loop makes no progress. Look at the CPU; if it idles, restart the gateway.")
+                "An event loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+            )
         case .log:
             Trouble(
                 .critical, "Nothing gets on disk; posts are answered 503.",
@@ -74,7 +76,8 @@ struct TroubleLook: Sendable {
         case .pushes:
             Trouble(
                 .critical, "Changes are on disk and are not decided for pushes.",
-                "The push loop makes no progress. Look at the CPU; if it idles, restart the gateway.")
+                "The push loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+            )
         case .certificate:
             Trouble(
                 .critical, "The server's certificate has ended; clients refuse it.",
@@ -126,7 +129,8 @@ struct TroubleLook: Sendable {
             troubles.append(
                 Trouble(
                     .warning, "\(recent.writesRefused) writes were refused: too many waited.",
-                    "Posts come faster than the disk syncs. Post in batches, or use a faster disk."))
+                    "Posts come faster than the disk syncs. Post in batches, or use a faster disk.")
+            )
         }
         if recent.cursorsAhead > 0 {
             troubles.append(
@@ -184,7 +188,8 @@ struct TroubleLook: Sendable {
         if standings.unreachable >= 10, standings.unreachable * 10 > all {
             troubles.append(
                 Trouble(
-                    .warning, "\(standings.unreachable) of \(all) have no address that takes pushes.",
+                    .warning,
+                    "\(standings.unreachable) of \(all) have no address that takes pushes.",
                     "Their tokens are dead or their webhooks disabled; they hear when they come."))
         }
         return troubles

@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct AdminAccessTests {
     private func look(
-        _ method: String = "GET", _ path: String = "/api/overview", host: String? = "localhost:9464",
+        _ method: String = "GET", _ path: String = "/api/overview",
+        host: String? = "localhost:9464",
         origin: String? = nil, site: String? = nil, token: Bool = false
     ) -> AdminAccess.Look {
         AdminAccess.Look(
@@ -29,7 +30,8 @@ import Testing
         #expect(loopback.judge(look(token: true), isStatic: false) == .operators)
     }
 
-    @Test func `where others reach the port, operators alone read, but for probes and the page itself`() {
+    @Test
+    func `where others reach the port, operators alone read, but for probes and the page itself`() {
         #expect(reachable.judge(look(host: "gateway.example"), isStatic: false) == .operators)
         #expect(reachable.judge(look("GET", "/metrics"), isStatic: false) == .operators)
         #expect(reachable.judge(look("GET", "/"), isStatic: true) == .open)
@@ -51,7 +53,8 @@ import Testing
     /// DNS rebinding: a name of the attacker that resolves to 127.0.0.1 (CWE-350).
     @Test(arguments: [
         nil, "", "attacker.example", "attacker.example:9464", "localhost.attacker.example",
-        "127.0.0.1.attacker.example", "127.attacker.example", "127.0.0.1x", "127.0.0", "127.0.0.256",
+        "127.0.0.1.attacker.example", "127.attacker.example", "127.0.0.1x", "127.0.0",
+        "127.0.0.256",
         "127.0.0.+1", "128.0.0.1", "[::2]:9464", "[::1", "[::1]x", "0.0.0.0:9464",
         "localhost@attacker.example",
     ])
@@ -62,7 +65,9 @@ import Testing
     }
 
     /// Cross-site request forgery (CWE-352), which would also let another site read.
-    @Test(arguments: ["https://attacker.example", "http://localhost:3000", "null", "localhost:9464", ""])
+    @Test(arguments: [
+        "https://attacker.example", "http://localhost:3000", "null", "localhost:9464", "",
+    ])
     func `other origins are refused`(origin: String) {
         for access in [loopback, reachable] {
             #expect(isRefused(access.judge(look(origin: origin), isStatic: false)))
@@ -73,8 +78,8 @@ import Testing
         #expect(loopback.judge(own, isStatic: false) == .operators)
     }
 
-    @Test func `what another site's page asks for is refused, and following a link to the page is not`()
-    {
+    @Test
+    func `what another site's page asks for is refused, and following a link to the page is not`() {
         for site in ["cross-site", "same-site", "something"] {
             #expect(isRefused(loopback.judge(look(site: site), isStatic: false)))
             #expect(loopback.judge(look("GET", "/", site: site), isStatic: true) == .open)

@@ -90,7 +90,8 @@ import WidgetModel
         return sample
     }
 
-    @Test func `there is a number for each sample but the first, and none where nothing was sent`() {
+    @Test func `there is a number for each sample but the first, and none where nothing was sent`()
+    {
         let json = OverviewSeries((0..<4).map(sample), pointSamples: 2).json.objectValue ?? [:]
         #expect(json["at"] == [5_000, 10_000, 15_000])
         #expect(json["changes"] == [.number(2), .number(2), .number(2)])
