@@ -144,10 +144,13 @@ extension ConfiguredWidget {
         let parameters = reader.parameters("parameters", limits: limits, &faults)
         var count = 1
         if let value = reader.value("count") {
-            if let number = value.integerValue.flatMap({ Int(exactly: $0) }), number >= 1 {
+            let countMax = max(1, limits.widgetCopiesMax)
+            if let number = value.integerValue.flatMap({ Int(exactly: $0) }),
+                (1...countMax).contains(number)
+            {
                 count = number
             } else {
-                faults.add(reader.path("count"), "must be an integer of at least 1")
+                faults.add(reader.path("count"), "must be an integer from 1 to \(countMax)")
             }
         }
         reader.warnUnknown(&warnings)
