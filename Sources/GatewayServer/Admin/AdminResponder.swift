@@ -24,8 +24,6 @@ struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == Ad
             response = try await judged(request, context)
         } catch let problem as ProblemDetails {
             response = Response(problem.answer)
-        } catch let error as HTTPError where error.status == .notFound {
-            response = Response(Problem.noSuchRoute.answer)
         }
         for (name, value) in Self.fields where response.headers[name] == nil {
             response.headers[name] = value
@@ -51,7 +49,10 @@ struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == Ad
         case .refused(let detail):
             throw Problem.forbidden("other-origin", detail)
         }
-        guard isShared else { return try await own.respond(to: request, context: context) }
+        guard isShared else {
+            let response = try await own.respond(to: request, context: context)
+            return response.status == .notFound ? Response(Problem.noSuchRoute.answer) : response
+        }
         return try await shared(request, context, as: reader)
     }
 

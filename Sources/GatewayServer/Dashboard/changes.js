@@ -117,7 +117,7 @@ function outcomesTable(app, outcomes, holders) {
     confirmed: () => "they have rebuilt, by their own word",
     sent: () => list(Object.entries(outcomes.sentBy ?? {}).map(([channel, count]) => `${number(count)} by ${say(channel)}`)),
     collapsed: () => list((outcomes.collapsedInto ?? []).slice(0, 5).map((into) => `${number(into.holders)} into ${number(into.sequence)}`)),
-    withheld: () => (outcomes.withheldFor ?? []).map((held) => h("div", {}, `${number(held.holders)}: ${say(held.reason)}`, held.until ? [", until ", time(held.until)] : null)),
+    withheld: () => (outcomes.withheldFor ?? []).map((held) => h("div", {}, `${number(held.holders)}: ${say(held.reason)}`, held.until ? [", due ", time(held.until)] : null)),
     unreachable: () => list(Object.entries(outcomes.unreachableFor ?? {}).map(([reason, count]) => `${number(count)}: ${say(reason)}`)),
   };
   const names = { confirmed: "Confirmed", sent: "Sent, not confirmed", collapsed: "Told by a later change", withheld: "Held back", unreachable: "Cannot be told" };

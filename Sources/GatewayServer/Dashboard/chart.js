@@ -2,7 +2,7 @@
 
 import { h, svg, put } from "./dom.js";
 
-const width = 640, height = 210, left = 58, right = 12, top = 10, bottom = 26;
+const height = 210, left = 58, right = 12, top = 10, bottom = 26;
 const hour = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const moment = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
@@ -13,6 +13,8 @@ const moment = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit",
 /// - log: whether the scale is logarithmic, for what spans from milliseconds to minutes.
 /// - isCount: whether values are whole numbers.
 export function chart({ title, at, lines, say, log = false, isCount = false, span = 3600e3 }) {
+  // Text keeps its size: a phone gets a narrower image and not a smaller one.
+  const width = innerWidth < 600 ? 340 : 640;
   const end = at.length ? at[at.length - 1] : Date.now();
   const start = Math.max(end - span, Math.min(at[0] ?? end, end - 300e3));
   const known = lines.flatMap((line) => line.values.filter((value, place) => value !== null && at[place] >= start));
@@ -25,7 +27,7 @@ export function chart({ title, at, lines, say, log = false, isCount = false, spa
     image.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }),
       svg("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, say(tick)));
   }
-  const steps = 4;
+  const steps = width < 600 ? 2 : 4;
   for (let step = 0; step <= steps; step += 1) {
     const time = start + ((end - start) * step) / steps;
     image.append(svg("text", { x: x(time), y: height - 6, "text-anchor": step === 0 ? "start" : step === steps ? "end" : "middle" }, hour.format(time)));

@@ -124,6 +124,6 @@ function why(app, item) {
     h("div", {}, stale.time ? time(stale.time) : "since a time that is forgotten", stale.isEarliest ? "" : " or earlier", " by ",
       stale.cause === "reload" || stale.cause === "operator" ? "an operator's reload" : stale.cause === "catalog" ? "a new catalog"
         : h("a", { href: `#/changes/${encodeURIComponent(app)}/${stale.sequence}` }, `change ${number(stale.sequence)}`)),
-    h("div", { class: "quiet small" }, outcome, item.until ? [", until ", time(item.until)] : null),
+    h("div", { class: "quiet small" }, outcome, item.until ? [", due ", time(item.until)] : null),
   ];
 }

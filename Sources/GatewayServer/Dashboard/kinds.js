@@ -52,7 +52,7 @@ export const kindsPage = {
 function staleness(kind) {
   if (!kind.looked) return "–";
   if (!kind.stale) return h("span", { class: "good" }, "0 %");
-  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "since ", time(kind.staleSince)) : null];
+  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "the oldest ", time(kind.staleSince)) : null];
 }
 
 function summary(app) {

@@ -45,7 +45,7 @@ function sections(system) {
         { title: "Key", head: true, cell: (key) => h("code", {}, key.kid) },
         { title: "Signs", cell: (key) => key.use }, { title: "Algorithm", cell: (key) => key.algorithm },
         { title: "State", cell: (key) => badge(key.state, key.state === "signing" ? "good" : "") },
-        { title: "Since or until", cell: (key) => key.since ? ["since ", time(key.since)] : ["until ", time(key.until)] },
+        { title: "When", cell: (key) => key.since ? ["began ", time(key.since)] : [key.state === "published" ? "signs " : "goes ", time(key.until)] },
       ], system.keys)),
     card("Version windows", system.windows.length ? table("What is remembered of each app; who comes back from before its floor rebuilds everything", [
       { title: "App", head: true, cell: (window) => window.app },
@@ -54,7 +54,7 @@ function sections(system) {
       { title: "Full", number: true, cell: (window) => share(window.keys, window.keysMax) },
       { title: "Floor", number: true, cell: (window) => number(window.floor) },
     ], system.windows) : notice("No app has a catalog yet.")),
-    h("div", { class: "cards" },
+    h("div", { class: "cards three" },
       card("Configuration", facts(config.map(([name, value]) => [h("code", {}, name), said(value)]))),
       card("Limits", facts(limits.map(([name, value]) => [h("code", {}, name), number(value)]))),
       card("Versions", facts(Object.entries(system.version).map(([name, value]) => [name, value])))),
