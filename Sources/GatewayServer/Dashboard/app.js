@@ -44,8 +44,11 @@ async function show(isFirst = false) {
     mine.forEach((hearer) => hearers.delete(hearer));
   };
   for (const link of document.querySelectorAll(".pages a")) {
-    if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.getAttribute("href") === `#/${name}`) {
+      link.setAttribute("aria-current", "page");
+      // On a phone not all of them are seen at once.
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
   }
   const context = {
     signal: aborter.signal,
