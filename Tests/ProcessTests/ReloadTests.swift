@@ -173,6 +173,15 @@ extension ProcessTests {
                         "after": "1",
                     ],
                 ], "\(difference.text)")
+            let file = world.folder + "/proposed.yaml"
+            try proposed.write(toFile: file, atomically: true, encoding: .utf8)
+            let (exit, output) = try GatewayProcess.run(
+                [
+                    "config", "diff", file, "--url", world.gateway.url, "--ca", world.gateway.ca,
+                    "--token", all,
+                ], program: GatewayProcess.program(named: "timelinectl"))
+            #expect(exit == .status(0), "\(output)")
+            #expect(output.contains("retention.age  default  2d"), "\(output)")
             let wrong = try ask("diff", all, "lisen: x\n")
             #expect(wrong.status == 422 && wrong.text.contains("did you mean `listen`?"))
             #expect(try ask("reload", all, nil)["changes"] == [])

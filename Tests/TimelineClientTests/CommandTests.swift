@@ -142,3 +142,23 @@ import WidgetModel
         #expect(help.contains("Examples:"))
     }
 }
+
+@Suite struct ConfigCommandTests {
+    @Test func `what differs is a table, and contents stay where they are`() {
+        let answer: JSONValue = [
+            "changes": [
+                [
+                    "option": "threads", "takesEffect": "at the next start", "before": nil,
+                    "after": "2",
+                ],
+                ["option": "tls.key", "takesEffect": "now", "contents": "changed"],
+            ]
+        ]
+        let lines = ConfigCommand.text(answer).split(separator: "\n").map(String.init)
+        #expect(lines.count == 3)
+        #expect(lines[1].split(separator: " ").prefix(3) == ["threads", "default", "2"])
+        #expect(lines[1].hasSuffix("at the next start"))
+        #expect(lines[2].contains("other contents"))
+        #expect(ConfigCommand.text(["changes": []]) == "no difference")
+    }
+}

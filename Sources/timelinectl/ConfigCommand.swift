@@ -1,0 +1,92 @@
+import ArgumentParser
+import TimelineClient
+import WidgetModel
+
+/// The configuration of a gateway that runs.
+struct ConfigCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Compare or reload the configuration of a gateway that runs.",
+        discussion: """
+            Examples:
+              timelinectl config diff gateway.yaml
+              timelinectl config reload --json
+            """,
+        subcommands: [Diff.self, Reload.self])
+
+    /// Holds another configuration against the one in force.
+    struct Diff: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "diff",
+            abstract: "Say what another configuration would change, and when it would.",
+            discussion: """
+                The file is read as the gateway would: relative paths in it are the gateway's. \
+                Nothing is changed. Needs a token with the scope operator for the app `*`.
+
+                Examples:
+                  timelinectl config diff gateway.yaml
+                  timelinectl config diff - --json <gateway.yaml
+                """)
+
+        @OptionGroup var options: CommonOptions
+
+        @Argument(help: "The configuration, or - for standard input.")
+        var file: String
+
+        func run() async throws {
+            try await ask("diff", try Terminal.read(file), options)
+        }
+    }
+
+    /// Has the configuration read again.
+    struct Reload: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "reload",
+            abstract: "Have the gateway read its configuration, certificates and keys again.",
+            discussion: """
+                As SIGHUP does; files that change are noticed without it. Needs a token with the \
+                scope operator for the app `*`.
+
+                Examples:
+                  timelinectl config reload
+                """)
+
+        @OptionGroup var options: CommonOptions
+
+        func run() async throws {
+            try await ask("reload", nil, options)
+        }
+    }
+
+    /// Lines that say what differs.
+    static func text(_ answer: JSONValue) -> String {
+        let changes = answer.objectValue?["changes"]?.arrayValue ?? []
+        guard !changes.isEmpty else { return "no difference" }
+        return TextBlock.table(
+            ["OPTION", "BEFORE", "AFTER", "TAKES EFFECT"],
+            changes.map { change in
+                let change = change.objectValue ?? [:]
+                let isFile = change["contents"] != nil
+                func text(_ name: String) -> String {
+                    isFile ? "-" : change[name]?.stringValue ?? "default"
+                }
+                return [
+                    change["option"]?.stringValue ?? "-", text("before"),
+                    isFile ? "other contents" : text("after"),
+                    change["takesEffect"]?.stringValue ?? "-",
+                ]
+            })
+    }
+}
+
+/// Asks a gateway about its configuration, and prints what differs.
+private func ask(_ what: String, _ document: [UInt8]?, _ options: CommonOptions) async throws {
+    let service = GatewayService(connection: try options.connection(), app: "*")
+    do throws(GatewayFailure) {
+        let answer = try await service.document(
+            "POST", "/v1/configuration/\(what)", body: document, contentType: "application/yaml")
+        Terminal.print(answer.value, as: options.form) { ConfigCommand.text(answer.value) }
+    } catch {
+        throw Terminal.fail(error, as: options.form)
+    }
+}
