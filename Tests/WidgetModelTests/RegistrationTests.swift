@@ -118,6 +118,7 @@ import Testing
             (["widgets": [1]], "widgets[0]"), (["widgets": [["family": "f"]]], "widgets[0].kind"),
             (["widgets": [["kind": "k"]]], "widgets[0].family"),
             (["widgets": [["kind": "k", "family": "f", "count": 0]]], "widgets[0].count"),
+            (["widgets": [["kind": "k", "family": "f", "count": 10_001]]], "widgets[0].count"),
             (
                 ["widgets": [["kind": "k", "family": "f", "parameters": ["a": [:]]]]],
                 "widgets[0].parameters.a"
