@@ -66,23 +66,28 @@ final class GatewayMetrics: Sendable {
         streamSeconds = recorder(.streamSeconds)
         commitSeconds = recorder(.commitSeconds)
         commitJobs = recorder(.commitJobs)
+        // Known at zero: who watches for growth would not see a series that begins with one.
+        for outcome in ["applied", "unchanged", "refused"] { _ = reloads(outcome) }
+        for kind in OperationalEvents.Kind.allCases { _ = pushEvents(kind) }
+    }
+
+    private func reloads(_ outcome: String) -> CoreMetrics.Counter {
+        CoreMetrics.Counter(
+            label: MetricFamily.reloads.name, dimensions: [("outcome", outcome)],
+            factory: registry)
+    }
+
+    private func pushEvents(_ kind: OperationalEvents.Kind) -> CoreMetrics.Counter {
+        CoreMetrics.Counter(
+            label: MetricFamily.pushEvents.name, dimensions: [("event", kind.rawValue)],
+            factory: registry)
     }
 
     /// Counts a configuration that was read again.
-    func reloaded(_ outcome: String) {
-        CoreMetrics.Counter(
-            label: MetricFamily.reloads.name, dimensions: [("outcome", outcome)],
-            factory: registry
-        ).increment()
-    }
+    func reloaded(_ outcome: String) { reloads(outcome).increment() }
 
     /// Counts something that an operator has to know of pushes.
-    func pushEvent(_ kind: OperationalEvents.Kind) {
-        CoreMetrics.Counter(
-            label: MetricFamily.pushEvents.name, dimensions: [("event", kind.rawValue)],
-            factory: registry
-        ).increment()
-    }
+    func pushEvent(_ kind: OperationalEvents.Kind) { pushEvents(kind).increment() }
 
     /// Counts a push that ended.
     func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
