@@ -16,7 +16,7 @@ extension ProcessTests {
             return line?.split(separator: " ").last.flatMap { Double($0) } ?? 0
         }
 
-        private static func acknowledge(
+        static func acknowledge(
             _ gateway: GatewayProcess, _ client: GameFixture.Client, _ cursor: String,
             _ rebuilt: [String]
         ) throws {

@@ -8,7 +8,7 @@ extension ProcessTests {
     /// Pushes of a real gateway to a webhook, which another language's TLS and HTTP receive.
     @Suite struct WebhookPushTests {
         /// Prints its port, then each request; answers 500 to the first of each path that says so.
-        private static let receiver = """
+        static let receiver = """
             import http.server, json, ssl, sys
             seen = set()
             class Receiver(http.server.BaseHTTPRequestHandler):

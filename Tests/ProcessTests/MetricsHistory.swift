@@ -1,0 +1,113 @@
+import Foundation
+import GatewayTestSupport
+
+/// What a Prometheus server would have kept of a gateway, one scrape a minute, and which alerts of
+/// `Deploy/observability` then fire: judged by promtool.
+struct MetricsHistory {
+    /// A sample's name with its labels, as on the page, and its value.
+    typealias Page = [String: Double]
+
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Deploy/observability")
+    private static let job = #"job="timeline-gateway",instance="gateway""#
+
+    private var minutes: [Page?] = []
+    private var expectations: [(minute: Int, alerts: [String])] = []
+
+    /// Reads a page of metrics.
+    ///
+    /// promtool's clock begins in 1970 and ours does not: moments become the seconds until then.
+    static func page(_ text: String) -> Page {
+        let now = Date().timeIntervalSince1970
+        var page: Page = [:]
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            guard let space = line.lastIndex(of: " "),
+                let value = Double(line[line.index(after: space)...])
+            else { continue }
+            let name = String(line[..<space])
+            page[name] = name.hasSuffix("_not_after_seconds") ? value - now : value
+        }
+        return page
+    }
+
+    /// So many scrapes find this page; `nil` is a gateway that does not answer.
+    mutating func hold(_ page: Page?, minutes count: Int) {
+        minutes += Array(repeating: page, count: count)
+    }
+
+    /// From `page` on, each minute adds `difference` once more: for what takes hours.
+    mutating func grow(_ page: Page, by difference: Page, minutes count: Int) {
+        for minute in 1...count {
+            minutes.append(
+                page.merging(difference) { $0 + $1 * Double(minute) })
+        }
+    }
+
+    /// What a page has more than one before it.
+    static func difference(_ before: Page, _ after: Page) -> Page {
+        after.reduce(into: [:]) { difference, sample in
+            let more = sample.value - (before[sample.key] ?? 0)
+            if more != 0 { difference[sample.key] = more }
+        }
+    }
+
+    /// Exactly these alerts fire at the last minute so far.
+    mutating func expect(_ alerts: [String]) {
+        expectations.append((minutes.count - 1, alerts))
+    }
+
+    /// Has promtool evaluate the rules; what it found wrong, empty when nothing.
+    func faults() throws -> String {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let file = directory + "/test.yml"
+        try text.write(toFile: file, atomically: true, encoding: .utf8)
+        let (exit, output) = try GatewayProcess.run(
+            ["bash", "-c", "promtool test rules \"$0\" 2>&1", file], program: "/usr/bin/env",
+            seconds: 300)
+        return exit == .status(0) ? "" : output
+    }
+
+    private var text: String {
+        var lines = [
+            "rule_files: ['\(Self.folder.path)/alerts.yml']", "evaluation_interval: 1m", "tests:",
+            "  - interval: 1m", "    input_series:",
+        ]
+        let names = Set(minutes.flatMap { $0.map { Array($0.keys) } ?? [] })
+        for name in names.sorted() {
+            let values = minutes.enumerated().map { minute, page -> String in
+                guard let value = page?[name] else { return "_" }
+                // A moment stays where it is while the clock goes on.
+                let isMoment = name.hasSuffix("_not_after_seconds")
+                return "\(isMoment ? value + Double(minute) * 60 : value)"
+            }
+            lines += Self.series(Self.labelled(name), values)
+        }
+        lines += Self.series("up{\(Self.job)}", minutes.map { $0 == nil ? "0" : "1" })
+        lines.append("    promql_expr_test:")
+        for (minute, alerts) in expectations {
+            let samples = alerts.map {
+                "{labels: '{alertname=\"TimelineGateway\($0)\"}', value: 1}"
+            }
+            lines += [
+                "      - expr: group by (alertname) (ALERTS{alertstate=\"firing\"})",
+                "        eval_time: \(minute)m",
+                "        exp_samples: [\(samples.joined(separator: ", "))]",
+            ]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func series(_ name: String, _ values: [String]) -> [String] {
+        [
+            "      - series: '\(name.replacing("'", with: "''"))'",
+            "        values: '\(values.joined(separator: " "))'",
+        ]
+    }
+
+    private static func labelled(_ name: String) -> String {
+        guard name.hasSuffix("}") else { return "\(name){\(job)}" }
+        return "\(name.dropLast()),\(job)}"
+    }
+}

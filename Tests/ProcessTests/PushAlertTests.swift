@@ -1,0 +1,128 @@
+import APNsSimulator
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// The alerts about pushes fire by refusals of APNs and of webhooks, and by budgets.
+    @Suite struct PushAlertTests {
+        private static let pushes = "timeline_gateway_pushes_total"
+
+        private static func sum(_ page: MetricsHistory.Page, _ name: String) -> Double {
+            page.reduce(0) { $1.key.hasPrefix(name) ? $0 + $1.value : $0 }
+        }
+
+        private static func check(
+            _ pages: [MetricsHistory.Page], minutes: Int, _ alert: String
+        ) throws {
+            var history = MetricsHistory()
+            for page in pages.dropLast() { history.hold(page, minutes: 5) }
+            history.expect([])
+            history.hold(try #require(pages.last), minutes: minutes)
+            history.expect([alert])
+            #expect(try history.faults() == "")
+        }
+
+        /// Devices that APNs is asked for, and a reader of the metrics.
+        private static func withDevices(
+            _ count: Int, options: [String] = [],
+            _ body: (PushWorld, () throws -> MetricsHistory.Page) async throws -> Void
+        ) async throws {
+            let port = try FreshnessTests.freePort()
+            let world = try PushWorld(options: options, admin: "127.0.0.1:\(port)")
+            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: world.gateway.ca)
+            for index in 0..<count {
+                try world.register(
+                    "phone\(index)", ["hero"], token: "aa" + String(format: "%04x", index))
+            }
+            try await body(world) {
+                MetricsHistory.page(try admin.request("GET", "/metrics").text)
+            }
+            await world.stop()
+        }
+
+        @Test func `a topic that APNs refuses`() async throws {
+            try await Self.withDevices(1) { world, page in
+                world.apns.script("aa0000", [.refused(.topicDisallowed)])
+                let before = try page()
+                try world.change(["hero"], run: "one")
+                try await world.until("refused") { $0.requests >= 1 }
+                var after = before
+                while Self.sum(after, "timeline_gateway_push_events_total") == 0 {
+                    try await Task.sleep(for: .milliseconds(100))
+                    after = try page()
+                }
+                try Self.check([before, after], minutes: 10, "PushStopped")
+            }
+        }
+
+        @Test func `devices whose budget is spent`() async throws {
+            try await Self.withDevices(
+                20, options: ["widgetsPerDay: 1", "interval: 1s"]
+            ) { world, page in
+                try world.change(["hero"], run: "one")
+                try await world.until("pushed to") { $0.taken == 20 }
+                let before = try page()
+                try world.change(["hero"], run: "two")
+                var after = before
+                let withheld = "timeline_gateway_push_standings{state=\"withheld\"}"
+                for _ in 0..<300 where after[withheld] ?? 0 < 20 {
+                    try await Task.sleep(for: .milliseconds(100))
+                    after = try page()
+                }
+                #expect(after[withheld] == 20)
+                try Self.check([before, after], minutes: 40, "PushBudgetSpent")
+            }
+        }
+
+        @Test(arguments: [
+            ("410", 1, "PushEvents"), ("500", 25, "PushesFail"),
+        ])
+        func `webhooks that refuse`(status: String, clients: Int, alert: String) throws {
+            let folder = try GatewayProcess.temporaryDirectory()
+            let script = folder + "/receiver.py"
+            try WebhookPushTests.receiver.replacing("500 if fails else 204", with: status)
+                .write(toFile: script, atomically: true, encoding: .utf8)
+            let ranges = "webhooks: { enabled: true, allowedRanges: [127.0.0.0/8]"
+            let watched = try WatchedGateway([ranges + " }"])
+            defer { watched.remove() }
+            let certificates = watched.folder + "/certs"
+            try WatchedGateway.write(
+                [ranges + ", ca: \(certificates)/ca.pem }"], in: watched.folder)
+            try watched.gateway.restart()
+            let receiver = try TestProgram(
+                "/usr/bin/python3",
+                [script, certificates + "/server.pem", certificates + "/server.key"])
+            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            let game = try GameFixture(watched.gateway)
+            for index in 0..<clients {
+                let answer = try watched.gateway.http().register(
+                    "renderer\(index)", app: GameFixture.app, token: game.backend,
+                    [
+                        "platform": "linux",
+                        "widgets": [
+                            [
+                                "kind": "detail", "family": "systemSmall",
+                                "parameters": ["character": "hero"],
+                            ]
+                        ],
+                        "delivery": [
+                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
+                        ],
+                    ])
+                #expect(answer.status == 201, "\(answer.text)")
+            }
+            let before = try watched.page()
+            try game.change(watched.gateway.http(), ["hero"], run: "one")
+            // The first attempts make the series known; the second ones, 5 s later, its growth.
+            let first = try watched.page { Self.sum($0, Self.pushes) >= Double(clients) }
+            let second =
+                clients == 1
+                ? first
+                : try watched.page { Self.sum($0, Self.pushes) >= Double(2 * clients) }
+            try Self.check(
+                clients == 1 ? [before, first] : [before, first, second], minutes: 15, alert)
+        }
+    }
+}

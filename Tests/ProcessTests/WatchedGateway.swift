@@ -1,0 +1,65 @@
+import Foundation
+import GatewayTestSupport
+import WidgetModel
+
+/// A gateway with a configuration file, whose metrics are read.
+struct WatchedGateway {
+    let folder: String
+    let gateway: GatewayProcess
+    private let admin: TestHTTP
+
+    private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path
+
+    /// - Parameters:
+    ///   - options: Lines of configuration beside the usual ones.
+    ///   - days: How long its certificate is valid.
+    init(_ options: [String] = [], days: Int = 60) throws {
+        folder = try GatewayProcess.temporaryDirectory()
+        let certificates = folder + "/certs"
+        try FileManager.default.createDirectory(
+            atPath: certificates, withIntermediateDirectories: true)
+        let (exit, output) = try GatewayProcess.run(
+            ["\(Self.repository)/Certs/make-development", certificates, "--days", "\(days)"],
+            program: "/usr/bin/env")
+        guard exit == .status(0) else { throw WireFault(what: output) }
+        try Self.write(options, in: folder)
+        let port = try FreshnessTests.freePort()
+        gateway = try GatewayProcess(
+            data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
+        admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")
+    }
+
+    /// Writes the configuration, at first or anew.
+    static func write(_ options: [String], in folder: String) throws {
+        let lines = [
+            "publicURL: https://gateway.test", "localIssuer: true",
+            "tls: { certificate: \(folder)/certs/server.pem, key: \(folder)/certs/server.key }",
+        ]
+        try (lines + options).joined(separator: "\n")
+            .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
+    }
+
+    /// The page of metrics, once the figures of event loops, which are a second old, are those of
+    /// now.
+    func page() throws -> MetricsHistory.Page {
+        Thread.sleep(forTimeInterval: 1.2)
+        return MetricsHistory.page(try admin.request("GET", "/metrics").text)
+    }
+
+    /// The page as soon as it is as it should be.
+    func page(
+        within seconds: Int = 60, when isRight: (MetricsHistory.Page) -> Bool
+    ) throws -> MetricsHistory.Page {
+        for _ in 0..<seconds {
+            let page = try page()
+            if isRight(page) { return page }
+        }
+        throw WireFault(what: "the metrics stay as they are: \(gateway.standardErrorTail)")
+    }
+
+    func remove() {
+        gateway.kill()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+}
