@@ -24,7 +24,7 @@ struct WatchedGateway {
             program: "/usr/bin/env")
         guard exit == .status(0) else { throw WireFault(what: output) }
         try Self.write(options, in: folder)
-        let port = try FreshnessTests.freePort()
+        let port = try ProcessTests.FreshnessTests.freePort()
         gateway = try GatewayProcess(
             data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
         admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")
