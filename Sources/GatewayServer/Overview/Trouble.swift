@@ -196,7 +196,8 @@ struct TroubleLook: Sendable {
     }
 
     private var versions: [Trouble] {
-        windows.filter { $0.keysMax > 0 && $0.keys >= $0.keysMax - $0.keysMax / 10 }.map { window in
+        // A full window forgets its oldest quarter at once, and then holds less than three quarters.
+        windows.filter { $0.keysMax > 0 && $0.keys >= $0.keysMax / 10 * 6 }.map { window in
             Trouble(
                 .warning,
                 "The version window of \(window.app) is nearly full: who comes back from more than "
