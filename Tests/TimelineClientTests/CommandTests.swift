@@ -162,3 +162,42 @@ import WidgetModel
         #expect(ConfigCommand.text(["changes": []]) == "no difference")
     }
 }
+
+@Suite struct ClientsCommandTests {
+    @Test func `an attribute is a name and a value, encoded for a query`() throws {
+        let attribute = try #require(AttributeValue(argument: "account:4 2:&é"))
+        #expect(attribute.name == "account" && attribute.value == "4 2:&é")
+        #expect(attribute.encoded == "account%3A4%202%3A%26%C3%A9")
+        #expect(AttributeValue(argument: "account") == nil)
+        #expect(AttributeValue(argument: ":42") == nil)
+    }
+
+    @Test func `a page says how it goes on`() throws {
+        let page: JSONValue = [
+            "clients": [
+                [
+                    "client": "one", "platform": "iOS", "osVersion": "26.1", "widgets": [[:], [:]],
+                    "recommendations": [], "controls": [[:]],
+                    "delivery": [["type": "stream"], ["type": "apns"]],
+                ]
+            ], "after": "one",
+        ]
+        let lines = ClientsCommand.List.text(page).split(separator: "\n")
+        #expect(lines.count == 3 && lines[2] == "more with --after one")
+        #expect(
+            lines[1].split(separator: " ").map(String.init)
+                == ["one", "iOS", "26.1", "2", "0", "1", "stream,", "apns"])
+        #expect(ClientsCommand.List.text(["clients": []]) == "no clients")
+        let list = try ClientsCommand.List.parse([
+            "--attribute", "account:42", "--after", "one", "--limit", "5",
+        ])
+        #expect(list.query == "limit=5&attribute=account%3A42&after=one")
+        #expect(throws: (any Error).self) { try ClientsCommand.List.parse(["--limit", "0"]) }
+    }
+
+    @Test func `nothing is erased without being asked twice`() {
+        let page: JSONValue = ["clients": [["client": "one"]], "after": "one"]
+        #expect(ClientsCommand.Erase.text(page).hasPrefix("would erase more than 1 clients"))
+        #expect(ClientsCommand.Erase.preview(page) == ["wouldErase": 1, "more": true])
+    }
+}

@@ -1,0 +1,206 @@
+import ArgumentParser
+import TimelineClient
+import WidgetModel
+
+/// The clients of an app.
+struct ClientsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clients",
+        abstract: "List the clients of an app, show one, or erase those of a person.",
+        discussion: """
+            Needs a token with the scope clients:write. Push tokens are never shown.
+
+            Examples:
+              timelinectl clients list --attribute account:42
+              timelinectl clients show my-iphone --json
+              timelinectl clients erase --attribute account:42 --yes
+            """,
+        subcommands: [List.self, Show.self, Erase.self])
+
+    /// Lists clients by page.
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List clients, by their ids.",
+            discussion: """
+                Examples:
+                  timelinectl clients list
+                  timelinectl clients list --attribute account:42
+                  timelinectl clients list --after my-iphone --limit 1000 --json
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Option(help: ArgumentHelp("Only those with this attribute.", valueName: "name:value"))
+        var attribute: AttributeValue?
+
+        @Option(help: ArgumentHelp("Only those after this id.", valueName: "id"))
+        var after: String?
+
+        @Option(help: "At most so many, 1 to 1000.")
+        var limit = 100
+
+        func validate() throws {
+            guard (1...1_000).contains(limit) else {
+                throw ValidationError("--limit is 1 to 1000")
+            }
+            guard after.map(Identifier.isValid) ?? true else {
+                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            }
+        }
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                let answer = try await service.json("GET", "\(service.base)/clients?\(query)")
+                Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+
+        /// What is asked for.
+        var query: String {
+            var parts = ["limit=\(limit)"]
+            if let attribute { parts.append("attribute=\(attribute.encoded)") }
+            if let after { parts.append("after=\(after)") }
+            return parts.joined(separator: "&")
+        }
+
+        static func text(_ answer: JSONValue) -> String {
+            let object = answer.objectValue ?? [:]
+            let clients = object["clients"]?.arrayValue ?? []
+            guard !clients.isEmpty else { return "no clients" }
+            let table = TextBlock.table(
+                ["CLIENT", "PLATFORM", "WIDGETS", "SETS", "CONTROLS", "HEARS BY"],
+                clients.map { client in
+                    let client = client.objectValue ?? [:]
+                    func count(_ name: String) -> String {
+                        String(client[name]?.arrayValue?.count ?? 0)
+                    }
+                    let platform = [client["platform"], client["osVersion"]]
+                        .compactMap { $0?.stringValue }.joined(separator: " ")
+                    let channels = (client["delivery"]?.arrayValue ?? [])
+                        .compactMap { $0.objectValue?["type"]?.stringValue }
+                    return [
+                        client["client"]?.stringValue ?? "-", platform, count("widgets"),
+                        count("recommendations"), count("controls"),
+                        channels.isEmpty ? "poll" : channels.joined(separator: ", "),
+                    ]
+                })
+            guard let after = object["after"]?.stringValue else { return table }
+            return table + "\nmore with --after \(after)"
+        }
+    }
+
+    /// Shows one registration.
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show",
+            abstract: "Show what a client registered.",
+            discussion: """
+                Examples:
+                  timelinectl clients show my-iphone
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "The client's id.")
+        var client: String
+
+        func validate() throws {
+            guard Identifier.isValid(client) else {
+                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            }
+        }
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                let answer = try await service.json("GET", service.base(ofClient: client))
+                Terminal.print(answer.value.text)
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+
+    /// Removes everything of a person.
+    struct Erase: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "erase",
+            abstract: "Remove every client with an attribute, and all that is kept of it.",
+            discussion: """
+                There is no way back: those clients register again when they come. Without --yes \
+                it only says how many there are, up to 1000.
+
+                Examples:
+                  timelinectl clients erase --attribute account:42
+                  timelinectl clients erase --attribute account:42 --yes --json
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Option(help: ArgumentHelp("Whose clients.", valueName: "name:value"))
+        var attribute: AttributeValue
+
+        @Flag(help: "Do it.")
+        var yes = false
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            let target = "\(service.base)/clients?attribute=\(attribute.encoded)"
+            do throws(GatewayFailure) {
+                if yes {
+                    let answer = try await service.json("DELETE", target)
+                    Terminal.print(answer.value, as: options.form) {
+                        "erased \(answer.value.objectValue?["erased"]?.integerValue ?? 0) clients"
+                    }
+                } else {
+                    let answer = try await service.json("GET", target + "&limit=1000")
+                    Terminal.print(Self.preview(answer.value), as: options.form) {
+                        Self.text(answer.value)
+                    }
+                }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+
+        /// How many would go, as a document.
+        static func preview(_ answer: JSONValue) -> JSONValue {
+            let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
+            let hasMore = answer.objectValue?["after"] != nil
+            return ["wouldErase": .integer(Int64(count)), "more": .bool(hasMore)]
+        }
+
+        static func text(_ answer: JSONValue) -> String {
+            let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
+            let more = answer.objectValue?["after"] != nil ? "more than " : ""
+            return "would erase \(more)\(count) clients; repeat with --yes to do it"
+        }
+    }
+}
+
+/// `account:42`: an attribute's name and value.
+struct AttributeValue: ExpressibleByArgument, Equatable {
+    let name: String
+    let value: String
+
+    init?(argument: String) {
+        guard let mark = argument.firstIndex(of: ":"), mark > argument.startIndex else {
+            return nil
+        }
+        name = String(argument[..<mark])
+        value = String(argument[argument.index(after: mark)...])
+    }
+
+    /// As a query has it.
+    var encoded: String { GatewayService.encoded("\(name):\(value)") }
+}
