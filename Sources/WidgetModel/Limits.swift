@@ -17,8 +17,6 @@ public struct Limits: Sendable, Equatable {
     public var registrationBytesMax = 256 * 1024
     /// Widgets, and separately controls, of one registration.
     public var registrationWidgetsMax = 200
-    /// Widgets placed that are configured alike: the `count` of one in a registration.
-    public var widgetCopiesMax = 10_000
     /// Recommended items of one kind.
     public var recommendationItemsMax = 100
     /// Delivery entries of one registration.
@@ -50,7 +48,6 @@ public struct Limits: Sendable, Equatable {
         for bound in [
             \Limits.eventBytesMax, \.postEventsMax, \.postBytesMax, \.catalogBytesMax,
             \.catalogKindsMax, \.kindRulesMax, \.registrationBytesMax, \.registrationWidgetsMax,
-            \.widgetCopiesMax,
             \.recommendationItemsMax, \.deliveriesMax, \.widgetKeysMax, \.clientKeysMax,
             \.stringBytesMax, \.listValuesMax, \.attributesMax, \.propertiesMax, \.bindingsMax,
             \.changeRuleKeysMax,

@@ -142,6 +142,22 @@ struct RegistrationAttackTests {
         #expect(answer.status == 201)
     }
 
+    @Test("Counts of several clients that overflow when added up do no harm")
+    func overflowingCountsOfSeveral() async throws {
+        var widget = try #require(Documents.widget("crowd").objectValue)
+        widget["count"] = .integer(.max)
+        for client in ["crowd-1", "crowd-2"] {
+            let body: JSONValue = ["platform": "iOS", "widgets": [.object(widget)]]
+            #expect(try await put(client, body).status == 201)
+        }
+        let target = try await Target.shared()
+        let answer = try await target.send(
+            "POST", "changes/explain", token: target.backend,
+            type: "application/cloudevents+json",
+            Documents.event("crowd", data: Documents.change("crowd")))
+        #expect(answer.status == 200 && answer.text.contains(String(Int64.max)), "\(answer.text)")
+    }
+
     @Test(
         "NUL in any text of a registration is 422, never stored",
         arguments: [

@@ -50,7 +50,7 @@ struct HolderTally: Sendable {
         _ item: HeldItem, of record: ClientRecord, hasStream: Bool, _ outcome: Outcome
     ) {
         holders += 1
-        // A registration of before there was a limit may say any number.
+        // A client may say any number.
         let (sum, isTooMuch) = widgets.addingReportingOverflow(item.count)
         widgets = isTooMuch ? .max : sum
         Self.count(item.kind, &kinds)

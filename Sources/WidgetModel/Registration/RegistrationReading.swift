@@ -144,13 +144,10 @@ extension ConfiguredWidget {
         let parameters = reader.parameters("parameters", limits: limits, &faults)
         var count = 1
         if let value = reader.value("count") {
-            let countMax = max(1, limits.widgetCopiesMax)
-            if let number = value.integerValue.flatMap({ Int(exactly: $0) }),
-                (1...countMax).contains(number)
-            {
+            if let number = value.integerValue.flatMap({ Int(exactly: $0) }), number >= 1 {
                 count = number
             } else {
-                faults.add(reader.path("count"), "must be an integer from 1 to \(countMax)")
+                faults.add(reader.path("count"), "must be an integer of at least 1")
             }
         }
         reader.warnUnknown(&warnings)
