@@ -65,7 +65,7 @@ import WidgetModel
             }
             #expect(try await isOn(mac) == false)
             let tap = Task { try await mac.interact(with: call, of: info, in: environment()) }
-            while try await isOn(mac) != true { await Task.yield() }
+            while try await isOn(mac) != true { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await mac.shown(info, in: environment())?.isUpdating == true)
             gate.continuation.yield()
             try await tap.value

@@ -79,14 +79,16 @@ import WidgetModel
             }
             #expect(try await isOn(client) == false)
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
-            while try await isOn(client) != true { await Task.yield() }
+            while try await isOn(client) != true { try await Task.sleep(for: .milliseconds(1)) }
             #expect(tasks.state.withLock { $0.performed } == 0)
             #expect(try await client.shown(info, in: environment())?.isUpdating == true)
             gate.continuation.yield()
             try await tap.value
             // More often than the budget allows.
-            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
-            while await !client.interactions.isEmpty { await Task.yield() }
+            while tasks.state.withLock({ $0.builds }) < 2 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await isOn(client) == true)
             #expect(try await client.shown(info, in: environment())?.isUpdating == false)
         }
@@ -100,11 +102,13 @@ import WidgetModel
             #expect(try await isOn(client) == false)
             let shown = try await client.shown(info, in: environment())?.node
             #expect(shown?.texts.contains("not synchronised") == true)
-            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            while tasks.state.withLock({ $0.builds }) < 2 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
             // The next success takes it away.
             tasks.state.withLock { $0.failure = nil }
             try await client.interact(with: call, of: info, in: environment())
-            while await !client.interactions.isEmpty { await Task.yield() }
+            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await isOn(client) == true)
             let last = try await client.shown(info, in: environment())?.node
             #expect(last?.texts.contains("not synchronised") == false)
@@ -121,11 +125,11 @@ import WidgetModel
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
             while try await client.shown(info, in: environment())?.node.texts
                 .contains("no answer in time") != true
-            { await Task.yield() }
+            { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await isOn(client) == false)
             gate.continuation.yield()
             try await tap.value
-            while await !client.interactions.isEmpty { await Task.yield() }
+            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await isOn(client) == true, "it had success after all")
         }
     }
@@ -169,8 +173,10 @@ import WidgetModel
         }
         try await running(client) {
             try await client.interact(with: appCall, of: info, in: environment())
-            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
-            while await !client.interactions.isEmpty { await Task.yield() }
+            while tasks.state.withLock({ $0.builds }) < 2 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
             #expect(try await isOn(client) == true)
             try await client.interact(with: call, of: info, in: environment())
             #expect(tasks.state.withLock { $0.performedBy } == [.app, .widgetExtension])
@@ -194,7 +200,9 @@ import WidgetModel
                 shown?.texts.contains(
                     "only the app can perform AppTapIntent, and the client reaches none") == true)
             #expect(tasks.state.withLock { $0.performed } == 0)
-            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            while tasks.state.withLock({ $0.builds }) < 2 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
         }
     }
 
@@ -230,14 +238,16 @@ import WidgetModel
                 $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
             }
             try await client.interact(with: call, of: info, in: environment())
-            while tasks.state.withLock({ $0.builds }) < 2 { await Task.yield() }
+            while tasks.state.withLock({ $0.builds }) < 2 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
             await gateway.wait { $0.acknowledgements.count == 2 }
             for sequence in [UInt64(11), 12] {
                 var told = claims([info], sequence: sequence)
                 told.expires = ScriptedGateway.seconds + 60
                 try gateway.tell(told, id: cursor(sequence))
             }
-            while await client.cursor != cursor(12) { await Task.yield() }
+            while await client.cursor != cursor(12) { try await Task.sleep(for: .milliseconds(1)) }
             #expect(tasks.state.withLock { $0.builds } == 3)
         }
     }
