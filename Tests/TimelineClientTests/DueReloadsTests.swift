@@ -10,8 +10,8 @@ import Testing
 
     @Test func aRebuildCountsFromTheLatestChangeItCovers() {
         var due = DueReloads(patience: .seconds(10))
-        let one = due.post([7: 1, 8: 1], at: at(0))
-        let two = due.post([7: 1], at: at(2))
+        let one = due.post([7: [1], 8: [2]], at: at(0))
+        let two = due.post([7: [1]], at: at(2))
         #expect(due.accepted(one, at: 11) == .init())
         #expect(due.accepted(two, at: 12) == .init())
         #expect(due.due == 3)
@@ -23,7 +23,7 @@ import Testing
 
     @Test func aRebuildThatDoesNotCoverTheChangeLeavesItDue() {
         var due = DueReloads(patience: .seconds(10))
-        _ = due.accepted(due.post([7: 1], at: at(0)), at: 11)
+        _ = due.accepted(due.post([7: [1]], at: at(0)), at: 11)
         #expect(due.rebuilt(7, upTo: 10, at: at(1)) == .init(strays: 1))
         #expect(due.due == 1)
         #expect(due.giveUp(now: at(9)) == 0)
@@ -34,12 +34,12 @@ import Testing
 
     @Test func aDeviceMayBeFasterThanTheAnswerToThePost() {
         var due = DueReloads(patience: .seconds(10))
-        let change = due.post([7: 1], at: at(0))
+        let change = due.post([7: [1]], at: at(0))
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init())
         #expect(due.accepted(change, at: 11) == .init(took: [(7, .seconds(1))]))
         #expect(due.due == 0)
         // One that was for nothing is a stray once that is known.
-        let next = due.post([7: 1], at: at(2))
+        let next = due.post([7: [1]], at: at(2))
         #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
         #expect(due.accepted(next, at: 12) == .init(strays: 1))
         #expect(due.rebuilt(7, upTo: 12, at: at(4)) == .init(took: [(7, .seconds(2))]))
@@ -48,20 +48,34 @@ import Testing
     /// Each rule notifies when its own collapse window ends.
     @Test func aChangeThatSeveralRulesHitMayBeRebuiltForOncePerRule() {
         var due = DueReloads(patience: .seconds(10))
-        _ = due.accepted(due.post([7: 3], at: at(0)), at: 11)
+        _ = due.accepted(due.post([7: [1, 2, 3]], at: at(0)), at: 11)
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init(took: [(7, .seconds(1))]))
         #expect(due.rebuilt(7, upTo: 11, at: at(2)) == .init())
         #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
         #expect(due.rebuilt(7, upTo: 11, at: at(4)) == .init(strays: 1))
         // Not for ever: no window is that long.
-        _ = due.accepted(due.post([7: 2], at: at(5)), at: 12)
+        _ = due.accepted(due.post([7: [1, 2]], at: at(5)), at: 12)
         #expect(due.rebuilt(7, upTo: 12, at: at(6)) == .init(took: [(7, .seconds(1))]))
         #expect(due.rebuilt(7, upTo: 12, at: at(15)) == .init(strays: 1))
     }
 
+    /// The window of one rule ends, and the latest change is told; those of another are told later,
+    /// though a rebuild covered them.
+    @Test func changesOfSeveralRulesMayBeRebuiltForOncePerRule() {
+        var due = DueReloads(patience: .seconds(10))
+        for (sequence, rule) in [(UInt64(58), 1), (59, 2), (60, 1), (61, 1)] {
+            _ = due.accepted(due.post([7: [rule]], at: at(0)), at: sequence)
+        }
+        #expect(due.rebuilt(7, upTo: 60, at: at(1)) == .init(took: [(7, .seconds(1))]))
+        #expect(due.rebuilt(7, upTo: 60, at: at(2)) == .init(), "for 59 by the second rule")
+        #expect(due.rebuilt(7, upTo: 60, at: at(3)) == .init(strays: 1))
+        #expect(due.rebuilt(7, upTo: 61, at: at(4)) == .init(took: [(7, .seconds(4))]))
+        #expect(due.rebuilt(7, upTo: 61, at: at(5)) == .init(strays: 1))
+    }
+
     @Test func whatTheGatewayRefusedIsNotDue() {
         var due = DueReloads(patience: .seconds(10))
-        let change = due.post([7: 1, 8: 1], at: at(0))
+        let change = due.post([7: [1], 8: [2]], at: at(0))
         #expect(due.refused(change) == .init())
         #expect(due.due == 0)
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init(strays: 1))

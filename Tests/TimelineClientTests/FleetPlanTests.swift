@@ -84,7 +84,7 @@ import WidgetModel
                     if rules > 0 { expected[device.firstTimeline + place] = rules }
                 }
             }
-            #expect(plan.timelines(concernedBy: change) == expected)
+            #expect(plan.timelines(concernedBy: change).mapValues(\.count) == expected)
             hits += expected.count
         }
         #expect(hits > 0)

@@ -5,16 +5,17 @@
 /// acknowledgement covers, as in the gateway's own metric.
 ///
 /// A change that concerns a timeline by several rules is notified for each of them, at once or when
-/// the rule's collapse window ends, and each may cost a rebuild. The first settles the change; those
-/// that follow were asked for all the same.
+/// the rule's collapse window ends, and each may cost a rebuild. So may the windows of several
+/// changes, each by a rule of its own, of which the latest is notified first. One rebuild settles all
+/// changes that it covers; those that follow for their other rules were asked for all the same.
 struct DueReloads: Sendable {
     /// A number of a change in the order posted.
     typealias ChangeNumber = Int
 
     private struct Change {
         let at: ContinuousClock.Instant
-        /// By how many rules it concerns each.
-        let timelines: [Int: Int]
+        /// By which rules it concerns each.
+        let timelines: [Int: Set<Int>]
         var sequence: UInt64?
         var open: Int
     }
@@ -56,8 +57,8 @@ struct DueReloads: Sendable {
     /// Reloads that are due now: pairs of a change and a timeline.
     private(set) var due = 0
 
-    /// A change is about to be posted that concerns these timelines, each by so many rules.
-    mutating func post(_ timelines: [Int: Int], at: ContinuousClock.Instant) -> ChangeNumber {
+    /// A change is about to be posted that concerns these timelines, each by these rules.
+    mutating func post(_ timelines: [Int: Set<Int>], at: ContinuousClock.Instant) -> ChangeNumber {
         defer { next += 1 }
         changes[next] = Change(at: at, timelines: timelines, open: timelines.count)
         for timeline in timelines.keys { owed[timeline, default: []].append(next) }
@@ -126,11 +127,13 @@ struct DueReloads: Sendable {
             else { continue }
             rebuilds[place].isDue = true
             outcome.took.append((timeline, rebuild.at - posted))
+            var rules: Set<Int> = []
             for number in covered {
-                let rules = changes[number]?.timelines[timeline] ?? 1
-                for _ in 1..<rules { further[timeline, default: []].append(posted) }
+                rules.formUnion(changes[number]?.timelines[timeline] ?? [])
                 settle(number, of: timeline)
             }
+            // One of them was notified; each other may be yet, once for all that was covered.
+            for _ in rules.dropFirst() { further[timeline, default: []].append(posted) }
             further[timeline]?.removeAll { rebuild.at - $0 >= patience }
         }
         let awaitsAnswer = (owed[timeline] ?? []).contains { changes[$0]?.sequence == nil }

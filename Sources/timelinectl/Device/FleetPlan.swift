@@ -183,10 +183,11 @@ struct FleetPlan: Sendable {
             attributes: attributes.mapValues { [$0] }, urgency: .normal)
     }
 
-    /// The timelines that a change of ``change(using:)`` makes stale, and by how many rules each.
-    func timelines(concernedBy change: Change) -> [Int: Int] {
-        var concerned: [Int: Int] = [:]
-        for dependent in dependents {
+    /// The timelines that a change of ``change(using:)`` makes stale, and the numbers of the rules by
+    /// which it does.
+    func timelines(concernedBy change: Change) -> [Int: Set<Int>] {
+        var concerned: [Int: Set<Int>] = [:]
+        for (number, dependent) in dependents.enumerated() {
             let rule = dependent.rule
             guard rule.entity == change.entity, rule.operations.contains(change.operation),
                 rule.properties.isEmpty || change.properties.isEmpty
@@ -196,7 +197,7 @@ struct FleetPlan: Sendable {
                 match.attribute == "id" ? change.id : change.attributes[match.attribute]?.first
             }
             for timeline in dependent.timelines[values] ?? [] {
-                concerned[timeline, default: 0] += 1
+                concerned[timeline, default: []].insert(number)
             }
         }
         return concerned

@@ -136,7 +136,7 @@ final class FleetRecord: Sendable {
 
     // MARK: What is posted
 
-    func post(_ timelines: [Int: Int]) -> DueReloads.ChangeNumber {
+    func post(_ timelines: [Int: Set<Int>]) -> DueReloads.ChangeNumber {
         state.withLock { $0.due.post(timelines, at: .now) }
     }
 
