@@ -179,11 +179,13 @@ package struct Gateway: Sendable {
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
             registrationDays: configuration.clientDays, reload: reload, explainer: explainer)
+        let unconfirmed = UnconfirmedSweep(sequencer, loops)
         let overview = OverviewDesk(
             MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
                 tlsCounters: tlsSettings.counters,
-                certificateEnds: { [identity] in identity.current.notAfter }),
+                certificateEnds: { [identity] in identity.current.notAfter },
+                unconfirmed: unconfirmed),
             readiness)
         let admin = AdminRoutes(
             desk: overview, system: SystemPage(current: current, page: overview.page),
@@ -222,7 +224,7 @@ package struct Gateway: Sendable {
         let watch = ConfigurationWatch(reload: reload, current: current)
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [overview, adminService, upkeep, listener, drain, watch]
+            services: [overview, adminService, upkeep, listener, drain, watch, unconfirmed]
                 + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.

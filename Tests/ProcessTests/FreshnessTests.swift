@@ -65,8 +65,8 @@ extension ProcessTests {
                 try [
                     "freshness_sent_seconds_count{channel=\"stream\",kind=\"detail\"}",
                     "freshness_sent_seconds_count{channel=\"poll\",kind=\"detail\"}",
-                    "freshness_confirmed_seconds_count{channel=\"stream\"}",
-                    "freshness_confirmed_seconds_count{channel=\"poll\"}",
+                    "freshness_confirmed_seconds_count{channel=\"stream\",kind=\"detail\"}",
+                    "freshness_confirmed_seconds_count{channel=\"poll\",kind=\"detail\"}",
                     "rebuild_seconds_count",
                 ].map { try Self.sample(admin, $0) }
             }
@@ -81,7 +81,7 @@ extension ProcessTests {
             try Self.acknowledge(gateway, poller, cursor, ["a"])
             #expect(try counts() == [0, 1, 0, 1, 4], "it was confirmed before")
             let confirmed = try Self.sample(
-                admin, "freshness_confirmed_seconds_sum{channel=\"poll\"}")
+                admin, "freshness_confirmed_seconds_sum{channel=\"poll\",kind=\"detail\"}")
             #expect(confirmed >= 0 && confirmed < 600)
 
             let stream = game.stream(follower)
@@ -101,6 +101,49 @@ extension ProcessTests {
             #expect(try Self.sample(admin, "rebuild_seconds_sum") == 1.25)
             stream.close()
             #expect(gateway.terminate() == .status(0))
+        }
+
+        /// What is oldest of what was not confirmed, told apart by who could have: clients with a
+        /// stream, and others. A poll confirms nothing, an acknowledgement does.
+        @Test func theOldestChangeThatIsNotConfirmedIsKnown() throws {
+            let port = try Self.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let game = try GameFixture(gateway)
+            let poller = try game.client("poller", ["a"])
+            let follower = try game.client("follower", ["b"])
+            let stream = game.stream(follower)
+            try #require(stream.head()?.status == 200)
+            let app = "app=\"\(GameFixture.app)\""
+            func ages(_ isMet: (_ connected: Double, _ away: Double) -> Bool) throws {
+                var ages = (connected: -1.0, away: -1.0)
+                for _ in 0..<100 where !isMet(ages.connected, ages.away) {
+                    usleep(200_000)
+                    ages.connected = try Self.sample(
+                        admin, "oldest_unconfirmed_seconds{\(app),clients=\"connected\"}")
+                    ages.away = try Self.sample(
+                        admin, "oldest_unconfirmed_seconds{\(app),clients=\"away\"}")
+                }
+                #expect(isMet(ages.connected, ages.away), "\(ages)")
+            }
+            _ = try game.change(gateway.http(), ["a"], run: "one")
+            try ages { $0 == 0 && $1 > 1 }
+            let cursor = try game.poll(poller, since: poller.cursor).cursor
+            let head = try game.change(gateway.http(), ["b"], run: "two")
+            _ = try game.change(gateway.http(), ["b"], run: "three")
+            try ages { $0 > 1 && $1 > $0 }
+            try Self.acknowledge(gateway, poller, cursor, ["a"])
+            try ages { $0 > 1 && $1 == 0 }
+            var last = ""
+            while try last.isEmpty || Cursor.sequence(last) <= head {
+                guard case .block(let block) = stream.next(timeout: 40) else {
+                    throw WireFault(what: "the stream ended")
+                }
+                if let id = block.id { last = id }
+            }
+            try Self.acknowledge(gateway, follower, last, ["b"])
+            try ages { $0 == 0 && $1 == 0 }
+            stream.close()
         }
     }
 }

@@ -39,6 +39,14 @@ package struct ReportedRebuilds: Sendable {
         }
     }
 
+    /// A rebuild that a cursor confirmed.
+    package struct Confirmation: Sendable, Equatable {
+        /// The kind of the timeline that was rebuilt.
+        package let kind: String
+        /// How long it took from the change's acceptance to the report, in milliseconds.
+        package let milliseconds: Int64
+    }
+
     fileprivate struct Report {
         /// What it is taken to be for.
         var change: RecentChanges.Hit
@@ -70,11 +78,10 @@ package struct ReportedRebuilds: Sendable {
     /// - Parameters:
     ///   - before: Up to where it had acknowledged before.
     ///   - now: In milliseconds since 1970.
-    /// - Returns: For each rebuild that is confirmed now, how long it took from the change's
-    ///   acceptance to the report, in milliseconds.
+    /// - Returns: Each rebuild that is confirmed now.
     package mutating func acknowledged(
         upTo cursor: UInt64, before: UInt64, _ claims: [Claim], now: Int64
-    ) -> [Int64] {
+    ) -> [Confirmation] {
         for claim in claims {
             var timeline =
                 timelines[claim.name] ?? Timeline(copies: claim.copies, floor: before)
@@ -90,13 +97,17 @@ package struct ReportedRebuilds: Sendable {
     /// acknowledges: a report that was not answered is repeated.
     ///
     /// - Returns: As ``acknowledged(upTo:before:_:now:)``.
-    package mutating func resumed(from cursor: UInt64) -> [Int64] {
+    package mutating func resumed(from cursor: UInt64) -> [Confirmation] {
         confirm(upTo: cursor)
     }
 
-    private mutating func confirm(upTo cursor: UInt64) -> [Int64] {
-        var confirmed: [Int64] = []
-        for name in timelines.keys { timelines[name]?.count(upTo: cursor, &confirmed) }
+    private mutating func confirm(upTo cursor: UInt64) -> [Confirmation] {
+        var confirmed: [Confirmation] = []
+        for name in timelines.keys {
+            timelines[name]?.count(upTo: cursor) {
+                confirmed.append(Confirmation(kind: name.kind, milliseconds: $0))
+            }
+        }
         return confirmed
     }
 }
@@ -167,12 +178,12 @@ extension ReportedRebuilds.Timeline {
         }
     }
 
-    /// Counts the reports whose changes a cursor covers.
-    fileprivate mutating func count(upTo cursor: UInt64, _ confirmed: inout [Int64]) {
+    /// Counts the reports whose changes a cursor covers, and says how long each took, in milliseconds.
+    fileprivate mutating func count(upTo cursor: UInt64, _ confirmed: (Int64) -> Void) {
         for place in reports.indices
         where !reports[place].isCounted && reports[place].change.sequence <= cursor {
             reports[place].isCounted = true
-            confirmed.append(max(0, reports[place].at - reports[place].change.acceptedAt))
+            confirmed(max(0, reports[place].at - reports[place].change.acceptedAt))
         }
     }
 }

@@ -39,6 +39,17 @@ extension ShardLoop {
         }.get()
     }
 
+    /// What of clients is stale by what they confirmed; one answer for each.
+    func unconfirmed(
+        _ clients: [(app: String, record: ClientRecord, confirmed: UInt64)]
+    ) async throws -> [[UnconfirmedItem]] {
+        try await loop.submit {
+            clients.map {
+                self.shard.unconfirmed(of: $0.record, app: $0.app, confirmed: $0.confirmed)
+            }
+        }.get()
+    }
+
     /// How everything of a client stands, and its streams on this loop.
     func standing(
         of record: ClientRecord, app: String

@@ -126,11 +126,11 @@ final class Registry: Sendable {
     /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
     ///
     /// - Parameter now: In milliseconds since 1970.
-    /// - Returns: How long each rebuild took that is confirmed by it, in milliseconds, and by which
-    ///   channel the client hears; `nil` for a client that is not registered.
+    /// - Returns: Each rebuild that is confirmed by it, and by which channel the client hears; `nil`
+    ///   for a client that is not registered.
     func acknowledge(
         _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
-    ) -> (confirmed: [Int64], channel: DeliveryChannel)? {
+    ) -> (confirmed: [ReportedRebuilds.Confirmation], channel: DeliveryChannel)? {
         withPart(of: key) { part in
             guard var entry = part.records[key] else { return nil }
             let confirmed = entry.reported.acknowledged(
@@ -149,9 +149,9 @@ final class Registry: Sendable {
         }
     }
 
-    /// Notes that a client resumes from `sequence` with all that it holds; returns how long each
-    /// rebuild took that is confirmed by it, in milliseconds.
-    func resume(_ key: ClientKey, from sequence: UInt64) -> [Int64] {
+    /// Notes that a client resumes from `sequence` with all that it holds; returns each rebuild that
+    /// is confirmed by it.
+    func resume(_ key: ClientKey, from sequence: UInt64) -> [ReportedRebuilds.Confirmation] {
         withPart(of: key) { part in
             part.records[key]?.hearing.confirmed(upTo: sequence)
             guard part.records[key]?.reported.isEmpty == false else { return [] }
@@ -246,6 +246,24 @@ final class Registry: Sendable {
                     ? Seen(
                         record: entry.record, hearing: entry.hearing,
                         loops: part.streams[key]?.loops ?? []) : nil
+            }
+        }
+    }
+
+    /// The clients of one of ``partCount`` parts that hold a stream or were heard of since the gateway
+    /// started.
+    ///
+    /// - Parameter isWanted: Told up to where each has confirmed what it holds.
+    func heardOf(
+        part: Int, where isWanted: (ClientKey, _ confirmed: UInt64) -> Bool
+    ) -> [(key: ClientKey, seen: Seen)] {
+        parts[part].withLock { part in
+            part.records.compactMap { key, entry in
+                let loops = part.streams[key]?.loops ?? []
+                guard entry.hearing.isHeardOf || !loops.isEmpty,
+                    isWanted(key, entry.hearing.confirmed)
+                else { return nil }
+                return (key, Seen(record: entry.record, hearing: entry.hearing, loops: loops))
             }
         }
     }

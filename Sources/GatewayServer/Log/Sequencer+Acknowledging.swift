@@ -38,9 +38,12 @@ extension Sequencer {
         observe(confirmed, channel ?? registry.channel(key))
     }
 
-    private func observe(_ confirmed: [Int64], _ channel: DeliveryChannel) {
-        for milliseconds in confirmed {
-            metrics.freshnessConfirmed[channel].record(Double(milliseconds) / 1000)
+    private func observe(
+        _ confirmed: [ReportedRebuilds.Confirmation], _ channel: DeliveryChannel
+    ) {
+        for rebuild in confirmed {
+            metrics.freshnessConfirmed[channel].record(
+                Double(rebuild.milliseconds) / 1000, kind: rebuild.kind)
         }
     }
 

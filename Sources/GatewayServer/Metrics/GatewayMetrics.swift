@@ -24,7 +24,7 @@ final class GatewayMetrics: Sendable {
     let rebuildFailures: CoreMetrics.Counter
     let freshnessDecided: Recorder
     let freshnessSent: ByChannel<RecorderByKind>
-    let freshnessConfirmed: ByChannel<Recorder>
+    let freshnessConfirmed: ByChannel<RecorderByKind>
     let rebuildSeconds: Recorder
     let streamSeconds: Recorder
     let commitSeconds: Recorder
@@ -60,7 +60,9 @@ final class GatewayMetrics: Sendable {
             }
         }
         freshnessConfirmed = ByChannel { channel in
-            recorder(.freshnessConfirmed, [("channel", channel.rawValue)])
+            RecorderByKind { kind in
+                recorder(.freshnessConfirmed, [("channel", channel.rawValue), ("kind", kind)])
+            }
         }
         rebuildSeconds = recorder(.rebuildSeconds)
         streamSeconds = recorder(.streamSeconds)

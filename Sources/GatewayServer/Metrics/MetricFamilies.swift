@@ -39,9 +39,16 @@ extension MetricFamily {
             + "loop, poll or push that told of it. A notification of several kinds counts for "
             + "the kind `several`.")
     static let freshnessConfirmed = own(
-        "freshness_confirmed_seconds", freshness, unit: "seconds", labels: [channel],
+        "freshness_confirmed_seconds", freshness, unit: "seconds", labels: [channel, kind],
         "From a change's acceptance to the report of its rebuild, once a cursor of the client "
             + "covers the change.")
+    static let oldestUnconfirmed = own(
+        "oldest_unconfirmed_seconds", .gauge, unit: "seconds",
+        labels: [app, Label("clients", valuesMax: 2)],
+        "Age of the oldest change that a client depends on and has not confirmed, by an "
+            + "acknowledgement or by resuming after it; 0 when all are. `connected` clients hold a "
+            + "stream; `away` are others that were heard of since the gateway started. Every client "
+            + "is looked at in turn, which takes seconds, and minutes where they are a million.")
     static let rebuildSeconds = own(
         "rebuild_seconds", freshness, unit: "seconds",
         "How long clients say that a rebuild took.")
@@ -193,7 +200,7 @@ extension MetricFamily {
 
     /// All of them.
     package static let gateway: [MetricFamily] = [
-        freshnessDecided, freshnessSent, freshnessConfirmed, rebuildSeconds,
+        freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
         clients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
         streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,

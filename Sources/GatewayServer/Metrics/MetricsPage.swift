@@ -13,6 +13,7 @@ struct MetricsPage: Sendable {
     let keys: KeyService
     let tlsCounters: TLSCounters
     let certificateEnds: @Sendable () -> Date
+    let unconfirmed: UnconfirmedSweep
 
     /// The page now.
     func text(_ format: ExpositionFormat) -> String {
@@ -20,6 +21,7 @@ struct MetricsPage: Sendable {
             streams(&samples)
             log(&samples)
             versions(&samples)
+            unconfirmed(&samples)
             pushes(&samples)
             tls(&samples)
             process(&samples)
@@ -58,6 +60,15 @@ struct MetricsPage: Sendable {
             samples.gauge(.versionKeys, app, is: Double(windows.map(\.keys).max() ?? 0))
             samples.gauge(.versionKeysMax, app, is: Double(windows.map(\.keysMax).max() ?? 0))
             samples.gauge(.versionDistance, app, is: Double(head - min(head, floor)))
+        }
+    }
+
+    private func unconfirmed(_ samples: inout Samples) {
+        let now = sequencer.desk.wallMilliseconds()
+        func age(_ time: Int64?) -> Double { time.map { Double(max(0, now - $0)) / 1000 } ?? 0 }
+        for (app, oldest) in unconfirmed.oldest.sorted(by: { $0.key < $1.key }) {
+            samples.gauge(.oldestUnconfirmed, app, "connected", is: age(oldest.connected))
+            samples.gauge(.oldestUnconfirmed, app, "away", is: age(oldest.away))
         }
     }
 

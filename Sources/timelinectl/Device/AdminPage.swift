@@ -30,7 +30,9 @@ struct AdminPage: Sendable {
                 let count = line.split(separator: " ").last.flatMap({ Int($0) })
             else { continue }
             let bound = line[start..<end]
-            counts[bound == "+Inf" ? .infinity : Double(bound) ?? .infinity] = count
+            // Each kind has a histogram of its own.
+            let seconds = bound == "+Inf" ? .infinity : Double(bound) ?? .infinity
+            counts[seconds, default: 0] += count
         }
         return counts.isEmpty ? nil : FreshnessBuckets(cumulative: counts)
     }

@@ -180,7 +180,7 @@ import WidgetModel
             devices[number].heard = cursor
             devices[number].stream = try gateway.open(
                 devices[number].record, since: .after(cursor))
-            counted += reported[number].resumed(from: cursor)
+            counted += reported[number].resumed(from: cursor).map(\.milliseconds)
             reconnections += 1
             send()
         }
@@ -244,7 +244,8 @@ import WidgetModel
                     }
                 }
             counted += reported[number].acknowledged(
-                upTo: sent.cursor, before: acknowledged[number], claims, now: gateway.now)
+                upTo: sent.cursor, before: acknowledged[number], claims, now: gateway.now
+            ).map(\.milliseconds)
             acknowledged[number] = max(acknowledged[number], sent.cursor)
         }
 

@@ -1,0 +1,119 @@
+import GatewayCore
+import GatewayStorage
+import ServiceLifecycle
+import Synchronization
+import WidgetModel
+
+/// Looks for the oldest change of each app that a client depends on and has not confirmed.
+///
+/// It asks every client's own keys, as a poll does, a few clients at a time, and rests so long between
+/// that a million clients cost a few hundredths of one processor: then a sweep takes minutes.
+final class UnconfirmedSweep: Service {
+    /// Of an app, when the oldest change was accepted that is not confirmed, in milliseconds since
+    /// 1970; `nil` for none.
+    struct Oldest: Sendable, Equatable {
+        /// By clients that hold a stream.
+        var connected: Int64?
+        /// By others that were heard of since the gateway started.
+        var away: Int64?
+    }
+
+    private struct Found {
+        var connected = UInt64.max
+        var away = UInt64.max
+    }
+
+    /// Clients that are asked for at once, each some microseconds of an event loop.
+    private static let clientsAtOnce = 50
+    /// How many times as long as it works it rests.
+    private static let rest = 30
+    /// It rests only after so much work.
+    private static let worth = Duration.microseconds(100)
+    private static let interval = Duration.seconds(2)
+
+    private let sequencer: Sequencer
+    private let loops: ShardLoops
+    private let state = Mutex<[String: Oldest]>([:])
+
+    init(_ sequencer: Sequencer, _ loops: ShardLoops) {
+        (self.sequencer, self.loops) = (sequencer, loops)
+    }
+
+    /// What the last sweep found, by app.
+    var oldest: [String: Oldest] { state.withLock { $0 } }
+
+    /// Sweeps until the gateway stops.
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await self.sweep()
+                try await Task.sleep(for: Self.interval)
+            }
+        }
+    }
+
+    private func sweep() async throws {
+        let apps = Set(sequencer.ruleSets.map(\.catalog.app))
+        var found: [String: Found] = [:]
+        let head = sequencer.store.head
+        var begun = ContinuousClock.now
+        for part in 0..<Registry.partCount {
+            let clients = sequencer.registry.heardOf(part: part) {
+                apps.contains($0.app) && $1 < head
+            }
+            for (loop, asked) in Dictionary(grouping: clients, by: { loop(of: $0.seen) }) {
+                for start in stride(from: 0, to: asked.count, by: Self.clientsAtOnce) {
+                    try await look(
+                        at: asked[start..<min(start + Self.clientsAtOnce, asked.count)],
+                        on: loops.all[loop], &found)
+                    try await rest(since: &begun)
+                }
+            }
+            try await rest(since: &begun)
+        }
+        var oldest: [String: Oldest] = [:]
+        for app in apps {
+            oldest[app] = Oldest(
+                connected: try await time(of: found[app]?.connected ?? .max),
+                away: try await time(of: found[app]?.away ?? .max))
+        }
+        let swept = oldest
+        state.withLock { $0 = swept }
+    }
+
+    /// The loop that is asked for a client: what it forgot last is the same on all.
+    private func loop(of seen: Registry.Seen) -> Int {
+        seen.loops.first.flatMap { loop in loops.all.firstIndex { $0 === loop } } ?? 0
+    }
+
+    private func look(
+        at clients: ArraySlice<(key: ClientKey, seen: Registry.Seen)>, on loop: ShardLoop,
+        _ found: inout [String: Found]
+    ) async throws {
+        let items = try await loop.unconfirmed(
+            clients.map { ($0.key.app, $0.seen.record, $0.seen.hearing.confirmed) })
+        sequencer.recentChanges.withLock { recent in
+            for (client, items) in zip(clients, items) {
+                let earliest = items.map { recent.earliest(of: $0) }.min() ?? .max
+                let figure: WritableKeyPath<Found, UInt64> =
+                    client.seen.loops.isEmpty ? \.away : \.connected
+                let known = found[client.key.app, default: Found()][keyPath: figure]
+                found[client.key.app, default: Found()][keyPath: figure] = min(known, earliest)
+            }
+        }
+    }
+
+    private func rest(since begun: inout ContinuousClock.Instant) async throws {
+        let worked = ContinuousClock.now - begun
+        guard worked >= Self.worth else { return }
+        try await Task.sleep(for: worked * Self.rest)
+        begun = .now
+    }
+
+    /// When an entry of the log was accepted, or the oldest that the log still has.
+    private func time(of sequence: UInt64) async throws -> Int64? {
+        guard sequence < .max else { return nil }
+        let kept = max(sequence, sequencer.store.floor + 1)
+        return try await sequencer.store.logRow(kept)?.acceptedAt
+    }
+}
