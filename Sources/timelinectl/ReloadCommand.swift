@@ -6,13 +6,14 @@ import WidgetModel
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Tell every client to rebuild a kind, or all that it shows.",
+        abstract: "Tell every client to rebuild a kind or all that it shows, or one client.",
         discussion: """
             What is told is an entry of the log like any change: clients that are away hear of it \
             when they come. Needs a token with the scope operator.
 
             Examples:
               timelinectl reload --kind com.mygame.character-detail
+              timelinectl reload --client my-iphone
               timelinectl reload --all --json
             """)
 
@@ -22,12 +23,15 @@ struct ReloadCommand: AsyncParsableCommand {
     @Option(help: "The kind to rebuild.")
     var kind: String?
 
+    @Option(help: "The client that rebuilds all that it shows.")
+    var client: String?
+
     @Flag(help: "Rebuild every kind.")
     var all = false
 
     func validate() throws {
-        guard all != (kind != nil) else {
-            throw ValidationError("say what to rebuild: --kind KIND or --all")
+        guard [all, kind != nil, client != nil].count(where: \.self) == 1 else {
+            throw ValidationError("say what to rebuild: --kind KIND, --client CLIENT or --all")
         }
     }
 
@@ -42,7 +46,11 @@ struct ReloadCommand: AsyncParsableCommand {
     }
 
     /// What is asked for.
-    var body: JSONValue { kind.map { ["kind": .string($0)] } ?? ["all": true] }
+    var body: JSONValue {
+        if let kind { return ["kind": .string(kind)] }
+        if let client { return ["client": .string(client)] }
+        return ["all": true]
+    }
 
     static func text(_ answer: JSONValue) -> String {
         "taken as entry \(answer.objectValue?["sequence"]?.integerValue ?? 0) of the log"

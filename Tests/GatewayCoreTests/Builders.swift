@@ -96,9 +96,9 @@ struct SmallGateway {
         apply(.change(try decider.decide(change, app: "app"), causeTime: "t"))
     }
 
-    mutating func reload(_ kind: String?) {
+    mutating func reload(_ scope: ReloadScope) {
         head += 1
-        apply(.reload(kind: kind))
+        apply(.reload(scope))
     }
 
     mutating func apply(_ body: LogEntry.Body) {

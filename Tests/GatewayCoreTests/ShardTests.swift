@@ -126,7 +126,7 @@ import WidgetModel
         gateway.shard.lagging(id, since: 1)
         try gateway.change(Change(entity: "E", id: "1"))
         try gateway.change(Change(entity: "E", id: "2"))
-        gateway.reload("l")
+        gateway.reload(.kind("l"))
         #expect(gateway.taken(id) == [])
         #expect(gateway.shard.heartbeat(id) == nil)
         gateway.shard.recovered(id)
@@ -186,12 +186,32 @@ import WidgetModel
         try gateway.change(Change(entity: "E", id: "1"))
         try gateway.change(Change(entity: "E", id: "1"))
         gateway.shard.clearOutput()
-        gateway.reload("l")
+        gateway.reload(.kind("l"))
         #expect(gateway.taken(id) == ["l, k(a=1) id 4"])
         gateway.shard.endWindows(now: 200)
         #expect(gateway.taken(id) == [])
-        gateway.reload(nil)
+        gateway.reload(.everything)
         #expect(gateway.taken(id) == ["all id 5"])
+    }
+
+    @Test func `an operator's reload of a client is said on its streams alone`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        let second = try gateway.open(Self.own("1"), since: .after(1), kinds: ["k"])
+        let other = try gateway.open(
+            client([widget(["a": .single("1")])], name: "other"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        gateway.reload(.client("client"))
+        #expect(gateway.sent(id) == ["all id 4"])
+        #expect(gateway.sent(second) == ["k id 4"])
+        #expect(gateway.taken(other) == [])
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(id) == [], "what waited was said along")
+        #expect(gateway.taken(other) == ["k(a=1) id 4"])
+        gateway.reload(.client("nobody"))
+        #expect(gateway.taken(id) == [] && gateway.taken(other) == [])
     }
 
     @Test func `entries seen before change nothing`() throws {

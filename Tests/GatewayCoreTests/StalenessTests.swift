@@ -41,13 +41,28 @@ import WidgetModel
     @Test func `an operator reloads a kind or the app`() throws {
         var gateway = try Self.gateway()
         let own = client([widget(["a": .single("1")]), widget(kind: "l")])
-        gateway.reload("k")
+        gateway.reload(.kind("k"))
         #expect(Self.poll(gateway, own, .after(1)) == "k")
         #expect(Self.poll(gateway, own, .after(2)) == "")
-        gateway.reload(nil)
+        gateway.reload(.everything)
         #expect(Self.poll(gateway, own, .after(2)) == "all")
         #expect(Self.poll(gateway, own, .after(2), kinds: ["l"]) == "l")
         #expect(Self.poll(gateway, own, .after(3)) == "")
+    }
+
+    @Test func `an operator reloads one client, with all that it holds`() throws {
+        var gateway = try Self.gateway()
+        let own = client([widget(["a": .single("1")]), widget(kind: "l")])
+        let other = client([widget(["a": .single("1")])], name: "other")
+        gateway.reload(.client("client"))
+        #expect(Self.poll(gateway, own, .after(1)) == "all")
+        #expect(Self.poll(gateway, own, .after(1), kinds: ["l"]) == "l")
+        #expect(Self.poll(gateway, own, .after(2)) == "")
+        #expect(Self.poll(gateway, other, .after(1)) == "")
+        #expect(Self.poll(gateway, client([]), .after(1)) == "")
+        // It holds for what the client is by then, and through another catalog.
+        gateway.put(try catalog([kind([Self.rule]), kind([["entity": "F"]], named: "l")]))
+        #expect(Self.poll(gateway, client([widget(kind: "l")]), .after(1)) == "all")
     }
 
     @Test func `a rule newer than the cursor makes its kind stale and no other`() throws {
@@ -77,7 +92,7 @@ import WidgetModel
             try catalog([kind([["entity": "E", "match": ["h": "$client.h"]]])]))
         try gateway.change(Change(entity: "E"))
         #expect(Self.poll(gateway, client([widget()]), .after(1)) == "")
-        gateway.reload("k")
+        gateway.reload(.kind("k"))
         #expect(Self.poll(gateway, client([widget()]), .after(1)) == "k")
     }
 

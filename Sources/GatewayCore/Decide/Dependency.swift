@@ -17,11 +17,15 @@ struct Holdings {
     /// Each once, those by retired rules included.
     fileprivate(set) var dependencies: [Dependency] = []
 
+    /// What all of it depends on, for operator reloads of the client.
+    let operatorKey: UInt64
+
     /// Lists longer than this are searched by hash.
     private static let searchedMax = 16
     private var seen: Set<Dependency> = []
 
-    fileprivate init(capacity: Int) {
+    fileprivate init(operatorKey: UInt64, capacity: Int) {
+        self.operatorKey = operatorKey
         dependencies.reserveCapacity(capacity)
     }
 
@@ -102,6 +106,7 @@ extension RuleSet {
     func holdings(of record: ClientRecord, kinds: Set<String>?) -> Holdings {
         let registration = record.registration
         var holdings = Holdings(
+            operatorKey: operatorKey(client: record.client),
             capacity: registration.widgets.count + registration.controls.count)
         func add(_ kind: KindRules, _ parameters: [String: ParameterValue], isSet: Bool) {
             for slot in kind.slots {

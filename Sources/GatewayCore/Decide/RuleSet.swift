@@ -121,9 +121,12 @@ package final class RuleSet: Sendable {
     }
 
     /// The key every widget of a kind depends on, for operator reloads.
-    package func operatorKey(kind: String) -> UInt64 {
+    func operatorKey(kind: String) -> UInt64 {
         kinds[kind]?.operatorKey ?? hash(1, hash(kind))
     }
+
+    /// The key everything of a client depends on, for operator reloads.
+    func operatorKey(client: String) -> UInt64 { hash(2, hash(client)) }
 
     /// What a change hits.
     package struct Decision: Sendable {

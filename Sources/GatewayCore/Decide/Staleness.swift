@@ -23,7 +23,8 @@ package struct Staleness {
     ) -> StaleSet {
         guard !holdings.isEmpty else { return StaleSet() }
         guard case .after(let cursor) = point, cursor >= versions.floor,
-            versions.version(of: ruleSet.operatorKey) <= cursor
+            versions.version(of: ruleSet.operatorKey) <= cursor,
+            versions.version(of: holdings.operatorKey) <= cursor
         else { return everything(holdings, isNarrowed, at: head) }
         // A recommendation set is owed until it was acknowledged or registered with the cursor it
         // was built at, whatever cursor a stream resumes from.

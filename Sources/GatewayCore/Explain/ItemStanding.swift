@@ -59,7 +59,9 @@ extension Shard {
             guard sequence > standing.version else { return }
             (standing.version, standing.cause) = (sequence, cause)
         }
-        raise(app.versions.version(of: app.ruleSet.operatorKey), .reload)
+        for scope in [ReloadScope.everything, .client(record.client)] {
+            raise(app.versions.version(of: app.ruleSet.operatorKey(scope)), .reload)
+        }
         if !item.isSet { raise(app.versions.version(of: rules.operatorKey), .reload) }
         var keys: [(rule: Int, values: BoundValues)] = []
         for slot in rules.slots {

@@ -19,8 +19,8 @@ package struct LogEntry: Sendable {
         case change(RuleSet.Decision, causeTime: String?)
         /// A catalog: changes after it are decided by this rule set.
         case catalog(RuleSet)
-        /// An operator asks for a reload of one kind, or of everything.
-        case reload(kind: String?)
+        /// An operator asks for a reload.
+        case reload(ReloadScope)
     }
 
     /// An entry.

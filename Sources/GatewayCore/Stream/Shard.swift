@@ -103,9 +103,9 @@ package struct Shard: Sendable {
         case .change(let decision, let causeTime):
             guard let app = number(ofApp: entry.app) else { return }
             apply(decision.keys, entry, causeTime, app, now)
-        case .reload(let kind):
+        case .reload(let scope):
             guard let app = number(ofApp: entry.app) else { return }
-            reload(kind, entry, app)
+            reload(scope, entry, app)
         }
     }
 
@@ -167,13 +167,15 @@ package struct Shard: Sendable {
         return waiting
     }
 
-    private mutating func reload(_ kind: String?, _ entry: LogEntry, _ app: Int) {
-        let ruleSet = apps[app].ruleSet
-        let key = kind.map(ruleSet.operatorKey(kind:)) ?? ruleSet.operatorKey
-        apps[app].versions.raise(key, to: entry.sequence)
+    private mutating func reload(_ scope: ReloadScope, _ entry: LogEntry, _ app: Int) {
+        apps[app].versions.raise(apps[app].ruleSet.operatorKey(scope), to: entry.sequence)
+        let reached =
+            if case .client(let client) = scope {
+                slots(ofClient: client, app)
+            } else { apps[app].streams }
         // Changes that wait in a collapse window are said along: a catch-up covers all.
         let sent = min(watermark(app), entry.sequence - 1)
-        for slot in apps[app].streams {
+        for slot in reached {
             let covered = max(sent, streams[Int(slot)].covered)
             catchUp(slot, since: .after(covered), acceptedAt: entry.acceptedAt)
         }

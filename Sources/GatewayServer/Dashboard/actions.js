@@ -130,6 +130,18 @@ export function reloadAction(app, kind) {
   };
 }
 
+/// What reloads all that one client shows.
+export function reloadClientAction(app, client) {
+  return {
+    title: `Reload ${client}`,
+    explains: "The client is told to rebuild all that it shows: at once if it holds a stream or can be pushed to, or else when it comes.",
+    verb: "Reload", method: "POST", path: `/v1/apps/${encodeURIComponent(app)}/reloads`,
+    body: { client },
+    timelinectl: `timelinectl reload --app ${quoted(app)} --client ${quoted(client)}`,
+    done: (answer) => `Accepted: it is entry ${answer.sequence} of the log.`,
+  };
+}
+
 /// What pushes to a client again.
 export function resendAction(app, client, channel) {
   return {

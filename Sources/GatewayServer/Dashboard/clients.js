@@ -3,7 +3,7 @@
 import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
 import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
-import { actionButton, reloadAction, resendAction } from "./actions.js";
+import { actionButton, reloadAction, reloadClientAction, resendAction } from "./actions.js";
 import { appChoice } from "./app.js";
 
 export const clientsPage = {
@@ -90,6 +90,7 @@ function standing(app, client, known, registered) {
     h("p", { class: "lead" }, stale.length ? `${plural(stale.length, "thing")} of ${items.length} it shows ${stale.length === 1 ? "is" : "are"} stale.` : items.length ? "Everything it shows is fresh." : "It shows nothing.",
       known.heardOf ? "" : " It was not heard of since the gateway started."),
     h("div", { class: "buttons" },
+      items.length ? actionButton("Reload now", () => reloadClientAction(app, client)) : null,
       pushChannels(registered).map((channel) => actionButton(`Push again by ${say(channel)}`, () => resendAction(app, client, channel))),
       h("a", { href: `#/deliveries?app=${encodeURIComponent(app)}&client=${encodeURIComponent(client)}` }, "Its deliveries")),
     h("p"),

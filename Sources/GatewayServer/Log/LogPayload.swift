@@ -53,12 +53,13 @@ enum LogPayload {
     }
 
     /// An operator's reload.
-    static func reload(kind: String?) -> Data {
-        Data(JSONValue.object(kind.map { ["kind": .string($0)] } ?? ["all": true]).serialized)
-    }
+    static func reload(_ scope: ReloadScope) -> Data { Data(scope.json.serialized) }
 
-    static func readReload(_ payload: Data) throws -> String? {
-        try JSONValue(parsing: Array(payload)).objectValue?["kind"]?.stringValue
+    static func readReload(_ payload: Data) throws -> ReloadScope {
+        guard let scope = ReloadScope(try JSONValue(parsing: Array(payload))) else {
+            throw Unreadable(reason: "a reload of nothing known")
+        }
+        return scope
     }
 }
 

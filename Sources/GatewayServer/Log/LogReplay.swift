@@ -154,7 +154,7 @@ enum LogReplay {
                     documents[row.app] = document
                     body = .catalog(decider.install(catalog, at: row.sequence))
                 case .reload:
-                    body = .reload(kind: try LogPayload.readReload(row.payload))
+                    body = .reload(try LogPayload.readReload(row.payload))
                 }
                 shard.apply(
                     LogEntry(

@@ -240,25 +240,36 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// Asks for a reload of one kind, or of everything; returns its sequence.
-    func reload(kind: String?, app: String) async throws -> UInt64 {
+    /// Asks for a reload; returns its sequence.
+    ///
+    /// - Throws: 404 for an app without a catalog and a client that is not registered, 422 for a kind
+    ///   that is not declared.
+    func reload(_ scope: ReloadScope, app: String) async throws -> UInt64 {
         try await write(cost: 256) { transaction in
             let ruleSet = self.withState(transaction) { $0.decider.ruleSets[app] }
             guard let ruleSet else { throw Problem.unknownApp }
-            if let kind, ruleSet.since(kind: kind) == nil {
-                throw Problem.wrong(Faults("kind", "is not declared in the app's catalog"))
+            switch scope {
+            case .everything: break
+            case .kind(let kind):
+                guard ruleSet.since(kind: kind) != nil else {
+                    throw Problem.wrong(Faults("kind", "is not declared in the app's catalog"))
+                }
+            case .client(let client):
+                guard self.registry.record(ClientKey(app: app, client: client)) != nil else {
+                    throw Problem.unknownClient
+                }
             }
             let acceptedAt = self.desk.wallMilliseconds()
             let sequence = try transaction.append(
                 app: app, type: .reload, source: nil, eventID: nil, acceptedAt: acceptedAt,
-                payload: LogPayload.reload(kind: kind))
+                payload: LogPayload.reload(scope))
             transaction.afterCommit {
                 self.acceptTimes.note(sequence, through: sequence, at: acceptedAt)
                 self.handOver([
                     .entry(
                         LogEntry(
                             sequence: sequence, app: app, acceptedAt: acceptedAt,
-                            body: .reload(kind: kind)))
+                            body: .reload(scope)))
                 ])
             }
             return sequence

@@ -186,14 +186,11 @@ extension GatewayRoutes {
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .operate)
         let document = try await request.json(upTo: limits.eventBytesMax)
-        let kind: String?
-        switch (document.objectValue?["all"], document.objectValue?["kind"]) {
-        case (.bool(true), nil): kind = nil
-        case (nil, .string(let name)): kind = name
-        default:
-            throw Problem.wrong(Faults("", #"must be {"all": true} or {"kind": "…"}"#))
+        guard let scope = ReloadScope(document) else {
+            throw Problem.wrong(
+                Faults("", #"must be {"all": true}, {"kind": "…"} or {"client": "…"}"#))
         }
-        let sequence = try await sequencer.reload(kind: kind, app: app)
+        let sequence = try await sequencer.reload(scope, app: app)
         return GatewayAnswer(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
     }
 

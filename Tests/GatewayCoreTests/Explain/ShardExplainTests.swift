@@ -58,7 +58,7 @@ import WidgetModel
         _ = try gateway.open(client([widget(["a": .single("1")])], name: "late"), since: .after(1))
         #expect(try telling(gateway, at: 3) == .waits(until: 100))
         #expect(try telling(gateway, at: 3, client: "late") == .sent)
-        gateway.reload(nil)
+        gateway.reload(.everything)
         #expect(try telling(gateway, at: 3) == .sent, "an operator's reload says all")
     }
 
@@ -95,10 +95,14 @@ import WidgetModel
         #expect(items.map(\.version) == [3, 1])
         #expect(items.map(\.cause) == [.change, .catalog])
         #expect(items.map(\.telling) == [.waits(until: 100), .sent])
-        gateway.reload("k")
+        gateway.reload(.kind("k"))
         items = try #require(gateway.shard.items(of: record, app: "app")).items
         #expect(items.map(\.version) == [4, 4])
         #expect(items.map(\.cause) == [.reload, .reload])
+        gateway.reload(.client("client"))
+        gateway.reload(.client("other"))
+        items = try #require(gateway.shard.items(of: record, app: "app")).items
+        #expect(items.map(\.version) == [5, 5] && items.map(\.cause) == [.reload, .reload])
     }
 
     @Test func `the earliest change still owed is known while it is remembered`() throws {

@@ -69,7 +69,8 @@ extension HistoryWorld {
                 var names: Set<StaleName> = []
                 switch entry.body {
                 // Said once; what is owed until it is confirmed is what changes did to a set.
-                case .reload(nil): result.everything = result.everything || sequence > cursor
+                case .reload(.everything), .reload(.client(record.client)):
+                    result.everything = result.everything || sequence > cursor
                 case .reload: if hits(entry, holding, record) { names = [whole] }
                 case .catalog: if hits(entry, holding, record) { names = [whole] }
                 case .change(let change):

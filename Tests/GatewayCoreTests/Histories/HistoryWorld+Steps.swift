@@ -22,8 +22,14 @@ extension HistoryWorld {
             let app = random.pick(apps)
             try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
         case 27..<30:
+            let app = random.pick(apps)
             try append(
-                random.pick(apps), .reload(kind: random.pick([nil, "k0", "k1", "k2", "k3"])))
+                app,
+                .reload(
+                    random.pick([
+                        .everything, .kind("k0"), .kind("k1"), .kind("k2"), .kind("k3"),
+                        .client("\(app)-0"), .client("\(app)-1"),
+                    ])))
         case 30..<36:
             let receiver = receivers[receiver]
             try register(receiver.app, receiver.client)

@@ -130,17 +130,21 @@ extension HistoryWorld {
                     throw violation("\(holding) was not told of \(position) at once")
                 }
             }
+        case .reload(.client(let client)) where client != stream.record.client: break
         case .catalog, .reload:
+            let isOfEverything =
+                switch remembered.body {
+                case .reload(.everything), .reload(.client): true
+                default: false
+                }
             var expected = Expectation()
             if stream.covered < position {
                 for (holding, target) in held
                 where hits(remembered, holding, stream.record) {
-                    if case .reload(nil) = remembered.body { expected.everything = true }
+                    if isOfEverything { expected.everything = true }
                     expected.required.insert(StaleName(target, holding.kind))
                 }
-                if case .reload(nil) = remembered.body, !held.isEmpty {
-                    expected.everything = true
-                }
+                if isOfEverything, !held.isEmpty { expected.everything = true }
             }
             expected.allowed = expected.required
             if case .catalog = remembered.body {

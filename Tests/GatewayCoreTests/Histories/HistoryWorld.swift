@@ -13,7 +13,7 @@ struct Remembered {
     enum Body {
         case change(Change)
         case catalog(Catalog)
-        case reload(kind: String?)
+        case reload(ReloadScope)
     }
 
     let app: String
@@ -201,7 +201,7 @@ final class HistoryWorld {
             keyCount = decision.keys.count
             logged = .change(decision, causeTime: nil)
         case .catalog(let catalog): logged = .catalog(decider.install(catalog, at: sequence))
-        case .reload(let kind): logged = .reload(kind: kind)
+        case .reload(let scope): logged = .reload(scope)
         }
         return (LogEntry(sequence: sequence, app: app, acceptedAt: 0, body: logged), keyCount)
     }
@@ -231,7 +231,7 @@ final class HistoryWorld {
         case .change(let change): note("\(sequence) \(app) change \(change.json.text)")
         case .catalog(let catalog):
             note("\(sequence) \(app) catalog \(catalog.widgets.map(\.summary))")
-        case .reload(let kind): note("\(sequence) \(app) reload \(kind ?? "all")")
+        case .reload(let scope): note("\(sequence) \(app) reload \(scope)")
         }
         for index in receivers.indices where receivers[index].app == app {
             guard let record = records[receivers[index].client] else { continue }
@@ -258,11 +258,15 @@ final class HistoryWorld {
             return !NaiveModel.hits(change, holding, attributes: record.attributes, catalog).isEmpty
         case .catalog(let catalog):
             return NaiveModel.isRenewed(holding, from: entry.catalog, to: catalog)
-        case .reload(let kind):
+        case .reload(let scope):
             guard let catalog = entry.catalog, holding.target(in: catalog) != nil else {
                 return false
             }
-            return kind == nil || (kind == holding.kind && holding.form != .set)
+            return switch scope {
+            case .everything: true
+            case .kind(let kind): kind == holding.kind && holding.form != .set
+            case .client(let client): client == record.client
+            }
         }
     }
 

@@ -356,8 +356,11 @@ import WidgetModel
         var small = try SmallPushDesk()
         small.desk.registered(device(), app: "app", now: small.now)
         small.head += 1
-        small.apply(.reload(kind: "k"))
+        small.apply(.reload(.kind("k")))
         #expect(small.orders().map { words($0.content) } == ["k"])
+        small.head += 1
+        small.apply(.reload(.client("nobody")))
+        #expect(small.orders().isEmpty)
         small.desk = try Self.fresh(&small)
         small.desk.forgetPositions(now: small.now)
         #expect(small.orders().map { words($0.content) } == ["all"])
