@@ -270,8 +270,10 @@ package struct Gateway: Sendable {
             response.headers[.date] = desk.date()
             try await writer.write(response: response.head, body: response.body)
         }
+        var settings = tlsSettings
+        settings.offersHTTP2 = false
         return AdminListener(
-            address: address, identity: identity, settings: tlsSettings,
+            address: address, identity: identity, settings: settings,
             loop: operatorGroup.next(), http: http, logger: logger,
             onServing: { ports.openedPlain() })
     }

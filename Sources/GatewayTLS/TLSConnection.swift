@@ -28,9 +28,12 @@ package final class TLSConnection: @unchecked Sendable {
 
     /// The server's side of a connection that has just been accepted, counted in `limit` by the
     /// caller; `nil` when OpenSSL has no memory for it, and then nothing is closed or counted out.
-    init?(_ context: TLSContext, socket: Int32, limit: ConnectionLimit) {
+    init?(
+        _ context: TLSContext, socket: Int32, limit: ConnectionLimit, offersHTTP2: Bool = true
+    ) {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         SSL_set_accept_state(ssl)
+        if !offersHTTP2 { ALPNList.restrictToHTTP1(ssl) }
         (self.ssl, self.socket, self.context, self.limit) = (ssl, socket, context, limit)
         secrets = TrafficSecrets.attach(to: ssl)
     }

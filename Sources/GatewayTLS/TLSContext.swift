@@ -190,6 +190,18 @@ package final class TLSContext: @unchecked Sendable {
 /// Application protocols in the form of RFC 7301 section 3.1: each with its length before it.
 struct ALPNList {
     let bytes: [UInt8]
+    /// For connections of listeners that speak nothing newer.
+    private let http1 = [8] + Array("http/1.1".utf8)
+
+    /// Where OpenSSL keeps that a connection is such a one; -1 when it has no more places.
+    private static let place = CRYPTO_get_ex_new_index(
+        CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
+
+    /// From now on HTTP/1.1 is all that this connection is offered.
+    static func restrictToHTTP1(_ ssl: OpaquePointer) {
+        // Any value but null says so; it is never followed.
+        SSL_set_ex_data(ssl, place, UnsafeMutableRawPointer(bitPattern: 1))
+    }
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
@@ -208,10 +220,12 @@ struct ALPNList {
     /// Picks our most preferred protocol that the client offers; refuses the handshake with
     /// `no_application_protocol` when there is none (RFC 7301 section 3.2).
     static let select: SSL_CTX_alpn_select_cb_func = {
-        _, chosen, chosenLength, offered, offeredLength, argument in
+        ssl, chosen, chosenLength, offered, offeredLength, argument in
         guard let chosen, let chosenLength, let argument else { return SSL_TLSEXT_ERR_ALERT_FATAL }
         let ours = argument.assumingMemoryBound(to: ALPNList.self)
-        return ours.pointee.bytes.withUnsafeBufferPointer { ours in
+        let list =
+            SSL_get_ex_data(ssl, place) == nil ? ours.pointee.bytes : ours.pointee.http1
+        return list.withUnsafeBufferPointer { ours in
             var pick: UnsafeMutablePointer<UInt8>?
             let result = SSL_select_next_proto(
                 &pick, chosenLength, ours.baseAddress, UInt32(ours.count), offered, offeredLength)

@@ -20,6 +20,9 @@ package struct TLSServerSettings: Sendable {
     package var unreadAnswersBytesMax = 16 * 1024
     /// A stream that left its channel goes on to its next key after so many records.
     package var recordsPerKeyMax = RecordCipher.recordsPerKeyMax
+    /// Whether HTTP/2 is offered, where the context has it; a listener that does not speak it must not
+    /// choose it.
+    package var offersHTTP2 = true
     /// Where this listener counts.
     package var counters: TLSCounters
 

@@ -36,6 +36,19 @@ import Testing
         #expect(try connection.onLoop { $0.negotiatedProtocol } == expected)
     }
 
+    /// The context is that of a listener which speaks it.
+    @Test func aListenerWithoutHTTP2DoesNotChooseIt() throws {
+        var options = TestServer.Options()
+        options.settings.offersHTTP2 = false
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let both = try server.client { $0.protocols = ["h2", "http/1.1"] }.handshake()
+        #expect(both.alpn == "http/1.1")
+        let new = try server.client { $0.protocols = ["h2"] }
+        #expect(throws: RawClient.Failed.self) { try new.handshake() }
+        server.waitForCounts("a refusal") { $0.handshakesFailed[.alpn] == 1 }
+    }
+
     @Test func aClientWithoutCommonProtocolIsRefused() throws {
         let server = try TestServer()
         defer { server.stop() }

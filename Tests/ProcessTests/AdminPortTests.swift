@@ -146,6 +146,13 @@ extension ProcessTests {
             #expect(try admin.request("GET", "/api/overview", token: weak).status == 200)
             #expect(try admin.request("GET", "/metrics", token: weak).status == 200)
             #expect(try admin.request("GET", "/nothing", token: weak).status == 404)
+            // A browser offers HTTP/2 first.
+            let (browsed, page) = try GatewayProcess.run(
+                [
+                    "-sS", "--http2", "--cacert", certificates + "/ca.pem", "-o", "/dev/null", "-w",
+                    "%{http_version} %{http_code}", "https://localhost:\(port)/",
+                ], program: "/usr/bin/curl")
+            #expect(browsed == .status(0) && page == "1.1 200", "\(page)")
             // Nothing is answered in plain text.
             let (plain, answer) = try GatewayProcess.run(
                 ["-s", "--max-time", "5", "http://127.0.0.1:\(port)/livez"],

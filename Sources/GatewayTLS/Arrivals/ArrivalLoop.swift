@@ -197,7 +197,9 @@ final class ArrivalLoop {
     }
 
     private func begin(_ socket: Int32) {
-        guard let connection = TLSConnection(identity.current, socket: socket, limit: limit) else {
+        let connection = TLSConnection(
+            identity.current, socket: socket, limit: limit, offersHTTP2: settings.offersHTTP2)
+        guard let connection else {
             ERR_clear_error()
             Glibc.close(socket)
             limit.release()
