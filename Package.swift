@@ -47,6 +47,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -93,6 +94,16 @@ let package = Package(
             dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
             swiftSettings: settings
         ),
+        .target(
+            name: "OpenTelemetry",
+            dependencies: [
+                "WidgetModel",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "GatewayDelivery",
@@ -123,8 +134,9 @@ let package = Package(
             name: "GatewayServer",
             dependencies: [
                 "CLinux", "CurlMulti", "GatewayCore", "GatewayDelivery", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenMetrics", "WidgetModel",
+                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -140,6 +152,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/" + $0) },
@@ -266,6 +279,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "OpenTelemetryTests",
+            dependencies: [
+                "GatewayTestSupport", "OpenTelemetry", "WidgetModel",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "GatewayDeliveryTests",
             dependencies: [
                 "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewaySigning",
@@ -313,8 +335,9 @@ let package = Package(
             dependencies: [
                 "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewayServer",
                 "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
-                "OpenMetrics", "WidgetModel",
+                "OpenMetrics", "OpenTelemetry", "WidgetModel",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,0 +1,118 @@
+import Tracing
+import WidgetModel
+
+/// Spans as a collector takes them: an `ExportTraceServiceRequest` in protobuf's JSON, with the ids
+/// in hexadecimal (OTLP 1.x, section "JSON Protobuf Encoding").
+package struct OTLPEncoding: Sendable {
+    private let resource: JSONValue
+    private let scope: JSONValue
+
+    /// - Parameters:
+    ///   - resource: What the spans come from: `service.name` and the like.
+    ///   - scope: The name of what makes them, and its version.
+    package init(
+        resource: [SpanRecord.Attribute], scope: (name: String, version: String)
+    ) {
+        self.resource = ["attributes": Self.json(resource)]
+        self.scope = ["name": .string(scope.name), "version": .string(scope.version)]
+    }
+
+    /// The body of a request.
+    package func body(_ spans: [SpanRecord]) -> [UInt8] {
+        let request: JSONValue = [
+            "resourceSpans": [
+                [
+                    "resource": resource,
+                    "scopeSpans": [
+                        ["scope": scope, "spans": .array(spans.map { Self.json($0) })]
+                    ],
+                ]
+            ]
+        ]
+        return request.serialized
+    }
+
+    /// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK`
+    private static let knowsRemote: Int64 = 0x100
+    /// `SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK`
+    private static let isRemote: Int64 = 0x200
+
+    private static func json(_ span: SpanRecord) -> JSONValue {
+        var object: JSONObject = [
+            "traceId": .string(span.context.traceID.hexadecimal),
+            "spanId": .string(span.context.spanID.hexadecimal),
+        ]
+        if !span.context.state.text.isEmpty {
+            object["traceState"] = .string(span.context.state.text)
+        }
+        if let parent = span.parent { object["parentSpanId"] = .string(parent.spanID.hexadecimal) }
+        object["flags"] = .integer(
+            Int64(span.context.flags) | knowsRemote
+                | (span.parent?.isRemote == true ? isRemote : 0))
+        object["name"] = .string(span.name)
+        object["kind"] = .integer(number(span.kind))
+        object["startTimeUnixNano"] = .string(String(span.start))
+        object["endTimeUnixNano"] = .string(String(span.end))
+        if !span.attributes.isEmpty { object["attributes"] = json(span.attributes) }
+        if !span.events.isEmpty { object["events"] = .array(span.events.map(json)) }
+        if !span.links.isEmpty { object["links"] = .array(span.links.map(json)) }
+        if let failed = span.failed { object["status"] = ["code": .integer(failed ? 2 : 1)] }
+        return .object(object)
+    }
+
+    private static func json(_ event: SpanRecord.Event) -> JSONValue {
+        var object: JSONObject = [
+            "timeUnixNano": .string(String(event.time)), "name": .string(event.name),
+        ]
+        if !event.attributes.isEmpty { object["attributes"] = json(event.attributes) }
+        return .object(object)
+    }
+
+    private static func json(_ link: TraceContext) -> JSONValue {
+        var object: JSONObject = [
+            "traceId": .string(link.traceID.hexadecimal),
+            "spanId": .string(link.spanID.hexadecimal),
+        ]
+        if !link.state.text.isEmpty { object["traceState"] = .string(link.state.text) }
+        object["flags"] = .integer(
+            Int64(link.flags) | knowsRemote | (link.isRemote ? isRemote : 0))
+        return .object(object)
+    }
+
+    /// `Span.SpanKind`
+    private static func number(_ kind: SpanKind) -> Int64 {
+        switch kind {
+        case .internal: 1
+        case .server: 2
+        case .client: 3
+        case .producer: 4
+        case .consumer: 5
+        }
+    }
+
+    private static func json(_ attributes: [SpanRecord.Attribute]) -> JSONValue {
+        .array(
+            attributes.map { ["key": .string($0.name), "value": json($0.value)] })
+    }
+
+    /// `AnyValue`
+    private static func json(_ value: SpanRecord.Value) -> JSONValue {
+        switch value {
+        case .text(let text): ["stringValue": .string(text)]
+        case .integer(let number): ["intValue": .string(String(number))]
+        case .flag(let flag): ["boolValue": .bool(flag)]
+        case .number(let number) where number.isFinite: ["doubleValue": .number(number)]
+        case .number(let number):
+            [
+                "doubleValue": .string(
+                    number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")
+            ]
+        case .texts(let texts):
+            [
+                "arrayValue": [
+                    "values": .array(texts.map { ["stringValue": .string($0)] })
+                ]
+            ]
+        }
+    }
+}
