@@ -39,6 +39,8 @@ extension DeliveryEngine {
         package var name: String
         /// Which certificates are trusted.
         package var trust = Trust.system
+        /// Whether origins may be `http://`, where nothing is encrypted and nobody certified.
+        package var allowsPlainText = false
         /// The certificate that is shown.
         package var identity: Identity?
         /// Which addresses may be connected to; `nil` when all may.

@@ -3,7 +3,8 @@ import GatewayCore
 
 /// One `POST`, as an engine sends it.
 package struct DeliveryRequest: Sendable {
-    /// Where to: `https://`, a host, and a port unless it is 443. Nothing after that.
+    /// Where to: `https://`, a host, and a port unless it is 443. Nothing after that. `http://` is
+    /// refused unless ``DeliveryEngine/Configuration/allowsPlainText`` is set.
     package var origin: String
     /// Path and query, beginning with a slash.
     package var target: String

@@ -31,6 +31,7 @@ final class DeliveryTerms {
     /// Sets what no request changes.
     func configure(_ easy: CurlEasy, _ options: inout CurlOptions) {
         options.secure(connectDeadline: configuration.connectDeadline)
+        if configuration.allowsPlainText { options.set(CURLOPT_PROTOCOLS_STR, "http,https") }
         options.set(CURLOPT_POST, 1)
         // Not the environment's: what is sent here goes where it says and nowhere else.
         options.set(CURLOPT_PROXY, "")

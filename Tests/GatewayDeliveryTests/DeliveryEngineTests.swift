@@ -38,6 +38,21 @@ import Testing
         }
     }
 
+    @Test func `nothing goes out unencrypted unless that is allowed`() async throws {
+        let server = try ScriptedServer([.ok])
+        var request = try Self.request(server)
+        request.origin = "http://127.0.0.1:\(server.port)"
+        #expect(await Self.code(try Self.engine(server), request) == .badRequest)
+        #expect(try server.seen().isEmpty)
+        // The server speaks TLS: what it is sent now it does not understand.
+        let plain = try Self.engine(server) { $0.allowsPlainText = true }
+        let code = await Self.code(plain, request)
+        #expect(code != nil && code != .badRequest)
+        #expect(try server.seen() == ["accepted 127.0.0.1"])
+        request.origin = "file://localhost"
+        #expect(await Self.code(plain, request) == .badRequest)
+    }
+
     @Test func `an answer has its status, its fields and its body`() async throws {
         let server = try ScriptedServer([.ok, .reason, .busy, .redirect, .interim])
         let engine = try Self.engine(server)
