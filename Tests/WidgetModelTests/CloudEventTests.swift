@@ -61,6 +61,37 @@ import Testing
             try Change(Change(entity: "E").json, at: "", limits: Limits()) == Change(entity: "E"))
     }
 
+    @Test func `the trace an event belongs to is kept as it was sent, in each mode`() throws {
+        let (trace, state) = ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1")
+        let event = Self.event(["traceparent": .string(trace), "tracestate": .string(state)])
+        let data: JSONValue = ["entity": "E", "id": 7]
+        let fields = [("ce-traceparent", trace), ("ce-tracestate", state)]
+        for post in [
+            try Self.post(Self.structured, event), try Self.post(Self.batch, [event]),
+            try Self.post("application/json", data, headers: Self.headers + fields),
+        ] {
+            let read = try #require(post.events.first)
+            #expect(read.traceparent == trace && read.tracestate == state)
+            #expect(read.json.objectValue?["traceparent"]?.stringValue == trace)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["traceparent": 7], ["traceparent": ""], ["traceparent": "nonsense\u{1}"],
+            ["traceparent": .string(String(repeating: "0", count: 5_000))], ["tracestate": "a=1"],
+            ["traceparent": ["a"], "tracestate": [:]],
+            ["traceparent": "x", "tracestate": .string(String(repeating: "a", count: 5_000))],
+        ] as [JSONObject])
+    func `whatever stands for a trace, the event is taken, and it is bounded`(
+        changes: JSONObject
+    ) throws {
+        let read = try #require(try Self.post(Self.structured, Self.event(changes)).events.first)
+        #expect((read.traceparent ?? "").utf8.count <= 1_024)
+        #expect((read.tracestate ?? "").utf8.count <= 1_024)
+        #expect(read.tracestate == nil || read.traceparent != nil)
+    }
+
     @Test func `data may be base64 of JSON`() throws {
         let encoded = Self.event(["data": nil, "data_base64": "eyJlbnRpdHkiOiJFIn0="])
         #expect(try Self.post(Self.structured, encoded).events[0].change == Change(entity: "E"))

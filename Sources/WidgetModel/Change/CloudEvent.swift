@@ -8,6 +8,11 @@ public struct CloudEvent: Sendable, Hashable {
     public var time: String?
     /// What changed.
     public var change: Change
+    /// The trace the event belongs to (CloudEvents' extension "Distributed Tracing"), as it was
+    /// sent: it is looked at when changes are traced, and never refused.
+    public var traceparent: String?
+    /// What vendors pass along with it.
+    public var tracestate: String?
 
     /// An event, as a program states it.
     public init(source: String, id: String, time: String? = nil, change: Change) {
@@ -16,6 +21,9 @@ public struct CloudEvent: Sendable, Hashable {
         self.time = time
         self.change = change
     }
+
+    /// A longer `traceparent` or `tracestate` is none, in bytes.
+    private static let traceBytesMax = 1_024
 
     /// The `type` this project's own tools send; the gateway does not interpret it.
     public static let type = "dev.timeline-gateway.change"
@@ -27,11 +35,14 @@ public struct CloudEvent: Sendable, Hashable {
             "source": .string(source), "id": .string(id),
         ]
         if let time { object["time"] = .string(time) }
+        if let traceparent { object["traceparent"] = .string(traceparent) }
+        if let tracestate { object["tracestate"] = .string(tracestate) }
         object["data"] = change.json
         return .object(object)
     }
 
-    /// Reads an event in the JSON event format. Extensions and `type` are not interpreted.
+    /// Reads an event in the JSON event format. Extensions but those of distributed
+    /// tracing, and `type`, are not interpreted.
     ///
     /// - Throws: ``Faults``, each with its place below `place`.
     init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
@@ -39,7 +50,7 @@ public struct CloudEvent: Sendable, Hashable {
         guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {
             throw faults
         }
-        let attributes = Attributes(
+        var attributes = Attributes(
             specversion: reader.string(
                 "specversion", required: true, limit: limits.stringBytesMax, &faults),
             type: reader.string("type", required: true, limit: limits.stringBytesMax, &faults),
@@ -51,6 +62,10 @@ public struct CloudEvent: Sendable, Hashable {
         // Neither carries meaning here; they are read so that a wrong type is still told.
         _ = reader.string("subject", limit: limits.stringBytesMax, &faults)
         _ = reader.string("dataschema", limit: limits.stringBytesMax, &faults)
+        attributes.traceparent = reader.value("traceparent")?.stringValue
+        if attributes.traceparent != nil {
+            attributes.tracestate = reader.value("tracestate")?.stringValue
+        }
         let data = Self.data(&reader, &faults)
         try self.init(
             attributes, data: data, dataPlace: reader.path("data"),
@@ -65,6 +80,8 @@ public struct CloudEvent: Sendable, Hashable {
         var id: String?
         var time: String?
         var contentType: String?
+        var traceparent: String?
+        var tracestate: String?
     }
 
     /// Checks what both modes share and reads the change.
@@ -102,6 +119,12 @@ public struct CloudEvent: Sendable, Hashable {
         guard faults.isEmpty, let source = attributes.source, let id = attributes.id, let change
         else { throw faults }
         self.init(source: source, id: id, time: attributes.time, change: change)
+        if let text = attributes.traceparent, text.utf8.count <= Self.traceBytesMax {
+            traceparent = text
+            tracestate = attributes.tracestate.flatMap {
+                $0.utf8.count <= Self.traceBytesMax ? $0 : nil
+            }
+        }
     }
 
     /// `data`, or the JSON that `data_base64` encodes.

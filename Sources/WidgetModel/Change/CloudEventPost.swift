@@ -140,13 +140,18 @@ public struct CloudEventPost: Sendable {
         if headers.contains(where: { $0.name == "ce-datacontenttype" }) {
             faults.add("ce-datacontenttype", "must not be sent; Content-Type says it")
         }
-        let attributes = CloudEvent.Attributes(
+        var attributes = CloudEvent.Attributes(
             specversion: attribute("specversion", isRequired: true),
             type: attribute("type", isRequired: true),
             source: attribute("source", isRequired: true),
             id: attribute("id", isRequired: true),
             time: attribute("time", isRequired: false),
             contentType: contentType)
+        if let field = headers.first(where: { $0.name == "ce-traceparent" }) {
+            attributes.traceparent = decodeHeader(field.value)
+            attributes.tracestate = headers.first { $0.name == "ce-tracestate" }
+                .flatMap { decodeHeader($0.value) }
+        }
         let data: JSONValue? = body.isEmpty ? nil : try parse(body)
         do throws(Faults) {
             return try CloudEvent(
