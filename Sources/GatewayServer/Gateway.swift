@@ -11,6 +11,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import OpenTelemetry
 import ServiceLifecycle
 import Synchronization
 import UnixSignals
@@ -40,6 +41,8 @@ package struct Gateway: Sendable {
     private let identity: TLSIdentity
     private let authorizer: Authorizer
     private let desk: CursorDesk
+    /// `nil` where nothing is traced.
+    private let tracing: GatewayTracing?
     private let readiness = Readiness()
 
     /// Opens the data directory, replays the log and gets everything ready to serve.
@@ -58,6 +61,7 @@ package struct Gateway: Sendable {
         let logger = Logger(label: "timeline-gateway")
         self.logger = logger
         let pushFiles = try PushFiles(configuration.push)
+        tracing = try configuration.tracing.map { try GatewayTracing($0) }
         let directory = DataDirectory(configuration.data)
         try directory.create()
         let metrics = GatewayMetrics()
@@ -99,7 +103,7 @@ package struct Gateway: Sendable {
         self.tlsSettings = tlsSettings
         let built = try LogReplay.build(
             configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()),
-            pushGroup?.next(), .system, logger)
+            pushGroup?.next(), .system, logger, tracing: tracing)
         sequencer = built.sequencer
         loops = built.loops
         desk = built.desk
@@ -178,14 +182,16 @@ package struct Gateway: Sendable {
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
-            registrationDays: configuration.clientDays, reload: reload, explainer: explainer)
+            registrationDays: configuration.clientDays, reload: reload, explainer: explainer,
+            tracing: tracing)
         let unconfirmed = UnconfirmedSweep(sequencer, loops)
         let overview = OverviewDesk(
             MetricsPage(
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
                 tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter },
-                unconfirmed: unconfirmed),
+                unconfirmed: unconfirmed,
+                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness)
         let admin = AdminRoutes(
             desk: overview, system: SystemPage(current: current, page: overview.page),
@@ -211,6 +217,7 @@ package struct Gateway: Sendable {
             plain(admin.probes().buildResponder(), at: $0, ports, quiet)
         }
         for loop in loops.all { loop.start() }
+        tracing?.start()
         startPushing()
         let upkeep = Upkeep(
             configuration: current, sequencer: sequencer, keys: keys, press: press,
@@ -303,6 +310,8 @@ package struct Gateway: Sendable {
 
     private func close() async throws {
         await sequencer.push?.stop(senders.all)
+        // After whatever may have ended a span.
+        await tracing?.stop()
         try await store.close()
         for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
         try await group.shutdownGracefully()

@@ -1,7 +1,9 @@
 import GatewayTestSupport
 import Logging
+import OpenTelemetry
 import Synchronization
 import Testing
+import Tracing
 import WidgetModel
 
 @testable import GatewayServer
@@ -111,6 +113,24 @@ import WidgetModel
         #expect(object["level"] == "error" && object["level_"] == "mine")
         #expect(object["message"] == "broken\u{1}" && object["x"] == "\u{2028}\"é")
         #expect(lines[0].split(separator: "\n").count == 1)
+    }
+
+    @Test func `a line within a span says where it belongs, and a rule may name that`() throws {
+        let trace = try #require(
+            TraceContext(traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+        var context = ServiceContext.topLevel
+        context.trace = trace
+        let rules = try LogLevels(
+            standard: .info, rules: ["trace_id:\(trace.traceID.hexadecimal)=debug"])
+        let lines = log(.logfmt, rules) { logger, _ in
+            logger.debug("outside")
+            ServiceContext.withValue(context) { logger.debug("inside") }
+        }
+        #expect(lines.count == 1)
+        #expect(
+            lines.first?.hasSuffix(
+                " message=inside span_id=b7ad6b7169203331 "
+                    + "trace_id=0af7651916cd43dd8448eb211c80319c\n") == true, "\(lines)")
     }
 
     @Test func `levels change while it runs, for loggers that are there already`() throws {

@@ -15,11 +15,12 @@ final class PushWorld: Sendable {
 
     /// - Parameters:
     ///   - faults: What goes wrong at the push service now and then.
-    ///   - options: Lines of configuration beside the usual ones.
+    ///   - options: Lines of configuration of pushes beside the usual ones.
+    ///   - more: Lines of configuration of anything else.
     ///   - admin: Host and port of the admin port; by default one that nobody knows.
     init(
         faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [],
-        admin: String = "127.0.0.1:0"
+        more: [String] = [], admin: String = "127.0.0.1:0"
     ) throws {
         let data = try GatewayProcess.temporaryDirectory()
         let made = try DevelopmentCertificates.ensure(
@@ -44,7 +45,7 @@ final class PushWorld: Sendable {
         ]
         let pushing =
             ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"] + options
-        try (lines + ["push:"] + pushing.map { "  \($0)" }).joined(separator: "\n")
+        try (lines + more + ["push:"] + pushing.map { "  \($0)" }).joined(separator: "\n")
             .write(toFile: configuration, atomically: true, encoding: .utf8)
         gateway = try GatewayProcess(data: data, configuration: configuration, admin: admin)
         backend = try gateway.token(

@@ -20,6 +20,8 @@ package struct PushRequest: Sendable, Hashable {
     package var collapseID: String?
     /// Whether one of these fields came twice.
     package var isFieldRepeated = false
+    /// Names of other fields, up to ``otherFieldsMax``: APNs ignores them.
+    package var otherFields: [String] = []
     /// How long the body is, in bytes.
     package var bodyBytes = 0
     /// The body, as far as it is kept.
@@ -38,7 +40,10 @@ package struct PushRequest: Sendable, Hashable {
         return token.utf8.contains(UInt8(ascii: "/")) ? nil : token
     }
 
-    /// Takes a header field; one that APNs does not know is ignored.
+    /// As many names of other fields are kept.
+    package static let otherFieldsMax = 32
+
+    /// Takes a header field; of one that APNs does not know the name alone is kept.
     package mutating func take(_ name: String, _ value: String) {
         switch name {
         case ":method": method = value
@@ -50,7 +55,7 @@ package struct PushRequest: Sendable, Hashable {
         case "apns-expiration": set(\.expiration, value)
         case "apns-priority": set(\.priority, value)
         case "apns-collapse-id": set(\.collapseID, value)
-        default: break
+        default: if otherFields.count < Self.otherFieldsMax { otherFields.append(name) }
         }
     }
 

@@ -9,6 +9,11 @@ import WidgetModel
 package struct ConfigurationLayers {
     /// Variables of the environment that are not the gateway's own: `timelinectl` reads them.
     private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
+    /// Variables that OpenTelemetry has given a meaning, by the option that means the same.
+    private static let openTelemetryVariables = [
+        "tracing.endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "tracing.serviceName": "OTEL_SERVICE_NAME",
+    ]
     private static let variablePrefix = "TIMELINE_GATEWAY_"
     /// The size of a configuration file.
     static let bytesMax = 1024 * 1024
@@ -53,9 +58,9 @@ package struct ConfigurationLayers {
         }
         var variables: [String: String] = [:]
         for option in ConfigurationSchema.options where !option.key.contains("*") {
-            if let text = environment[Self.variablePrefix + Self.variable(option.key)] {
-                variables[option.key] = text
-            }
+            let own = environment[Self.variablePrefix + Self.variable(option.key)]
+            let common = Self.openTelemetryVariables[option.key].flatMap { environment[$0] }
+            if let text = own ?? common { variables[option.key] = text }
         }
         reader = ConfigReader(providers: [
             Self.provider("flags", flags), Self.provider("environment", variables),
@@ -192,7 +197,7 @@ package struct ConfigurationLayers {
         case .address where Address(text) == nil:
             faults.add(key, "must be HOST:PORT")
             return nil
-        case .text, .path, .address, .choice, .flag, .number, .duration, .texts:
+        case .text, .path, .address, .choice, .flag, .number, .fraction, .duration, .texts:
             return text
         }
     }
@@ -211,6 +216,16 @@ package struct ConfigurationLayers {
             let number = Int(text), range.contains(number)
         else {
             faults.add(key, "must be a whole number in range")
+            return nil
+        }
+        return number
+    }
+
+    /// A number from 0 to 1.
+    mutating func fraction(_ key: String) -> Double? {
+        guard let text = text(key) else { return nil }
+        guard let number = Double(text), (0...1).contains(number) else {
+            faults.add(key, "must be a number from 0 to 1")
             return nil
         }
         return number

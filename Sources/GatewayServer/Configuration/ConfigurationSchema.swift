@@ -14,6 +14,8 @@ package struct ConfigurationOption: Sendable {
         case flag
         /// A whole number within bounds.
         case number(ClosedRange<Int>)
+        /// A number from 0 to 1, such as `0.05`.
+        case fraction
         /// A duration such as `90s`, `15m`, `1h` or `7d`.
         case duration
         /// One of these.
@@ -43,7 +45,7 @@ package enum ConfigurationSchema {
     static let limit = ConfigurationOption.Kind.number(1...1_000_000_000)
 
     /// The options, in the order in which a person meets them.
-    package static let options: [ConfigurationOption] = general + push
+    package static let options: [ConfigurationOption] = general + push + tracing
 
     private static let general: [ConfigurationOption] = [
         option("data", .path, "required", "Data directory: log, registrations, keys. One gateway."),

@@ -66,6 +66,8 @@ package struct GatewayConfiguration: Sendable {
     package var coreLimits = CoreLimits()
     /// What is pushed, and with what.
     package var push = PushConfiguration()
+    /// What is traced; `nil` for nothing.
+    package var tracing: TracingConfiguration?
     /// What is logged.
     package var logLevels = LogLevels()
     /// How it is logged.
@@ -140,6 +142,7 @@ package struct GatewayConfiguration: Sendable {
             streams.retryMilliseconds = Int(retry) * 1000
         }
         push = PushConfiguration(&layers)
+        tracing = TracingConfiguration(&layers)
         readLimits(&layers)
         logLevels = layers.logLevels
         logFormat = layers.logFormat
@@ -252,6 +255,11 @@ package struct GatewayConfiguration: Sendable {
         } catch {
             faults.add(error, under: "")
         }
+        do throws(Faults) {
+            try tracing?.checkFiles()
+        } catch {
+            faults.add(error, under: "")
+        }
         guard faults.isEmpty else { throw faults }
     }
 
@@ -305,11 +313,12 @@ extension ConfigurationLayers {
         let listen = text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
         let admin = text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
         let (levels, format) = (logLevels, logFormat)
-        let threads = number("threads")
+        let (threads, tracing) = (number("threads"), TracingConfiguration(&self))
         guard faults.isEmpty else { throw faults }
         var configuration = try GatewayConfiguration.development(
             data: data, listen: listen, admin: admin,
             probes: text("probes").flatMap(Address.init))
+        configuration.tracing = tracing
         configuration.logLevels = levels
         configuration.logFormat = format
         configuration.texts = texts

@@ -8,6 +8,8 @@ import WidgetModel
 /// The routes of the TLS port: finds the one a request is for, and answers every error as a problem.
 struct RouteTable: Sendable {
     let routes: [GatewayRoute]
+    /// `nil` where nothing is traced.
+    let tracing: GatewayTracing?
 
     /// The answer to a request.
     ///
@@ -17,17 +19,28 @@ struct RouteTable: Sendable {
         to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
         logger: Logger
     ) async throws -> GatewayAnswer {
+        let segments = PathSegments(request.head.uri)
+        guard
+            let route = routes.first(where: {
+                $0.method == request.head.method && segments.match($0.path)
+            })
+        else { return unmatched(segments) }
+        let context = GatewayContext(
+            channel: channel, names: segments.names(route.path), reader: reader)
+        guard let tracing, route.isTraced else {
+            return try await answer(request, route, context, logger)
+        }
+        return try await tracing.request(request, to: route) {
+            try await answer(request, route, context, logger)
+        }
+    }
+
+    private func answer(
+        _ request: GatewayRequest, _ route: GatewayRoute, _ context: GatewayContext,
+        _ logger: Logger
+    ) async throws -> GatewayAnswer {
         do {
-            let segments = PathSegments(request.head.uri)
-            guard
-                let route = routes.first(where: {
-                    $0.method == request.head.method && segments.match($0.path)
-                })
-            else { return unmatched(segments) }
-            return try await route.handler(
-                request,
-                GatewayContext(
-                    channel: channel, names: segments.names(route.path), reader: reader))
+            return try await route.handler(request, context)
         } catch let problem as ProblemDetails {
             return problem.answer
         } catch is CancellationError {
@@ -74,12 +87,22 @@ struct GatewayRoute: Sendable {
 
     let method: HTTPMethod
     let path: [Segment]
+    /// The path as OpenTelemetry's `http.route` has it.
+    let template: String
+    /// Whether its requests are traced: those of backends and operators are, and not those that
+    /// single clients make or are about. Of these there are very many, and what they are about is
+    /// people.
+    let isTraced: Bool
     let handler: Handler
 
     /// - Parameter path: As ``path(_:)`` takes it.
     init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
         self.method = method
         self.path = Self.path(path)
+        template = path.split(separator: "/").map {
+            $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"
+        }.joined()
+        isTraced = path.hasPrefix("/v1/") && !path.contains(":client")
         self.handler = handler
     }
 

@@ -26,7 +26,7 @@ enum LogReplay {
         _ configuration: GatewayConfiguration, _ store: SQLiteStore, _ press: NotificationPress,
         _ metrics: GatewayMetrics, _ tlsSettings: TLSServerSettings,
         _ eventLoops: [any EventLoop], _ pushLoop: (any EventLoop)?,
-        _ clock: DeliveryClock, _ logger: Logger
+        _ clock: DeliveryClock, _ logger: Logger, tracing: GatewayTracing? = nil
     ) throws -> Built {
         let hash = SipHash(secret: Array(store.secret))
         let registry = Registry(streamsMax: configuration.streamsPerClient)
@@ -39,19 +39,20 @@ enum LogReplay {
             let desk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
             push = PushLoop(
                 loop: pushLoop, desk: try pushDesk(desk, store, registry, clock), clock: clock,
-                metrics: metrics, logger: logger)
+                metrics: metrics, tracing: tracing, logger: logger)
         }
         let desk = try openEpoch(store, hash, registry, push, logger)
         let loops = eventLoops.map { loop in
             ShardLoop(
                 loop: loop, shard: shard, settings: configuration.streams,
                 tlsSettings: tlsSettings, press: press, registry: registry, metrics: metrics,
-                cursors: desk, push: push, logger: logger)
+                cursors: desk, push: push, tracing: tracing, logger: logger)
         }
         let sequencer = Sequencer(
             store: store, registry: registry, desk: desk, metrics: metrics,
             limits: configuration.limits, hash: hash,
-            state: .init(decider: decider, documents: documents), loops: loops, push: push)
+            state: .init(decider: decider, documents: documents), loops: loops, push: push,
+            tracing: tracing)
         return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk, push: push)
     }
 

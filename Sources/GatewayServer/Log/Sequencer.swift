@@ -4,7 +4,9 @@ import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import Logging
+import OpenTelemetry
 import Synchronization
+import Tracing
 import WidgetModel
 
 /// Puts everything that changes the gateway into one order: writes it, and once it is on disk
@@ -40,12 +42,15 @@ final class Sequencer: Sendable {
     let loops: [ShardLoop]
     /// Hears what the loops hear; `nil` where nothing is pushed.
     let push: PushLoop?
+    /// `nil` where nothing is traced.
+    let tracing: GatewayTracing?
     /// The head of the log at the start: what recent changes are known of lies above.
     let startedAt: UInt64
 
     init(
         store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,
-        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop], push: PushLoop?
+        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop], push: PushLoop?,
+        tracing: GatewayTracing?
     ) {
         self.store = store
         self.registry = registry
@@ -56,12 +61,17 @@ final class Sequencer: Sendable {
         self.state = Mutex(state)
         self.loops = loops
         self.push = push
+        self.tracing = tracing
         startedAt = store.head
     }
 
     /// Hands messages to every loop, in commit order; called on the writer's thread.
-    func handOver(_ messages: [ShardLoop.Message]) {
-        for loop in loops { loop.submit(messages) }
+    ///
+    /// - Parameter traced: What is traced of them.
+    func handOver(_ messages: [ShardLoop.Message], _ traced: PostTrace.Decided? = nil) {
+        if let traced, let tracing { traced.committed(tracing) }
+        let all = traced.map { messages + $0.messages } ?? messages
+        for loop in loops { loop.submit(all) }
         push?.submit(messages.map { .log($0) })
     }
 
@@ -83,6 +93,24 @@ final class Sequencer: Sendable {
         guard head - lowest <= Self.backlogMax else {
             throw Problem.unavailable("Too much waits to be sent; try again.")
         }
+        guard let span = tracing?.beginCommit() else { return try await store(cost, job) }
+        do {
+            let value = try await store(cost) { transaction in
+                // Before this it waited for the transaction before.
+                span.addEvent("writing")
+                return try job(&transaction)
+            }
+            span.end()
+            return value
+        } catch {
+            span.end(failing: error)
+            throw error
+        }
+    }
+
+    private func store<T: Sendable>(
+        _ cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+    ) async throws -> T {
         do {
             return try await store.write(cost: cost, job).value
         } catch let error as StoreError {
@@ -137,9 +165,17 @@ final class Sequencer: Sendable {
     func post(_ events: [CloudEvent], app: String) async throws -> PostOutcome {
         let payloads = events.map { LogPayload.change($0.change, time: $0.time) }
         let cost = payloads.reduce(256) { $0 + $1.count + 256 }
-        let outcome = try await write(cost: cost) { transaction in
-            try self.append(events, payloads, app, &transaction)
+        let trace = tracing.flatMap { PostTrace(events, app, $0.tracer) }
+        let outcome: PostOutcome
+        do {
+            outcome = try await write(cost: cost) { transaction in
+                try self.append(events, payloads, app, trace, &transaction)
+            }
+        } catch {
+            trace?.end(error)
+            throw error
         }
+        trace?.end()
         metrics.changesAccepted.increment(by: outcome.accepted)
         metrics.changesDuplicate.increment(by: outcome.duplicates)
         metrics.changesUnmatched.increment(by: outcome.unmatched)
@@ -148,9 +184,10 @@ final class Sequencer: Sendable {
     }
 
     private func append(
-        _ events: [CloudEvent], _ payloads: [Data], _ app: String,
+        _ events: [CloudEvent], _ payloads: [Data], _ app: String, _ trace: PostTrace?,
         _ transaction: inout StoreTransaction
     ) throws -> PostOutcome {
+        let began = trace == nil ? 0 : GatewayTracing.now
         let ruleSet = withState(transaction) { $0.decider.ruleSets[app] }
         guard let ruleSet else { throw Problem.unknownApp }
         var outcome = PostOutcome()
@@ -194,6 +231,7 @@ final class Sequencer: Sendable {
         var keys = 0
         var (first, last) = (UInt64(0), UInt64(0))
         lazy var acceptedTime = timestamp(acceptedAt)
+        var places: [PostTrace.Place] = []
         for (index, decision) in fresh {
             let event = events[index]
             let sequence = try transaction.append(
@@ -206,6 +244,9 @@ final class Sequencer: Sendable {
             if decision.isUnmatched { outcome.unmatched += 1 }
             if decision.isBroad { outcome.broad += 1 }
             keys += decision.keys.count
+            if trace != nil {
+                places.append(.init(index: index, sequence: sequence, decision: decision))
+            }
             messages.append(
                 .entry(
                     LogEntry(
@@ -217,12 +258,14 @@ final class Sequencer: Sendable {
         if !messages.isEmpty {
             let (entries, decisions) = (messages, keys)
             let sequences = (first: first, last: last)
+            let traced = trace?.decided(
+                places, events, app, by: ruleSet, loops: loopCount, since: began)
             transaction.afterCommit {
                 self.acceptTimes.note(
                     sequences.first, through: sequences.last, at: acceptedAt)
                 self.metrics.decisions.increment(by: decisions)
                 self.noteRecent(entries, ruleSet, acceptedAt)
-                self.handOver(entries)
+                self.handOver(entries, traced)
             }
         }
         return outcome
@@ -245,7 +288,8 @@ final class Sequencer: Sendable {
     /// - Throws: 404 for an app without a catalog and a client that is not registered, 422 for a kind
     ///   that is not declared.
     func reload(_ scope: ReloadScope, app: String) async throws -> UInt64 {
-        try await write(cost: 256) { transaction in
+        let trace = tracing.flatMap { ReloadTrace(app, scope, $0.tracer) }
+        return try await write(cost: 256) { transaction in
             let ruleSet = self.withState(transaction) { $0.decider.ruleSets[app] }
             guard let ruleSet else { throw Problem.unknownApp }
             switch scope {
@@ -265,12 +309,13 @@ final class Sequencer: Sendable {
                 payload: LogPayload.reload(scope))
             transaction.afterCommit {
                 self.acceptTimes.note(sequence, through: sequence, at: acceptedAt)
-                self.handOver([
-                    .entry(
-                        LogEntry(
-                            sequence: sequence, app: app, acceptedAt: acceptedAt,
-                            body: .reload(scope)))
-                ])
+                self.handOver(
+                    [
+                        .entry(
+                            LogEntry(
+                                sequence: sequence, app: app, acceptedAt: acceptedAt,
+                                body: .reload(scope)))
+                    ], trace?.committed(at: sequence, loops: self.loopCount))
             }
             return sequence
         }

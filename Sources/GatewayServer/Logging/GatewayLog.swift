@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import OpenTelemetry
 import Synchronization
 
 /// The gateway's log: structured lines on standard error, secrets masked, levels that change while it
@@ -57,7 +58,8 @@ package final class GatewayLog: Sendable {
         let log: GatewayLog
         let label: String
         var metadata: Logger.Metadata = [:]
-        var metadataProvider: Logger.MetadataProvider?
+        /// Lines of a request that is traced say of which trace.
+        var metadataProvider: Logger.MetadataProvider? = .traceContext
         /// What the logger was told itself.
         private var own: Logger.Level?
 

@@ -179,6 +179,11 @@ extension MetricFamily {
         "configuration_reloads", .counter, labels: [Label("outcome", valuesMax: 3)],
         "Times the configuration was read again: `applied`, `unchanged`, or `refused` because "
             + "something in it is wrong.")
+    static let spans = own(
+        "trace_spans", .counter, labels: [Label("outcome", valuesMax: 4)],
+        "Spans that ended and were recorded: `exported` to the collector, `refused` by it, "
+            + "`undelivered` because it was not there or too slow, `dropped` because too many "
+            + "waited.")
     static let build = own(
         "build", .info,
         labels: ["version", "swift", "openssl", "libcurl", "sqlite"].map {
@@ -209,7 +214,8 @@ extension MetricFamily {
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, databaseBytes, walBytes,
         handshakes, handshakesFailed, tlsBytes, certificateEnds, signingKeyAge,
-        reloads, build, processCPU, processStart, processResident, processVirtual, processFiles,
+        reloads, spans, build, processCPU, processStart, processResident, processVirtual,
+        processFiles,
         processFilesMax,
     ]
 }

@@ -3,6 +3,7 @@ import GatewayCore
 import GatewayStorage
 import GatewayTLS
 import OpenMetrics
+import OpenTelemetry
 
 /// The page of metrics: what was counted, and what is read where it is kept.
 struct MetricsPage: Sendable {
@@ -14,6 +15,7 @@ struct MetricsPage: Sendable {
     let tlsCounters: TLSCounters
     let certificateEnds: @Sendable () -> Date
     let unconfirmed: UnconfirmedSweep
+    let spans: @Sendable () -> SpanBatcher.Counts
 
     /// The page now.
     func text(_ format: ExpositionFormat) -> String {
@@ -24,6 +26,7 @@ struct MetricsPage: Sendable {
             unconfirmed(&samples)
             pushes(&samples)
             tls(&samples)
+            spans(&samples)
             process(&samples)
         }
     }
@@ -105,6 +108,14 @@ struct MetricsPage: Sendable {
         samples.gauge(
             .signingKeyAge,
             is: Double(max(0, sequencer.desk.wallSeconds() - keys.notificationKeySince)))
+    }
+
+    private func spans(_ samples: inout Samples) {
+        let counts = spans()
+        samples.count(.spans, "exported", is: counts.exported)
+        samples.count(.spans, "dropped", is: counts.dropped)
+        samples.count(.spans, "refused", is: counts.refused)
+        samples.count(.spans, "undelivered", is: counts.undelivered)
     }
 
     private func process(_ samples: inout Samples) {

@@ -117,7 +117,9 @@ extension PushReport {
     fileprivate init(_ result: APNsPushResult) {
         var mayHaveArrived = false
         switch result.outcome {
-        case .answered(_, let reason, _): self.reason = reason
+        case .answered(let status, let reason, _):
+            self.status = status
+            self.reason = reason
         case .failed(let failure):
             reason = failure.rawValue
             mayHaveArrived = failure != .notProcessed && failure != .notConnected

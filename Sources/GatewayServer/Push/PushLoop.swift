@@ -57,6 +57,7 @@ final class PushLoop: @unchecked Sendable {
     private let clock: DeliveryClock
     private let metrics: GatewayMetrics
     private let logger: Logger
+    private let tracing: GatewayTracing?
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
     private let reachedPosition: Atomic<UInt64>
     private let lastCensus = Mutex(PushDesk.Census())
@@ -70,12 +71,13 @@ final class PushLoop: @unchecked Sendable {
     /// A loop that makes no push before ``start(_:)``.
     init(
         loop: any EventLoop, desk: PushDesk, clock: DeliveryClock, metrics: GatewayMetrics,
-        logger: Logger
+        tracing: GatewayTracing?, logger: Logger
     ) {
         self.loop = loop
         self.desk = desk
         self.clock = clock
         self.metrics = metrics
+        self.tracing = tracing
         self.logger = logger
         reachedPosition = Atomic(desk.position)
     }
@@ -158,6 +160,7 @@ final class PushLoop: @unchecked Sendable {
             case .log(.confirmed(let record, let app, _)):
                 desk.confirmed(record, app: app, now: now)
             case .log(.removed(let key)): desk.removed(key)
+            case .log(.traced): break
             case .streamOpened(let key, let cursor):
                 desk.streamOpened(key, resuming: cursor, now: now)
             case .streamEnded(let key): desk.streamEnded(key, now: now)
@@ -242,6 +245,7 @@ final class PushLoop: @unchecked Sendable {
         metrics.pushEnded(
             order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
         if !order.isManual { observeFreshness(order, report) }
+        tracing?.pushed(order, report, outcome, milliseconds: now - began)
         if let alert = report.alert, !order.isManual, let surroundings {
             note(
                 .init(alert), app: order.client.app, channel: order.channel,

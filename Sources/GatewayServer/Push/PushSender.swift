@@ -15,6 +15,8 @@ struct PushReport: Sendable {
     let result: PushResult
     /// In a word.
     let outcome: PushOutcome
+    /// The status of its answer, if it gave one.
+    var status: Int?
     /// Why, in the peer's words where it has any.
     var reason: String?
     /// By what the peer knows the push.

@@ -85,6 +85,7 @@ extension PushReport {
     fileprivate init(_ result: WebhookResult, _ id: String) {
         self.result = .webhook(result.answer)
         reference = id
+        if case .status(let status, _) = result.answer { self.status = status }
         switch result.answer {
         case .status(200..<300, _): outcome = .sent
         case .status(410, _): (outcome, reason) = (.disabled, "410")

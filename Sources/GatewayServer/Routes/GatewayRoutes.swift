@@ -17,6 +17,7 @@ struct GatewayRoutes: Sendable {
     let registrationDays: Int
     let reload: ConfigurationReload
     let explainer: Explainer
+    let tracing: GatewayTracing?
 
     /// Every route of the TLS port.
     private var all: [GatewayRoute] {
@@ -51,7 +52,7 @@ struct GatewayRoutes: Sendable {
     }
 
     /// The table of every route.
-    var table: RouteTable { RouteTable(routes: all) }
+    var table: RouteTable { RouteTable(routes: all, tracing: tracing) }
 
     /// The request's token.
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {

@@ -50,6 +50,7 @@ extension ShardLoop {
         writing.framesWithID.append(contentsOf: repeatElement(nil, count: frameCount))
         writing.framesWithoutID.append(contentsOf: repeatElement(nil, count: frameCount))
         var delivered = 0
+        let began = tracing == nil ? 0 : GatewayTracing.now
         for place in 0..<shard.output.touched.count {
             let (id, first) = shard.output.touched[place]
             delivered += write(Int(first), to: id)
@@ -57,6 +58,7 @@ extension ShardLoop {
         if delivered > 0 {
             metrics.deliveries.increment(by: delivered)
             observeFreshness()
+            if let tracing { observeTraces(tracing, since: began) }
         }
         let ended = shard.output.ended
         shard.clearOutput()

@@ -22,6 +22,8 @@ final class ShardLoop: @unchecked Sendable {
         case confirmed(ClientRecord, app: String, taken: @Sendable (UInt64) -> Void)
         /// A client was removed.
         case removed(ClientKey)
+        /// The entries before are all there are of a change that is traced.
+        case traced(TracedChange)
     }
 
     /// What a stream is opened with.
@@ -75,6 +77,8 @@ final class ShardLoop: @unchecked Sendable {
     let cursors: CursorDesk
     /// Hears of streams of clients that can be pushed to; `nil` where nothing is pushed.
     let push: PushLoop?
+    /// `nil` where nothing is traced.
+    let tracing: GatewayTracing?
     let logger: Logger
     private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [Message], isScheduled: Bool)>(([], false))
@@ -101,7 +105,8 @@ final class ShardLoop: @unchecked Sendable {
     init(
         loop: any EventLoop, shard: Shard, settings: StreamSettings,
         tlsSettings: TLSServerSettings, press: NotificationPress, registry: Registry,
-        metrics: GatewayMetrics, cursors: CursorDesk, push: PushLoop?, logger: Logger
+        metrics: GatewayMetrics, cursors: CursorDesk, push: PushLoop?, tracing: GatewayTracing?,
+        logger: Logger
     ) {
         self.loop = loop
         self.shard = shard
@@ -112,6 +117,7 @@ final class ShardLoop: @unchecked Sendable {
         self.metrics = metrics
         self.cursors = cursors
         self.push = push
+        self.tracing = tracing
         self.logger = logger
         reachedPosition.store(shard.position, ordering: .relaxed)
     }
@@ -146,6 +152,7 @@ final class ShardLoop: @unchecked Sendable {
         }
         let now = now
         let wall = cursors.wallMilliseconds()
+        var traced: [TracedChange] = []
         for message in messages {
             switch message {
             case .entry(let entry):
@@ -158,10 +165,12 @@ final class ShardLoop: @unchecked Sendable {
                 shard.confirmed(record, app: app)
                 taken(shard.position)
             case .removed(let key): shard.removed(client: key.client, app: key.app)
+            case .traced(let change): traced.append(change)
             }
         }
         reachedPosition.store(shard.position, ordering: .relaxed)
         pump()
+        for change in traced { change.passed() }
         resumeWaiting()
         scheduleWindow()
     }

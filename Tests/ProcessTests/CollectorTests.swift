@@ -1,0 +1,140 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// What a collector of traces gets, and what it cannot do to a gateway.
+    @Suite struct CollectorTests {
+        @Test func `a collector that fails costs spans and nothing else`() throws {
+            for (answers, outcome) in [
+                (["503", "429", "200"], "exported"), (["400"], "refused"),
+                (["silence"], "undelivered"), ([], "undelivered"),
+            ] {
+                let world = try TracedWorld()
+                let collector = answers.isEmpty ? nil : try CollectorProgram(answers)
+                let port = try collector?.port ?? Int64(FreshnessTests.freePort())
+                let (gateway, admin) = try world.gateway([
+                    "tracing: { endpoint: 'http://127.0.0.1:\(port)', timeout: 1s }"
+                ])
+                let game = try GameFixture(gateway)
+                let follower = try game.client("follower", ["hero"])
+                let stream = game.stream(follower)
+                try #require(stream.head()?.status == 200)
+                let http = gateway.http()
+                var head: UInt64 = 0
+                for run in 0..<50 { head = try game.change(http, ["hero"], run: "\(run)") }
+                var last = ""
+                while try last.isEmpty || Cursor.sequence(last) < head {
+                    guard case .block(let block) = stream.next(timeout: 40) else {
+                        throw WireFault(what: "the stream ended")
+                    }
+                    if let id = block.id { last = id }
+                }
+                try TracedWorld.until("\(outcome) by \(answers)") {
+                    try TracedWorld.spans(admin, outcome) > 0
+                }
+                if outcome == "exported" {
+                    // What was not taken at first came later, and once.
+                    let spans = try #require(collector).spans
+                    #expect(Set(spans.map(\.id)).count == spans.count)
+                    #expect(try #require(collector).requestCount >= 3)
+                    #expect(try TracedWorld.spans(admin, "refused") == 0)
+                } else {
+                    #expect(gateway.standardErrorTail.contains("the collector takes no spans"))
+                }
+                stream.close()
+                #expect(gateway.terminate() == .status(0), "\(answers)")
+            }
+        }
+
+        @Test func `what waits for a collector is bounded`() throws {
+            let world = try TracedWorld()
+            let collector = try CollectorProgram(["silence"])
+            let (gateway, admin) = try world.gateway([
+                "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)' }"
+            ])
+            let game = try GameFixture(gateway)
+            let http = gateway.http()
+            // Each event has a trace of its own: two spans, beside those of the post.
+            for run in 0..<10 {
+                let events = (0..<1_000).map { place in
+                    let id = String(repeating: "0", count: 12) + String(1_000 * run + place + 1_000)
+                    return TracedWorld.hero(
+                        "\(run)-\(place)",
+                        [
+                            (
+                                "traceparent",
+                                "00-\(TracedWorld.trace.dropLast(16))\(id.suffix(16))-\(TracedWorld.parent)-01"
+                            )
+                        ]
+                    )
+                }
+                let answer = try http.post(events, app: GameFixture.app, token: game.backend)
+                try #require(answer.status == 202, "\(answer.text)")
+            }
+            try TracedWorld.until("spans are dropped") {
+                try TracedWorld.spans(admin, "dropped") > 10_000
+            }
+            #expect(try TracedWorld.spans(admin, "exported") == 0)
+            #expect(gateway.terminate() == .status(0))
+        }
+
+        private static let hasReader =
+            (try? GatewayProcess.run(
+                [
+                    "python3", "-c",
+                    "from opentelemetry.proto.collector.trace.v1 import trace_service_pb2",
+                ], program: "/usr/bin/env", seconds: 60
+            ).exit) == .status(0)
+
+        @Test(.enabled(if: hasReader, "python3 with opentelemetry-proto is not installed"))
+        func `the specification's own messages are what is sent`() throws {
+            let world = try TracedWorld()
+            let collector = try CollectorProgram()
+            let (gateway, _) = try world.gateway([
+                "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)' }"
+            ])
+            let game = try GameFixture(gateway)
+            let own = ("traceparent", "00-\(TracedWorld.trace)-\(TracedWorld.parent)-01")
+            try TracedWorld.post(game, TracedWorld.hero("one", [own]), [])
+            _ = try collector.until("the change") { $0.contains { $0.name == "change" } }
+            gateway.terminate()
+            let file = world.data + "/body.json"
+            let counts = try collector.bodies.map { body in
+                try body.write(toFile: file, atomically: true, encoding: .utf8)
+                let (exit, output) = try GatewayProcess.run(
+                    ["python3", "-c", Self.reader, file], program: "/usr/bin/env", seconds: 60)
+                try #require(exit == .status(0), "\(output)")
+                return Int(output.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
+            #expect(counts == collector.bodies.map { CollectorProgram.spans(of: $0).count })
+            #expect(!counts.isEmpty)
+        }
+
+        /// Reads a body strictly: unknown names and wrong types are errors. In OTLP ids are digits,
+        /// where protobuf's JSON has base64.
+        private static let reader = """
+            import base64, json, sys
+            from google.protobuf import json_format
+            from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+            document = json.load(open(sys.argv[1]))
+            def ids(value):
+                if isinstance(value, list): return [ids(each) for each in value]
+                if not isinstance(value, dict): return value
+                return {name: base64.b64encode(bytes.fromhex(each)).decode()
+                        if name in ("traceId", "spanId", "parentSpanId") else ids(each)
+                        for name, each in value.items()}
+            request = json_format.ParseDict(
+                ids(document), service.ExportTraceServiceRequest(), ignore_unknown_fields=False)
+            spans = [span for resource in request.resource_spans
+                     for scope in resource.scope_spans for span in scope.spans]
+            for span in spans:
+                assert len(span.trace_id) == 16 and len(span.span_id) == 8
+                assert len(span.parent_span_id) in (0, 8)
+                assert span.kind in (1, 2, 3, 4, 5) and span.name
+                assert 0 < span.start_time_unix_nano <= span.end_time_unix_nano
+            print(len(spans))
+            """
+    }
+}
