@@ -200,8 +200,8 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "APNsSimulator", "GatewaySigning", "GatewayTLS", "TimelineClient",
-                "TimelineClientHTTP", "WidgetModel",
+                "APNsSimulator", "GatewayServer", "GatewaySigning", "GatewayTLS",
+                "TimelineClient", "TimelineClientHTTP", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

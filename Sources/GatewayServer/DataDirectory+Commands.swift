@@ -25,10 +25,12 @@ extension DataDirectory {
     /// Opens a new epoch and voids all older ones; returns its number.
     ///
     /// - Throws: `StoreError.alreadyInUse` while a gateway runs on the directory.
-    package func openNewEpoch() throws -> Int64 {
+    package func openNewEpoch() async throws -> Int64 {
         try requireServed()
         let store = try SQLiteStore(directory: path)
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return try store.openEpoch(id: nonce, now: now * 1000, voidOlder: true).ordinal
+        let ordinal = try store.openEpoch(id: nonce, now: now * 1000, voidOlder: true).ordinal
+        try await store.close()
+        return ordinal
     }
 }

@@ -19,6 +19,7 @@ package struct DataDirectory: Sendable {
     ///
     /// - Throws: ``Faults``.
     package func create() throws(Faults) {
+        try requireNoRestore()
         do {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true,

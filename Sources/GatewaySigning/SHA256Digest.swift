@@ -24,6 +24,31 @@ package struct SHA256Digest: Sendable, Hashable {
         self.words = words
     }
 
+    /// Digests bytes that come in pieces.
+    ///
+    /// - Parameter next: The next piece, never empty; `nil` at the end. What it throws ends it.
+    /// - Throws: As ``init(of:)``.
+    package init(pieces next: () throws -> [UInt8]?) throws {
+        let context = EVP_MD_CTX_new()
+        defer { EVP_MD_CTX_free(context) }
+        var isDone = EVP_DigestInit_ex(context, Self.algorithm.pointer, nil) == 1
+        while isDone, let piece = try next() {
+            isDone = EVP_DigestUpdate(context, piece, piece.count) == 1
+        }
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        isDone =
+            isDone
+            && withUnsafeMutableBytes(of: &words) { output in
+                EVP_DigestFinal_ex(
+                    context, output.baseAddress?.assumingMemoryBound(to: UInt8.self), nil) == 1
+            }
+        guard isDone else {
+            ERR_clear_error()
+            throw SigningError(.cryptoFailed, "SHA-256 is not available")
+        }
+        self.words = words
+    }
+
     /// The 32 bytes.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: words) { Array($0) }

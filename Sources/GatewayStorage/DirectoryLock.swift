@@ -12,9 +12,9 @@ import Synchronization
 ///
 /// The lock belongs to the open file: the kernel gives it up when the process ends, however it
 /// ends, so that nothing has to be cleaned up after a crash.
-final class DirectoryLock: Sendable {
+package final class DirectoryLock: Sendable {
     /// Name of the file that carries the lock.
-    static let fileName = "store.lock"
+    package static let fileName = "store.lock"
 
     /// The open lock file, until it is released.
     private let descriptor: Mutex<Int32?>
@@ -22,7 +22,7 @@ final class DirectoryLock: Sendable {
     /// Creates the directory if there is none (mode 0700; its parent must exist) and locks it.
     ///
     /// - Throws: `StoreError.alreadyInUse`, or `unavailable` if the directory cannot be used.
-    init(directory: String) throws {
+    package init(directory: String) throws {
         if mkdir(directory, 0o700) != 0, errno != EEXIST {
             throw StoreError.unavailable(reason: "cannot create the data directory (\(errno))")
         }
@@ -46,7 +46,7 @@ final class DirectoryLock: Sendable {
     }
 
     /// Lets the next store have the directory. Releasing it again does nothing.
-    func release() {
+    package func release() {
         descriptor.withLock { descriptor in
             guard let open = descriptor.take() else { return }
             close(open)

@@ -24,7 +24,12 @@ extension SQLiteStore {
         let kept = Int64(max(configuration.epochsMax, 1))
         return try whileOpen {
             try database.write { db in
-                if voidOlder { try db.execute(sql: "UPDATE epoch SET voided = 1") }
+                if voidOlder {
+                    try db.execute(sql: "UPDATE epoch SET voided = 1")
+                    try db.execute(
+                        sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, x'01')",
+                        arguments: [Self.voidPositions])
+                }
                 let last = try Int64.fetchOne(db, sql: "SELECT max(ordinal) FROM epoch") ?? 0
                 let epoch = EpochRow(
                     ordinal: last + 1, id: id, openedAtSequence: try Self.position(db).head,
@@ -40,6 +45,39 @@ extension SQLiteStore {
                 try db.execute(
                     sql: "DELETE FROM epoch WHERE ordinal <= ?", arguments: [epoch.ordinal - kept])
                 return epoch
+            }
+        }
+    }
+
+    /// What says that pushes start anew.
+    private static let voidPositions = "void positions"
+
+    /// Whether what is kept of pushed clients is from before an epoch that voided all cursors: up to
+    /// where they were told says nothing any more.
+    package func hasVoidPositions() throws -> Bool {
+        try whileOpen {
+            try database.read { db in
+                try Bool.fetchOne(
+                    db, sql: "SELECT count(*) FROM meta WHERE key = ?",
+                    arguments: [Self.voidPositions]) ?? false
+            }
+        }
+    }
+
+    /// Puts what is known of pushed clients in the place of what was void. It is on disk when this
+    /// returns.
+    package func replaceVoidPositions(with rows: [PushClientRow]) throws {
+        try whileOpen {
+            try database.write { db in
+                let statement = try db.makeStatement(
+                    sql: """
+                        INSERT OR REPLACE INTO push_client (app, client, payload) VALUES (?, ?, ?)
+                        """)
+                for row in rows where row.payload != nil {
+                    try statement.execute(arguments: [row.key.app, row.key.client, row.payload])
+                }
+                try db.execute(
+                    sql: "DELETE FROM meta WHERE key = ?", arguments: [Self.voidPositions])
             }
         }
     }

@@ -93,13 +93,23 @@ func failing<T>(_ body: () throws -> T) throws -> T {
     }
 }
 
-struct Epoch: ParsableCommand {
+/// As ``failing(_:)``.
+func failing<T>(_ body: () async throws -> T) async throws -> T {
+    do {
+        return try await body()
+    } catch {
+        complain("timeline-gateway: \(error)")
+        throw ExitCode.failure
+    }
+}
+
+struct Epoch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Manage the log's epochs.",
         discussion: "EXAMPLES\n  timeline-gateway epoch new --data ./data",
         subcommands: [New.self])
 
-    struct New: ParsableCommand {
+    struct New: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Void every cursor given out so far. Required after any restore.",
             discussion: """
@@ -117,8 +127,8 @@ struct Epoch: ParsableCommand {
         @Flag(help: "Answer in JSON.")
         var json = false
 
-        func run() throws {
-            let ordinal = try failing { try DataDirectory(data).openNewEpoch() }
+        func run() async throws {
+            let ordinal = try await failing { try await DataDirectory(data).openNewEpoch() }
             answer(
                 json ? #"{"epoch":\#(ordinal)}"# : "epoch \(ordinal): all older cursors are void")
         }

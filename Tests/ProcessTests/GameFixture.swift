@@ -15,6 +15,12 @@ struct GameFixture {
         let cursor: String
     }
 
+    /// The same on another daemon, which knows the tokens of the first.
+    init(continuing other: GameFixture, on gateway: GatewayProcess) {
+        self.gateway = gateway
+        backend = other.backend
+    }
+
     init(_ gateway: GatewayProcess) throws {
         self.gateway = gateway
         backend = try gateway.token(

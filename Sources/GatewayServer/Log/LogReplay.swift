@@ -73,6 +73,17 @@ enum LogReplay {
         for (key, record) in registry.pushable {
             desk.restore(record, app: key.app, saved[key], now: now, wall: wall)
         }
+        if try store.hasVoidPositions() {
+            // A tail of the log is lost, and who is only pushed to shows no cursor that would tell.
+            desk.forgetPositions(now: now)
+            let changed = desk.takeChanged(limit: .max, now: now, wall: wall)
+            try store.replaceVoidPositions(
+                with: changed.map { key, saved in
+                    PushClientRow(
+                        key: RegistrationKey(app: key.app, client: key.client),
+                        payload: saved.map(PushClientPayload.data))
+                })
+        }
         return desk
     }
 

@@ -1,0 +1,128 @@
+import ArgumentParser
+import GatewayServer
+import WidgetModel
+
+/// Copies a gateway's data directory.
+struct BackupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Back up a gateway's data directory, while it runs.",
+        discussion: """
+            Run on the gateway's machine, as its user. The backup is a directory: the database as \
+            it was at one moment, the keys, and a manifest with a checksum of each file. It has its \
+            name when it is whole, and nothing is ever overwritten. The configuration, and the files \
+            that it names, are not part of it.
+
+            It holds private keys and what clients registered: keep it as you keep those, such as \
+            encrypted and where few may read.
+
+            Examples:
+              timelinectl backup --data /var/lib/timeline-gateway --to /backup/gateway-$(date +%F)
+              timelinectl backup --data ./data --to ./copy --json
+            """)
+
+    @Option(help: ArgumentHelp("The gateway's data directory.", valueName: "directory"))
+    var data: String
+
+    @Option(help: ArgumentHelp("Where the backup goes; nothing may be there.", valueName: "path"))
+    var to: String
+
+    @Flag(help: "Print JSON, one document a line.")
+    var json = false
+
+    func run() async throws {
+        let progress = ByteProgress("copied")
+        let manifest = try Operation.run(json: json) {
+            try DataDirectory(data).backup(to: to) { progress.reach($0, of: $1) }
+        }
+        Terminal.print(manifest.json, as: json ? .json : .text) {
+            "backup \(to): \(ByteProgress.text(manifest.bytes)), "
+                + "\(manifest.clients) clients of \(manifest.apps) apps, "
+                + "the log up to \(manifest.head)\n"
+                + "It holds private keys: let nobody read it who may not act as the gateway."
+        }
+    }
+}
+
+/// Puts a backup in the place of a data directory.
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restore a backup into an empty data directory, and open a new epoch.",
+        discussion: """
+            Checks every file and the whole database first; a damaged backup is refused, and the \
+            file named. The directory must be empty or missing, and no gateway may run on it.
+
+            What was accepted after the backup is lost. The new epoch voids every cursor given out \
+            so far, so that nobody relies on having heard of it: when the gateway starts, every \
+            client rebuilds everything once.
+
+            Examples:
+              timelinectl restore --from /backup/gateway-2026-03-01 --data /var/lib/timeline-gateway
+            """)
+
+    @Option(help: ArgumentHelp("The backup.", valueName: "path"))
+    var from: String
+
+    @Option(help: ArgumentHelp("The data directory to fill.", valueName: "directory"))
+    var data: String
+
+    @Flag(help: "Print JSON, one document a line.")
+    var json = false
+
+    func run() async throws {
+        let progress = ByteProgress("restored")
+        let restored = try await Operation.run(json: json) {
+            try await DataDirectory(data).restore(from: from) { progress.reach($0, of: $1) }
+        }
+        let manifest = restored.manifest
+        let answer: JSONValue = [
+            "epoch": .integer(restored.epoch), "created": .string(manifest.created),
+            "head": .integer(Int64(clamping: manifest.head)),
+            "clients": .integer(Int64(manifest.clients)), "apps": .integer(Int64(manifest.apps)),
+        ]
+        Terminal.print(answer, as: json ? .json : .text) {
+            """
+            restored \(manifest.clients) clients of \(manifest.apps) apps into \(data), \
+            the log up to \(manifest.head), as of \(manifest.created)
+            epoch \(restored.epoch): all older cursors are void
+            When the gateway starts on it:
+              - clients that stream or poll rebuild everything once
+              - clients that are pushed to are told that everything is stale
+              - clients registered after the backup are not known; they register when they come
+              - changes accepted after the backup are gone; what is posted again is taken again
+            """
+        }
+    }
+}
+
+/// Work on a data directory, beside the gateway.
+enum Operation {
+    /// Runs `body`; what goes wrong is told and ends the program with the status for refusals.
+    static func run<Result>(json: Bool, _ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw refusal(error, json: json)
+        }
+    }
+
+    /// As above, for what does not wait.
+    static func run<Result>(json: Bool, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw refusal(error, json: json)
+        }
+    }
+
+    private static func refusal(_ error: any Error, json: Bool) -> ExitCode {
+        if json {
+            let faults = (error as? Faults)?.list ?? [Fault("", "\(error)")]
+            Terminal.print(JSONValue.object(["faults": .array(faults.map(\.json))]).text)
+        } else {
+            Terminal.complain("timelinectl: \(error)")
+        }
+        return ExitStatus.refused
+    }
+}
