@@ -56,6 +56,16 @@ import Testing
         #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
     }
 
+    @Test(
+        arguments: [["parameters": [:]], ["description": ""], ["description": nil]] as [JSONValue])
+    func `a recommended item without a description reads back the same`(item: JSONValue) throws {
+        let registration = try Self.read(
+            ["platform": "iOS", "recommendations": [["kind": "k", "items": [item]]]]
+        ).registration
+        #expect(registration.recommendations.first?.items.map(\.description) == [""])
+        #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
+    }
+
     @Test func `answers mask push tokens`() throws {
         let token = String(repeating: "ab", count: 40)
         let apns: JSONValue = ["type": "apns", "pushType": "controls", "token": .string(token)]

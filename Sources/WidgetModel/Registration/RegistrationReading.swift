@@ -174,10 +174,17 @@ extension RecommendationSet {
             let place = "\(reader.path("items"))[\(index)]"
             guard var members = MemberReader(element, at: place, &faults) else { continue }
             let parameters = members.parameters("parameters", limits: limits, &faults)
+            let described = members.value("description")
+            // An empty one is written where there is none, and has to be read again.
             let description =
-                members.string("description", limit: limits.stringBytesMax, &faults) ?? ""
+                described == ""
+                ? nil
+                : described.flatMap {
+                    MemberReader.string(
+                        $0, at: members.path("description"), limit: limits.stringBytesMax, &faults)
+                }
             members.warnUnknown(&warnings)
-            items.append(Item(parameters: parameters, description: description))
+            items.append(Item(parameters: parameters, description: description ?? ""))
         }
         reader.warnUnknown(&warnings)
         guard let kind else { return nil }
