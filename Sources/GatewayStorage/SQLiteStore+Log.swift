@@ -18,14 +18,16 @@ extension SQLiteStore {
     ///
     /// - Parameters:
     ///   - before: They come before this sequence.
+    ///   - after: They come after this one.
     ///   - limit: Most rows; fewer if they would hold more than `StoreConfiguration.batchBytesMax`.
     ///   - scanMax: Most rows, of other apps too, that are looked at.
     /// - Returns: The changes, and the sequence before which to go on; `nil` at the log's beginning.
     package func changes(
-        app: String, before: UInt64, limit: Int, scanMax: UInt64 = 50_000
+        app: String, before: UInt64, after: UInt64 = 0, limit: Int, scanMax: UInt64 = 50_000
     ) async throws -> (rows: [LogRow], next: UInt64?) {
         let end = min(before, head + 1)
-        let first = max(floor + 1, end - min(end, scanMax))
+        let lowest = max(floor, after) + 1
+        let first = max(lowest, end - min(end, scanMax))
         guard first < end else { return ([], nil) }
         let count = max(limit, 1)
         let page = try await reading { [self] db in
@@ -42,7 +44,7 @@ extension SQLiteStore {
         }
         let isWhole = !page.isCut && page.rows.count < count
         let next = isWhole ? first : page.rows.last?.sequence ?? first
-        return (page.rows, next > floor + 1 ? next : nil)
+        return (page.rows, next > lowest ? next : nil)
     }
 
     /// Rows of the log in order, after a sequence and up to another; at most `limit`, and fewer if

@@ -8,6 +8,9 @@ package enum LogEntryType: Int, Sendable {
     case catalog = 2
     /// A reload ordered by an operator.
     case reload = 3
+    /// The end of an app: its catalogs and registrations are gone, and its rows before this one are
+    /// nobody's any more.
+    case removal = 4
 }
 
 /// One row of the log: the total order in which everything was accepted.

@@ -4,15 +4,19 @@ import GRDB
 extension StoreTransaction {
     /// The row of an event, as long as the log keeps it.
     ///
+    /// - Parameter sequence: Rows up to there do not count.
     /// - Returns: its sequence and payload, or `nil` if the log holds no such event.
     package mutating func event(
-        app: String, source: String, id: String
+        app: String, source: String, id: String, after sequence: UInt64 = 0
     ) throws -> (sequence: UInt64, payload: Data)? {
         let key = fingerprint(app: app, source: source, id: id)
         var found: (UInt64, Data)?
         try run(.findEvent, [.integer(key)]) { row in
-            if found == nil, row.text(2) == app, row.text(3) == source, row.text(4) == id {
-                found = (UInt64(bitPattern: row.integer(0)), row.bytes(1))
+            let place = UInt64(bitPattern: row.integer(0))
+            if found == nil, place > sequence, row.text(2) == app, row.text(3) == source,
+                row.text(4) == id
+            {
+                found = (place, row.bytes(1))
             }
         }
         if found == nil { missing.insert(key) }

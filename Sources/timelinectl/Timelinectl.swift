@@ -30,8 +30,8 @@ struct Timelinectl: AsyncParsableCommand {
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
             PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
-            ClientsCommand.self, ConfigCommand.self, BackupCommand.self, RestoreCommand.self,
-            DeviceCommand.self, DevCommand.self,
+            ClientsCommand.self, AppCommand.self, ConfigCommand.self, BackupCommand.self,
+            RestoreCommand.self, DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

@@ -91,6 +91,12 @@ struct SmallGateway {
         apply(.catalog(decider.install(catalog, at: head)))
     }
 
+    mutating func remove() {
+        head += 1
+        decider.remove(app: "app")
+        apply(.removal)
+    }
+
     mutating func change(_ change: Change) throws {
         head += 1
         apply(.change(try decider.decide(change, app: "app"), causeTime: "t"))

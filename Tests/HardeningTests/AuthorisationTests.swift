@@ -36,6 +36,7 @@ struct AuthorisationTests {
         Route(method: "POST", path: "clients/me/pushes", scopes: [.operate], body: [:]),
         Route(method: "GET", path: "attempts", scopes: [.operate]),
         Route(method: "GET", path: "events", scopes: [.operate]),
+        Route(method: "DELETE", path: "", scopes: [.operate]),
         Route(method: "POST", path: "tokens", scopes: [.tokensIssue], body: [:]),
     ]
 

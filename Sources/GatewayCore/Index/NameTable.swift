@@ -1,7 +1,7 @@
 /// Values by names, found at less cost than in a dictionary of texts, whose hash withstands peers
 /// that choose what is in it: here only catalogs and configurations do.
 ///
-/// Texts are the same as they are by `==`. What was put in stays in.
+/// Texts are the same as they are by `==`.
 package struct NameTable<Value: Sendable>: Sendable {
     private var entries: [(name: String, value: Value)] = []
     /// For names in ASCII the upper half of the hash, then the entry's place plus one; 0 for a free
@@ -35,6 +35,14 @@ package struct NameTable<Value: Sendable>: Sendable {
         } else {
             enter(place)
         }
+    }
+
+    /// Takes a name out, which costs as much as putting all others in.
+    mutating func remove(_ name: String) {
+        guard places[name] != nil else { return }
+        let kept = entries.filter { $0.name != name }
+        self = NameTable()
+        for entry in kept { set(entry.name, entry.value) }
     }
 
     private func place(of name: String) -> Int? {

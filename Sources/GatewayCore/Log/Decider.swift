@@ -23,6 +23,11 @@ package struct Decider: Sendable {
         return ruleSet
     }
 
+    /// An app is gone: what comes after hits nothing, and its next catalog is its first.
+    package mutating func remove(app: String) {
+        ruleSets.remove(app)
+    }
+
     /// Decides a change of `app` by the catalog in force; one without a catalog hits nothing.
     ///
     /// - Throws: ``RuleSet/TooManyKeys``.

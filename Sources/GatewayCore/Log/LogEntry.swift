@@ -19,6 +19,8 @@ package struct LogEntry: Sendable {
         case change(RuleSet.Decision, causeTime: String?)
         /// A catalog: changes after it are decided by this rule set.
         case catalog(RuleSet)
+        /// The app is gone, with its clients; a catalog after it is its first.
+        case removal
         /// An operator asks for a reload.
         case reload(ReloadScope)
     }

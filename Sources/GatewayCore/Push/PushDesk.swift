@@ -135,6 +135,9 @@ package struct PushDesk: Sendable {
 
     /// Applies the next entry of the log.
     package mutating func apply(_ entry: LogEntry, now: Int64) {
+        if case .removal = entry.body {
+            for key in clients.keys where key.app == entry.app { removed(key) }
+        }
         shard.apply(entry, now: now)
         guard !shard.output.isEmpty else { return }
         // The shard's own memory is given back when the places are known.

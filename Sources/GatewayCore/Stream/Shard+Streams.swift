@@ -75,6 +75,7 @@ extension Shard {
         streams[index].isLagging = false
         openStreams -= 1
         freeSlots.append(id.slot)
+        freeIfOver(app)
     }
 
     /// Whether `id` names a stream that is open.

@@ -18,6 +18,8 @@ package struct Shard: Sendable {
     private(set) var limits: CoreLimits
     private var appNumbers = NameTable<Int>()
     var apps: [AppState] = []
+    /// Places among ``apps`` that none has.
+    private var freePlaces: [Int] = []
     /// The keys of the change being applied that are to be notified now: kept for its memory.
     private var firing: [FiringKey] = []
     var streams: [StreamRecord] = []
@@ -38,6 +40,8 @@ package struct Shard: Sendable {
         var clients: [String: UInt32] = [:]
         /// How long each rule collapses, in milliseconds.
         var durations: [Int64]
+        /// The app was removed, and its last streams have not closed yet.
+        var isGone = false
     }
 
     /// A raised key by its place, with the slot of its rule and what it reaches.
@@ -61,14 +65,19 @@ package struct Shard: Sendable {
     package mutating func install(_ ruleSet: RuleSet) {
         let app = ruleSet.catalog.app
         guard number(ofApp: app) == nil else { return }
-        appNumbers.set(app, apps.count)
-        apps.append(
-            AppState(
-                name: app, ruleSet: ruleSet,
-                versions: VersionWindow(floor: floor, keysMax: limits.versionKeysMax),
-                index: SubscriptionIndex(rules: ruleSet.rules),
-                collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
-                durations: ruleSet.rules.map(\.collapse)))
+        let state = AppState(
+            name: app, ruleSet: ruleSet,
+            versions: VersionWindow(floor: floor, keysMax: limits.versionKeysMax),
+            index: SubscriptionIndex(rules: ruleSet.rules),
+            collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
+            durations: ruleSet.rules.map(\.collapse))
+        if let place = freePlaces.popLast() {
+            appNumbers.set(app, place)
+            apps[place] = state
+        } else {
+            appNumbers.set(app, apps.count)
+            apps.append(state)
+        }
     }
 
     /// The rule set in force for `app`; `nil` before its first catalog.
@@ -100,6 +109,7 @@ package struct Shard: Sendable {
         position = entry.sequence
         switch entry.body {
         case .catalog(let ruleSet): replace(ruleSet, entry)
+        case .removal: remove(entry.app)
         case .change(let decision, let causeTime):
             guard let app = number(ofApp: entry.app) else { return }
             apply(decision.keys, entry, causeTime, app, now)
@@ -201,6 +211,26 @@ package struct Shard: Sendable {
         }
     }
 
+    /// Ends the streams of an app that is gone. Nothing names its place any more, which is free when
+    /// they have closed.
+    private mutating func remove(_ name: String) {
+        guard let app = number(ofApp: name) else { return }
+        appNumbers.remove(name)
+        apps[app].isGone = true
+        apps[app].versions = VersionWindow(floor: floor, keysMax: limits.versionKeysMax)
+        _ = apps[app].collapse.endAll()
+        for slot in apps[app].streams {
+            output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
+        }
+        freeIfOver(app)
+    }
+
+    /// Frees the place of an app that is gone once no stream is left.
+    mutating func freeIfOver(_ app: Int) {
+        guard apps[app].isGone, apps[app].streams.isEmpty else { return }
+        freePlaces.append(app)
+    }
+
     /// How much an app's window of versions remembers.
     package struct WindowFigures: Sendable {
         /// The app.
@@ -215,7 +245,7 @@ package struct Shard: Sendable {
 
     /// The windows of all apps.
     package var windows: [WindowFigures] {
-        apps.map {
+        apps.filter { !$0.isGone }.map {
             WindowFigures(
                 app: $0.name, keys: $0.versions.count, keysMax: $0.versions.keysMax,
                 floor: $0.versions.floor)

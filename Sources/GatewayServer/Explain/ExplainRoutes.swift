@@ -133,7 +133,7 @@ extension GatewayRoutes {
         let page: (rows: [LogRow], next: UInt64?)
         do {
             page = try await sequencer.store.changes(
-                app: app, before: UInt64(before), limit: limit)
+                app: app, before: UInt64(before), after: sequencer.removal(of: app), limit: limit)
         } catch let error as StoreError {
             throw Problem.store(error)
         }

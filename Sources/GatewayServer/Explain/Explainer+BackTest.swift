@@ -30,7 +30,8 @@ extension Explainer {
         var sides = [present, proposed].map {
             BackTest($0, limits: sequencer.limits, terms: terms, hash: sequencer.hash)
         }
-        let first = try await store.lastSequence(acceptedBefore: since)
+        let first = max(
+            try await store.lastSequence(acceptedBefore: since), sequencer.removal(of: app))
         var (last, changes, isCut) = (first, 0, false)
         reading: while last < head {
             guard isWanted() else { throw CancellationError() }

@@ -18,7 +18,7 @@ extension Explainer {
     /// The change at `sequence` of an app; `nil` where the log has none of its.
     func logged(_ sequence: UInt64, app: String) async throws -> Logged? {
         guard let row = try await sequencer.store.logRow(sequence), row.app == app,
-            row.type == .change
+            row.type == .change, sequence > sequencer.removal(of: app)
         else { return nil }
         return try await logged(row)
     }

@@ -33,7 +33,7 @@ enum LogReplay {
         try restoreRegistrations(store, registry)
         var decider = Decider(hash: hash, limits: configuration.limits)
         var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
-        let documents = try replay(store, hash, &decider, &shard)
+        let (documents, removals) = try replay(store, hash, &decider, &shard)
         var push: PushLoop?
         if let pushLoop {
             let desk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
@@ -51,8 +51,8 @@ enum LogReplay {
         let sequencer = Sequencer(
             store: store, registry: registry, desk: desk, metrics: metrics,
             limits: configuration.limits, hash: hash,
-            state: .init(decider: decider, documents: documents), loops: loops, push: push,
-            tracing: tracing)
+            state: .init(decider: decider, documents: documents, removals: removals),
+            loops: loops, push: push, tracing: tracing)
         return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk, push: push)
     }
 
@@ -131,11 +131,15 @@ enum LogReplay {
         }
     }
 
-    /// Replays the tail; returns the catalogs in force at its end, as they were put.
+    /// Replays the tail; returns the catalogs in force at its end, as they were put, and where apps
+    /// were removed.
     private static func replay(
         _ store: SQLiteStore, _ hash: SipHash, _ decider: inout Decider, _ shard: inout Shard
-    ) throws -> [String: CatalogDocument] {
+    ) throws -> ([String: CatalogDocument], removals: [String: UInt64]) {
         var documents: [String: CatalogDocument] = [:]
+        var removals: [String: UInt64] = [:]
+        // Catalogs go when their app does, and before the rows that announced them.
+        var withoutDocument: Set<String> = []
         var bySequence: [UInt64: (Catalog, CatalogDocument)] = [:]
         for row in try store.catalogs() {
             let (contentType, body) = try LogPayload.readCatalog(row.payload)
@@ -160,11 +164,19 @@ enum LogReplay {
                     let decision = try decider.decide(change, app: row.app)
                     body = .change(decision, causeTime: time)
                 case .catalog:
-                    guard let (catalog, document) = bySequence[row.sequence] else {
-                        throw LogPayload.Unreadable(reason: "a catalog entry without document")
+                    if let (catalog, document) = bySequence[row.sequence] {
+                        documents[row.app] = document
+                        body = .catalog(decider.install(catalog, at: row.sequence))
+                    } else {
+                        withoutDocument.insert(row.app)
+                        body = .removal
                     }
-                    documents[row.app] = document
-                    body = .catalog(decider.install(catalog, at: row.sequence))
+                case .removal:
+                    documents[row.app] = nil
+                    removals[row.app] = row.sequence
+                    withoutDocument.remove(row.app)
+                    decider.remove(app: row.app)
+                    body = .removal
                 case .reload:
                     body = .reload(try LogPayload.readReload(row.payload))
                 }
@@ -174,7 +186,10 @@ enum LogReplay {
                         body: body), now: 0)
             }
         }
-        return documents
+        guard withoutDocument.isEmpty else {
+            throw LogPayload.Unreadable(reason: "a catalog entry without document")
+        }
+        return (documents, removals)
     }
 }
 

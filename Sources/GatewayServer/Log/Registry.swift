@@ -121,6 +121,16 @@ final class Registry: Sendable {
         }
     }
 
+    /// Removes the clients of an app.
+    func removeAll(of app: String) {
+        for part in parts {
+            part.withLock { part in
+                for key in part.records.keys where key.app == app { part.records[key] = nil }
+                part.seen = part.seen.filter { $0.app != app }
+            }
+        }
+    }
+
     // MARK: What clients have heard
 
     /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.

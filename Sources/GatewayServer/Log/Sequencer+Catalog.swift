@@ -68,10 +68,7 @@ extension Sequencer {
                 sequence: sequence, contentType: contentType, body: body, etag: etag)
             let ruleSet = self.stage(catalog, document, at: sequence)
             transaction.afterCommit {
-                self.state.withLock { state in
-                    // Later catalogs of this transaction are on disk as well.
-                    if let staged = state.staged, staged.sequence <= sequence { state.staged = nil }
-                }
+                self.settle(sequence)
                 self.handOver([
                     .entry(
                         LogEntry(
@@ -84,16 +81,20 @@ extension Sequencer {
         }
     }
 
+    /// What was staged by an entry is on disk, and with it what later ones of its transaction staged.
+    func settle(_ sequence: UInt64) {
+        state.withLock { state in
+            if let staged = state.staged, staged.sequence <= sequence { state.staged = nil }
+        }
+    }
+
     /// Puts a catalog in force for the jobs that follow, until its transaction turns out to have
     /// failed.
     private func stage(
         _ catalog: Catalog, _ document: CatalogDocument, at sequence: UInt64
     ) -> RuleSet {
         state.withLock { state in
-            if state.staged == nil {
-                state.staged = Staged(
-                    sequence: sequence, decider: state.decider, documents: state.documents)
-            }
+            state.stage(at: sequence)
             state.documents[catalog.app] = document
             return state.decider.install(catalog, at: sequence)
         }

@@ -18,14 +18,24 @@ final class Sequencer: Sendable {
         var decider: Decider
         /// The catalogs in force, as they were put.
         var documents: [String: CatalogDocument] = [:]
+        /// Where in the log apps were removed; what they had before is nobody's any more.
+        var removals: [String: UInt64] = [:]
         /// A catalog of a transaction whose fate is not known yet, and what was before it.
         var staged: Staged?
+
+        /// Remembers how everything is before an entry at `sequence`, whose transaction may fail.
+        mutating func stage(at sequence: UInt64) {
+            guard staged == nil else { return }
+            staged = Staged(
+                sequence: sequence, decider: decider, documents: documents, removals: removals)
+        }
     }
 
     struct Staged {
         let sequence: UInt64
         let decider: Decider
         let documents: [String: CatalogDocument]
+        let removals: [String: UInt64]
     }
 
     let store: SQLiteStore
@@ -127,6 +137,7 @@ final class Sequencer: Sendable {
             if let staged = state.staged, next <= staged.sequence {
                 state.decider = staged.decider
                 state.documents = staged.documents
+                state.removals = staged.removals
                 state.staged = nil
             }
             return try body(&state)
@@ -136,6 +147,11 @@ final class Sequencer: Sendable {
     /// The catalog of an app as it was put.
     func catalogDocument(_ app: String) -> CatalogDocument? {
         state.withLock { $0.documents[app] }
+    }
+
+    /// Where in the log an app was removed last; 0 for one that never was, as far as the log says.
+    func removal(of app: String) -> UInt64 {
+        state.withLock { $0.removals[app] ?? 0 }
     }
 
     /// The rules in force for an app.
@@ -188,7 +204,9 @@ final class Sequencer: Sendable {
         _ transaction: inout StoreTransaction
     ) throws -> PostOutcome {
         let began = trace == nil ? 0 : GatewayTracing.now
-        let ruleSet = withState(transaction) { $0.decider.ruleSets[app] }
+        let (ruleSet, removal) = withState(transaction) {
+            ($0.decider.ruleSets[app], $0.removals[app] ?? 0)
+        }
         guard let ruleSet else { throw Problem.unknownApp }
         var outcome = PostOutcome()
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
@@ -208,7 +226,7 @@ final class Sequencer: Sendable {
                     reused.add(place(), "was used in this batch already")
                 }
             } else if let known = try transaction.event(
-                app: app, source: event.source, id: event.id)
+                app: app, source: event.source, id: event.id, after: removal)
             {
                 outcome.duplicates += 1
                 outcome.sequence = max(outcome.sequence, known.sequence)

@@ -44,6 +44,7 @@ struct GatewayRoutes: Sendable {
             GatewayRoute(.POST, client + "/acks", postAcknowledgement),
             GatewayRoute(.POST, "/v1/configuration/reload", reloadConfiguration),
             GatewayRoute(.POST, "/v1/configuration/diff", compareConfiguration),
+            GatewayRoute(.DELETE, app, deleteApp),
             GatewayRoute(.POST, client + "/pushes", postPush),
             GatewayRoute(.GET, app + "/attempts", listAttempts),
             GatewayRoute(.GET, app + "/events", listEvents),
