@@ -26,6 +26,8 @@ public final class CurlConnection: GatewayConnection {
         /// Each stream has a TLS connection of its own, over HTTP/1.1, as if it were another
         /// device's; requests share theirs.
         package var isolatesStreams = false
+        /// The origin is one of `http`, such as a gateway's admin port on loopback.
+        package var speaksPlainHTTP = false
 
         /// A configuration with the usual deadlines.
         public init(
@@ -48,7 +50,7 @@ public final class CurlConnection: GatewayConnection {
     public init(_ configuration: Configuration) throws(ConnectionError) {
         var configuration = configuration
         while configuration.gateway.hasSuffix("/") { configuration.gateway.removeLast() }
-        let prefix = "https://"
+        let prefix = configuration.speaksPlainHTTP ? "http://" : "https://"
         let rest = configuration.gateway.dropFirst(prefix.count)
         guard configuration.gateway.lowercased().hasPrefix(prefix), !rest.isEmpty,
             rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
@@ -135,6 +137,7 @@ public final class CurlConnection: GatewayConnection {
                 totalDeadline: isStream ? nil : configuration.requestDeadline,
                 silenceMax: isStream ? configuration.silenceMax : nil,
                 isIsolated: isStream && configuration.isolatesStreams,
+                isPlain: configuration.speaksPlainHTTP,
                 bufferBytesMax: configuration.bufferBytesMax),
             loop: loop)
         guard loop.submit(.start(transfer)) else {

@@ -43,6 +43,7 @@ struct CurlHandle {
         let order = transfer.order
         var options = CurlOptions(easy)
         options.secure(connectDeadline: order.connectDeadline)
+        if order.isPlain { options.set(CURLOPT_PROTOCOLS_STR, "http") }
         options.set(CURLOPT_URL, order.url)
         options.set(CURLOPT_USERAGENT, "timeline-client")
         options.set(CURLOPT_HTTPHEADER, fields)

@@ -19,6 +19,8 @@ final class CurlTransfer: Sendable {
         let silenceMax: Duration?
         /// Whether the exchange has a connection of its own.
         let isIsolated: Bool
+        /// Whether it is spoken without TLS.
+        let isPlain: Bool
         let bufferBytesMax: Int
     }
 

@@ -8,6 +8,7 @@ enum ExitStatus {
     static let unreachable = ExitCode(3)
     static let unverified = ExitCode(4)
     static let missed = ExitCode(5)
+    static let unwell = ExitCode(6)
 
     /// The parser's own statuses, in ours.
     static func of(_ status: ExitCode) -> ExitCode {

@@ -24,14 +24,16 @@ struct Timelinectl: AsyncParsableCommand {
               3  the gateway was not reached, or what answered is none
               4  a signature, or what it vouches for, did not hold
               5  a reload that was due did not come, or one came that was not
+              6  the gateway is not ready, or something is wrong with it
             """,
         version: productVersion,
         subcommands: [
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
             PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
-            ClientsCommand.self, AppCommand.self, ConfigCommand.self, BackupCommand.self,
-            RestoreCommand.self, DeviceCommand.self, DevCommand.self,
+            ClientsCommand.self, AppCommand.self, ConfigCommand.self, StatusCommand.self,
+            TopCommand.self, BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
+            DevCommand.self,
         ])
 
     static func main() async {

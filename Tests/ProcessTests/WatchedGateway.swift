@@ -6,6 +6,8 @@ import WidgetModel
 struct WatchedGateway {
     let folder: String
     let gateway: GatewayProcess
+    /// Where its admin port is, on loopback.
+    let port: UInt16
     private let admin: TestHTTP
 
     private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
@@ -24,7 +26,7 @@ struct WatchedGateway {
             program: "/usr/bin/env")
         guard exit == .status(0) else { throw WireFault(what: output) }
         try Self.write(options, in: folder)
-        let port = try ProcessTests.FreshnessTests.freePort()
+        port = try ProcessTests.FreshnessTests.freePort()
         gateway = try GatewayProcess(
             data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
         admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")

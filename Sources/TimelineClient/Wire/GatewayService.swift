@@ -123,7 +123,7 @@ package struct GatewayService: Sendable {
     }
 
     /// The problem an answer states, or one made of its status.
-    static func problem(_ head: GatewayResponseHead, _ body: [UInt8]) -> ProblemDetails {
+    package static func problem(_ head: GatewayResponseHead, _ body: [UInt8]) -> ProblemDetails {
         let value = (try? JSONValue(parsing: body)) ?? .null
         var problem =
             ProblemDetails(value, status: head.status)

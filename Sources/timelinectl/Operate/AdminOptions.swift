@@ -1,0 +1,120 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// Where the admin port is, and who asks.
+struct AdminOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The admin port (TIMELINE_GATEWAY_ADMIN), or 127.0.0.1:9464.", valueName: "host:port"))
+    var admin: String?
+
+    @Option(help: ArgumentHelp("Certificates to trust (TIMELINE_GATEWAY_CA).", valueName: "file"))
+    var ca: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A token with the scope operator (TIMELINE_GATEWAY_TOKEN); not needed on loopback.",
+            valueName: "token"))
+    var token: String?
+
+    @Flag(help: "Print JSON, one document a line.")
+    var json = false
+
+    var form: OutputForm { json ? .json : .text }
+
+    /// A connection to the port: plain on loopback, as the port is, and TLS anywhere else.
+    ///
+    /// - Throws: `ValidationError` when it is not stated well where that is.
+    func connection(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> AdminConnection {
+        let stated = admin ?? environment["TIMELINE_GATEWAY_ADMIN"] ?? ""
+        let place = stated.isEmpty ? "127.0.0.1:9464" : stated
+        guard let origin = Self.origin(place) else {
+            throw ValidationError("--admin is HOST:PORT")
+        }
+        var options = CommonOptions()
+        (options.url, options.ca, options.token) = (origin, ca, token)
+        var configuration = try options.configuration(environment: environment)
+        configuration.speaksPlainHTTP = origin.hasPrefix("http:")
+        // On loopback whoever asks may read, and a token that is not an operator's may not.
+        if configuration.speaksPlainHTTP, token == nil { configuration.bearerToken = nil }
+        // There is an event every second.
+        configuration.silenceMax = .seconds(15)
+        configuration.requestDeadline = .seconds(20)
+        do throws(ConnectionError) {
+            return AdminConnection(
+                service: GatewayService(
+                    connection: try CurlConnection(configuration), app: "*"), place: place)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    /// The origin of `HOST:PORT`; `nil` when it is none.
+    static func origin(_ place: String) -> String? {
+        if place.contains("://") { return place }
+        guard let colon = place.lastIndex(of: ":"), colon > place.startIndex,
+            let port = UInt16(place[place.index(after: colon)...]), port > 0
+        else { return nil }
+        let host = place[..<colon]
+        let isLoopback = host == "localhost" || host == "[::1]" || host.hasPrefix("127.")
+        return "\(isLoopback ? "http" : "https")://\(host):\(port)"
+    }
+}
+
+/// What is asked of an admin port.
+struct AdminConnection: Sendable {
+    private let service: GatewayService
+    /// As it was stated.
+    let place: String
+
+    init(service: GatewayService, place: String) {
+        (self.service, self.place) = (service, place)
+    }
+
+    /// A page of it, as an object; an empty one where the answer is none.
+    func page(_ path: String) async throws(GatewayFailure) -> JSONObject {
+        try await service.json("GET", path).value.objectValue ?? [:]
+    }
+
+    /// How the gateway does, every second, until `take` answers `false` or the stream ends.
+    func live(
+        _ take: (_ overview: JSONObject) async -> Bool
+    ) async throws(GatewayFailure) {
+        let stream: GatewayStream
+        do throws(ConnectionError) {
+            stream = try await service.connection.stream(
+                GatewayRequest(
+                    target: "/api/live", headers: [(name: "accept", value: "text/event-stream")]))
+        } catch {
+            throw .connection(error)
+        }
+        guard stream.head.status == 200 else {
+            throw .refused(GatewayService.problem(stream.head, []))
+        }
+        var parser = EventStreamParser()
+        var pieces = stream.body.makeAsyncIterator()
+        while true {
+            let piece: [UInt8]?
+            do throws(ConnectionError) {
+                piece = try await pieces.next()
+            } catch {
+                throw .connection(error)
+            }
+            guard let piece else { return }
+            guard let blocks = try? parser.parse(piece) else {
+                throw .unreadable("its event stream has a line that is too long")
+            }
+            for block in blocks {
+                guard let data = block.data,
+                    let overview = try? JSONValue(parsing: Array(data.utf8)).objectValue
+                else { continue }
+                guard await take(overview) else { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// Says how a gateway does.
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Say on one screen how a gateway does, and what is wrong.",
+        discussion: """
+            Whether it is ready, what is wrong now and what to do about it, how fresh widgets are by \
+            channel, streams, apps, keys and certificate. Asks the admin port.
+
+            Exit status 0 when the gateway is ready and nothing is wrong, else 6; 3 when it is not \
+            reached.
+
+            Examples:
+              timelinectl status
+              timelinectl status --admin 127.0.0.1:9465 --json
+              timelinectl status >/dev/null || page-somebody
+            """)
+
+    @OptionGroup var options: AdminOptions
+
+    func run() async throws {
+        let admin = try options.connection()
+        do throws(GatewayFailure) {
+            // Nobody asks for the past here: none of it is after this.
+            let overview = try await admin.page("/api/overview?after=\(Int64.max)")
+            let report = StatusReport(
+                overview: overview, system: try await admin.page("/api/system"),
+                apps: try await admin.page("/api/apps")["apps"]?.arrayValue ?? [],
+                palette: Terminal.palette())
+            Terminal.print(Self.json(report), as: options.form) {
+                report.lines.joined(separator: "\n")
+            }
+            if !report.isWell { Foundation.exit(ExitStatus.unwell.rawValue) }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    /// Everything as one document.
+    private static func json(_ report: StatusReport) -> JSONValue {
+        var object = report.overview
+        object["series"] = nil
+        object["well"] = .bool(report.isWell)
+        object["system"] = .object(report.system)
+        object["apps"] = .array(report.apps)
+        return .object(object)
+    }
+}
+
+extension Terminal {
+    /// How words are set off on standard output.
+    static func palette(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> Palette {
+        let isRefused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
+        return Palette(
+            hasColors: !isRefused && environment["TERM"] != "dumb" && isatty(STDOUT_FILENO) == 1)
+    }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// Shows how a gateway does, every second.
+struct TopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top",
+        abstract: "Watch how a gateway does, every second.",
+        discussion: """
+            Redraws what `timelinectl status` says as the admin port tells it. Ends with q or \
+            control-C. Without a terminal, and with --once, it shows one moment and ends; with \
+            --json it prints each moment as a line. No colours where NO_COLOR is set.
+
+            Examples:
+              timelinectl top
+              timelinectl top --admin 127.0.0.1:9465 --once
+              timelinectl top --json | head -n 60 > minute.jsonl
+            """)
+
+    @OptionGroup var options: AdminOptions
+
+    @Flag(help: "Show one moment and end.")
+    var once = false
+
+    func run() async throws {
+        let admin = try options.connection()
+        let screen =
+            !once && !options.json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
+            ? Screen() : nil
+        let isOver = once || (screen == nil && !options.json)
+        let form = options.form
+        let view = TopView(admin: admin, screen: screen, form: form)
+        do throws(GatewayFailure) {
+            if let screen {
+                try await Self.follow(admin, view, screen)
+            } else {
+                try await admin.live { overview in
+                    await view.show(overview)
+                    return !isOver
+                }
+            }
+            screen?.restore()
+        } catch {
+            screen?.restore()
+            throw Terminal.fail(error, as: form)
+        }
+    }
+
+    /// Shows every moment until somebody ends it; goes on when the gateway comes back.
+    private static func follow(
+        _ admin: AdminConnection, _ view: TopView, _ screen: Screen
+    ) async throws(GatewayFailure) {
+        var hasShown = false
+        while !screen.isOver {
+            do throws(GatewayFailure) {
+                try await admin.live { overview in
+                    guard !screen.isOver else { return false }
+                    await view.show(overview)
+                    hasShown = true
+                    return !screen.isOver
+                }
+            } catch {
+                // What is wrong from the start is a mistake to mend.
+                guard hasShown else { throw error }
+                screen.draw(["the gateway is gone: \(error)"])
+            }
+            for _ in 0..<10 where !screen.isOver { try? await Task.sleep(for: .milliseconds(100)) }
+        }
+    }
+}
+
+/// What is on the screen, and what of it changes less than every second.
+private actor TopView {
+    /// Moments between two looks at apps and keys.
+    private static let patience = 10
+
+    private let admin: AdminConnection
+    private let screen: Screen?
+    private let form: OutputForm
+    private var system: JSONObject = [:]
+    private var apps: [JSONValue] = []
+    private var age = 0
+
+    init(admin: AdminConnection, screen: Screen?, form: OutputForm) {
+        (self.admin, self.screen, self.form) = (admin, screen, form)
+    }
+
+    func show(_ overview: JSONObject) async {
+        if form == .json {
+            Terminal.print(JSONValue.object(overview).text)
+            return
+        }
+        if age == 0 {
+            system = (try? await admin.page("/api/system")) ?? system
+            apps = (try? await admin.page("/api/apps"))?["apps"]?.arrayValue ?? apps
+        }
+        age = (age + 1) % Self.patience
+        let report = StatusReport(
+            overview: overview, system: system, apps: apps, palette: Terminal.palette())
+        guard let screen else {
+            Terminal.print(report.lines.joined(separator: "\n"))
+            return
+        }
+        let time = TextBlock.line(overview["time"]?.stringValue ?? "")
+        screen.draw(["\(admin.place)  \(time)  q to end", ""] + report.lines)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// `timelinectl status` and `top` against a real gateway's admin port.
+    @Suite struct StatusTests {
+        private static func run(
+            _ arguments: [String]
+        ) throws -> (exit: GatewayProcessExit, output: String) {
+            try GatewayProcess.run(
+                arguments, program: GatewayProcess.program(named: "timelinectl"))
+        }
+
+        @Test func `status says on one screen how a gateway does, and ends with 0 when well`()
+            throws
+        {
+            let port = try FreshnessTests.freePort()
+            let admin = "127.0.0.1:\(port)"
+            #expect(try Self.run(["status", "--admin", admin]).exit == .status(3))
+            let gateway = try GatewayProcess(admin: admin)
+            let game = try GameFixture(gateway)
+            let client = try game.client("phone", ["panda"])
+            let stream = game.stream(client)
+            _ = stream.next()
+            try game.change(gateway.http(), ["panda"], run: "one")
+            _ = stream.next()
+            let status = try Self.run(["status", "--admin", admin])
+            #expect(status.exit == .status(0))
+            for word in [
+                "gateway ready, version ", "decided ", "sent by stream ", "1 open, 0 lagging",
+                "com.mygame  1 ", "signing", "certificate ends 2",
+            ] {
+                #expect(status.output.contains(word), "no `\(word)` in:\n\(status.output)")
+            }
+            #expect(!status.output.contains("\u{1B}"), "colours without a terminal")
+            let json = try JSONValue(
+                parsing: Array(Self.run(["status", "--admin", admin, "--json"]).output.utf8)
+            ).objectValue
+            #expect(json?["well"] == true && json?["ready"] == true)
+            #expect(json?["apps"]?.arrayValue?.count == 1 && json?["series"] == nil)
+            let wrong = try Self.run(["status", "--admin", "nowhere"])
+            #expect(wrong.exit == .status(2), "\(wrong.output)")
+        }
+
+        @Test func `status names what is wrong, and does not end with 0`() throws {
+            let watched = try WatchedGateway(days: 10)
+            defer { watched.remove() }
+            let status = try Self.run(["status", "--admin", "127.0.0.1:\(watched.port)"])
+            #expect(status.exit == .status(6))
+            #expect(status.output.contains("certificate ends in"), "\(status.output)")
+            #expect(status.output.contains("Renew it at tls.certificate"))
+        }
+
+        @Test func `top shows one moment without a terminal, and each as JSON`() throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            _ = try GameFixture(gateway)
+            let once = try Self.run(["top", "--admin", "127.0.0.1:\(port)"])
+            #expect(once.exit == .status(0))
+            #expect(once.output.hasPrefix("gateway ready"), "\(once.output)")
+            #expect(!once.output.contains("\u{1B}"))
+            let lines = try TestProgram(
+                GatewayProcess.program(named: "timelinectl"),
+                ["top", "--admin", "127.0.0.1:\(port)", "--json"])
+            for line in 0..<2 { #expect(try lines.json(line: line)?["ready"] == true) }
+            gateway.terminate()
+        }
+
+        @Test(arguments: ["q", "\u{3}"])
+        func `top draws on a terminal until a key ends it, and leaves it as it was`(
+            key: String
+        ) throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            _ = try GameFixture(gateway)
+            let script = gateway.data + "/terminal.py"
+            try Self.terminal.write(toFile: script, atomically: true, encoding: .utf8)
+            let run = try GatewayProcess.run(
+                [
+                    script, key, GatewayProcess.program(named: "timelinectl"), "top", "--admin",
+                    "127.0.0.1:\(port)",
+                ], program: "/usr/bin/python3")
+            #expect(run.exit == .status(0), "\(run.output)")
+            #expect(run.output.contains("\u{1B}[?1049h") && run.output.contains("\u{1B}[32mready"))
+            #expect(run.output.contains("com.mygame"))
+            #expect(run.output.hasSuffix("\u{1B}[?25h\u{1B}[?1049l"), "\(run.output)")
+        }
+
+        /// Runs a program at a terminal of its own, presses a key when it has drawn twice, prints
+        /// what it drew, and ends as it did; 99 when the terminal is not as it was.
+        private static let terminal = """
+            import os, pty, sys, termios
+            pid, end = pty.fork()
+            if pid == 0:
+                os.environ["TERM"] = "xterm"
+                os.environ.pop("NO_COLOR", None)
+                os.execv(sys.argv[2], sys.argv[2:])
+            before = termios.tcgetattr(end)[3]
+            seen, pressed = b"", False
+            while True:
+                try:
+                    piece = os.read(end, 65536)
+                except OSError:
+                    break
+                if not piece:
+                    break
+                seen += piece
+                if not pressed and seen.count(b"\\x1b[H") >= 2:
+                    pressed = True
+                    os.write(end, sys.argv[1].encode())
+                if seen.endswith(b"\\x1b[?1049l"):
+                    after = None
+                    for _ in range(100):
+                        after = termios.tcgetattr(end)[3]
+                        if after == before: break
+                        import time; time.sleep(0.02)
+                    if after != before: os._exit(99)
+            sys.stdout.buffer.write(seen)
+            sys.stdout.flush()
+            status = os.waitpid(pid, 0)[1]
+            sys.exit(os.waitstatus_to_exitcode(status))
+            """
+    }
+}
