@@ -32,8 +32,8 @@ struct Timelinectl: AsyncParsableCommand {
             PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
             ClientsCommand.self, AppCommand.self, ConfigCommand.self, StatusCommand.self,
-            TopCommand.self, BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
-            DevCommand.self,
+            TopCommand.self, CanaryCommand.self, BackupCommand.self, RestoreCommand.self,
+            DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

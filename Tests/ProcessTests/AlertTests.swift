@@ -260,6 +260,37 @@ extension ProcessTests {
             }
         }
 
+        /// One that stopped leaves its last page, which grows old.
+        @Test func `a canary whose changes are not told, or that stopped`() throws {
+            try Self.used { watched, _ in
+                let gateway = watched.gateway
+                let token = try gateway.token(
+                    app: GameFixture.app, scope: "catalog:write changes:write client",
+                    sub: "timeline-canary")
+                let file = watched.folder + "/canary.prom"
+                let run = try GatewayProcess.run(
+                    [
+                        "canary", "--once", "--url", gateway.url, "--ca", gateway.ca, "--token",
+                        token, "--app", GameFixture.app, "--textfile", file,
+                    ], program: GatewayProcess.program(named: "timelinectl"))
+                try #require(run.exit == .status(0), "\(run.output)")
+                let canary = MetricsHistory.page(
+                    try String(contentsOfFile: file, encoding: .utf8))
+                let well = try watched.page().merging(canary) { $1 }
+                var old = well
+                for name in well.keys where name.contains("last_confirmed") {
+                    old[name, default: 0] -= 600
+                }
+                #expect(well != old)
+                try Self.check(well, old, minutes: 5, "CanaryLost")
+                let up = "timeline_canary_up{app=\"\(GameFixture.app)\"}"
+                #expect(well[up] == 1)
+                var lost = well
+                lost[up] = 0
+                try Self.check(well, lost, minutes: 5, "CanaryLost")
+            }
+        }
+
         @Test func `a configuration that is wrong`() throws {
             try Self.used { watched, _ in
                 let before = try watched.page()

@@ -26,9 +26,15 @@ struct MetricsHistory {
                 let value = Double(line[line.index(after: space)...])
             else { continue }
             let name = String(line[..<space])
-            page[name] = name.hasSuffix("_not_after_seconds") ? value - now : value
+            page[name] = isMoment(name) ? value - now : value
         }
         return page
+    }
+
+    /// Whether a sample is a moment in seconds since 1970.
+    private static func isMoment(_ name: String) -> Bool {
+        let name = name.prefix { $0 != "{" }
+        return name.hasSuffix("_not_after_seconds") || name.hasSuffix("_timestamp_seconds")
     }
 
     /// So many scrapes find this page; `nil` is a gateway that does not answer.
@@ -79,8 +85,7 @@ struct MetricsHistory {
             let values = minutes.enumerated().map { minute, page -> String in
                 guard let value = page?[name] else { return "_" }
                 // A moment stays where it is while the clock goes on.
-                let isMoment = name.hasSuffix("_not_after_seconds")
-                return "\(isMoment ? value + Double(minute) * 60 : value)"
+                return "\(Self.isMoment(name) ? value + Double(minute) * 60 : value)"
             }
             lines += Self.series(Self.labelled(name), values)
         }

@@ -1,0 +1,140 @@
+import ArgumentParser
+import Foundation
+import TimelineClient
+import WidgetModel
+
+/// Tries the whole way of a change, again and again.
+struct CanaryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "canary",
+        abstract: "Post a change every minute, and see that it is told and confirmed.",
+        discussion: """
+            Registers a client of its own with one widget whose parameter no other widget has, \
+            posts a change that concerns it alone, waits for the notification, verifies it, and \
+            acknowledges it. The kind is the first of the catalog for which that is possible, or \
+            that of --kind; a kind made for it keeps its reloads out of other kinds' metrics.
+
+            The token needs the scopes catalog:write, changes:write and client, and --client as its \
+            sub: timeline-gateway token --data DIR --app APP --sub timeline-canary --scope \
+            "catalog:write changes:write client".
+
+            --textfile writes metrics for node_exporter's textfile collector after every round; the \
+            alert rules have one for it. With --once it ends after one round: 0 confirmed, 5 not \
+            told in time, 4 told by somebody else, 1 refused, 3 not reached.
+
+            Examples:
+              timelinectl canary --app com.mygame
+              timelinectl canary --app com.mygame --once || page-somebody
+              timelinectl canary --interval 30 --textfile /var/lib/node_exporter/canary.prom
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var app: AppOption
+
+    @Option(help: ArgumentHelp("The canary's client id.", valueName: "id"))
+    var client = "timeline-canary"
+
+    @Option(help: "The widget kind to follow.")
+    var kind: String?
+
+    @Option(help: ArgumentHelp("Seconds between two changes.", valueName: "seconds"))
+    var interval = 60
+
+    @Option(help: ArgumentHelp("Seconds a change may take to be told.", valueName: "seconds"))
+    var patience = 20
+
+    @Option(help: ArgumentHelp("Write metrics here after every round.", valueName: "file"))
+    var textfile: String?
+
+    @Flag(help: "End after one round, and take the registration back.")
+    var once = false
+
+    func validate() throws {
+        guard Identifier.isValid(client) else {
+            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+        }
+        guard (1...86_400).contains(interval), (1...3_600).contains(patience) else {
+            throw ValidationError("--interval is 1 to 86400, --patience 1 to 3600")
+        }
+    }
+
+    func run() async throws {
+        let app = try app.required()
+        let service = GatewayService(connection: try options.connection(), app: app)
+        var figures = CanaryFigures(app: app)
+        var canary: Canary?
+        while true {
+            let started = ContinuousClock.now
+            var round: CanaryRound
+            do throws(GatewayFailure) {
+                if let canary {
+                    round = await canary.round()
+                } else {
+                    let begun = try await begin(service)
+                    canary = begun
+                    round = await begun.round()
+                }
+            } catch {
+                if once { throw Terminal.fail(error, as: options.form) }
+                round = .failed("\(error)")
+            }
+            figures.count(round, at: Int64(Date().timeIntervalSince1970))
+            if once { await canary?.leave() }
+            Terminal.print(round.json, as: options.form) {
+                "\(Date().ISO8601Format())  \(round.text)"
+            }
+            if let textfile { try write(figures, to: textfile) }
+            if once {
+                if let status = Self.status(of: round) { throw status }
+                return
+            }
+            try await Task.sleep(until: started + .seconds(interval), clock: .continuous)
+        }
+    }
+
+    /// Plans by the catalog in force, and registers.
+    private func begin(_ service: GatewayService) async throws(GatewayFailure) -> Canary {
+        let answer = try await service.answer(
+            to: GatewayRequest(target: "\(service.base)/catalog"))
+        // What nobody else's widget shows; the same for as long as this program runs.
+        let value = "canary-\(UUID().uuidString.lowercased())"
+        let catalog: Catalog
+        do throws(DocumentRefusal) {
+            catalog = try Catalog(
+                contentType: answer.head["content-type"], body: answer.body, app: service.app,
+                limits: .none)
+        } catch {
+            throw .unreadable("its catalog cannot be read: \(error)")
+        }
+        let plan: CanaryPlan
+        do throws(CanaryPlan.Impossible) {
+            plan = try CanaryPlan(catalog, kind: kind, value: value)
+        } catch {
+            throw .connection(ConnectionError(.badRequest, error.reason))
+        }
+        let canary = Canary(
+            service: service, client: client, plan: plan, patience: .seconds(patience))
+        try await canary.register()
+        return canary
+    }
+
+    private func write(_ figures: CanaryFigures, to path: String) throws {
+        do {
+            // The collector reads files that end so, and never a half of one.
+            try Data(figures.text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        } catch {
+            Terminal.complain("timelinectl: \(path) cannot be written: \(error)")
+            throw ExitStatus.usage
+        }
+    }
+
+    /// What one round ends the program with; `nil` for a good one.
+    static func status(of round: CanaryRound) -> ExitCode? {
+        switch round {
+        case .confirmed: nil
+        case .lost: ExitStatus.missed
+        case .forged: ExitStatus.unverified
+        case .failed: ExitStatus.refused
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import WidgetModel
+
+/// What came of one change of a canary.
+enum CanaryRound: Sendable, Equatable {
+    /// It was told and acknowledged: so long after it was posted.
+    case confirmed(sequence: Int64, notified: Duration, confirmed: Duration)
+    /// It was accepted, and nothing was told in time.
+    case lost(sequence: Int64)
+    /// The gateway refused something, or was not reached.
+    case failed(String)
+    /// It was told by something that is not signed by the gateway's keys.
+    case forged(String)
+
+    /// The outcome in a word.
+    var word: String {
+        switch self {
+        case .confirmed: "confirmed"
+        case .lost: "lost"
+        case .failed: "failed"
+        case .forged: "forged"
+        }
+    }
+
+    var json: JSONValue {
+        switch self {
+        case .confirmed(let sequence, let notified, let confirmed):
+            [
+                "outcome": .string(word), "sequence": .integer(sequence),
+                "notifiedSeconds": .number(notified.inSeconds),
+                "confirmedSeconds": .number(confirmed.inSeconds),
+            ]
+        case .lost(let sequence): ["outcome": .string(word), "sequence": .integer(sequence)]
+        case .failed(let reason), .forged(let reason):
+            ["outcome": .string(word), "reason": .string(reason)]
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .confirmed(let sequence, let notified, let confirmed):
+            "change \(sequence): notified after \(notified.inMilliseconds) ms, confirmed after "
+                + "\(confirmed.inMilliseconds) ms"
+        case .lost(let sequence): "change \(sequence): accepted, and not told in time"
+        case .failed(let reason): "failed: \(TextBlock.line(reason))"
+        case .forged(let reason): "not to be trusted: \(TextBlock.line(reason))"
+        }
+    }
+}
+
+/// What a canary tells a Prometheus server, by way of node_exporter's textfile collector.
+struct CanaryFigures: Sendable {
+    let app: String
+    private(set) var rounds: [String: Int] = [
+        "confirmed": 0, "lost": 0, "failed": 0, "forged": 0,
+    ]
+    private var last: CanaryRound?
+    private var lastConfirmedAt: Int64?
+
+    init(app: String) {
+        self.app = app
+    }
+
+    /// Counts a round that ended at a second since 1970.
+    mutating func count(_ round: CanaryRound, at second: Int64) {
+        rounds[round.word, default: 0] += 1
+        last = round
+        if case .confirmed = round { lastConfirmedAt = second }
+    }
+
+    /// The page, in Prometheus's text format 0.0.4.
+    var text: String {
+        var lines: [String] = []
+        func add(_ name: String, _ type: String, _ help: String, _ samples: [(String, String)]) {
+            guard !samples.isEmpty else { return }
+            lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"]
+            lines += samples.map { "\(name){app=\"\(app)\"\($0.0)} \($0.1)" }
+        }
+        add(
+            "timeline_canary_rounds_total", "counter",
+            "Changes that timelinectl canary posted, by what came of them.",
+            rounds.sorted { $0.key < $1.key }.map { (",outcome=\"\($0.key)\"", "\($0.value)") })
+        if let last {
+            var isUp = false
+            if case .confirmed = last { isUp = true }
+            add(
+                "timeline_canary_up", "gauge", "Whether the last change was told and confirmed.",
+                [("", isUp ? "1" : "0")])
+        }
+        if case .confirmed(_, let notified, let confirmed) = last {
+            add(
+                "timeline_canary_notified_seconds", "gauge",
+                "From the post of the last change to its notification.",
+                [("", "\(notified.inSeconds)")])
+            add(
+                "timeline_canary_confirmed_seconds", "gauge",
+                "From the post of the last change to its acknowledgement.",
+                [("", "\(confirmed.inSeconds)")])
+        }
+        add(
+            "timeline_canary_last_confirmed_timestamp_seconds", "gauge",
+            "When a change was confirmed last.",
+            lastConfirmedAt.map { [("", "\($0)")] } ?? [])
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension Duration {
+    var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+
+    var inMilliseconds: Int64 { Int64(inSeconds * 1_000) }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// `timelinectl canary` against a real gateway.
+    @Suite struct CanaryTests {
+        private static func arguments(
+            _ gateway: GatewayProcess, _ more: [String], scope: String? = nil
+        ) throws -> [String] {
+            let token = try gateway.token(
+                app: GameFixture.app, scope: scope ?? "catalog:write changes:write client",
+                sub: "timeline-canary")
+            return [
+                "canary", "--url", gateway.url, "--ca", gateway.ca, "--token", token, "--app",
+                GameFixture.app,
+            ] + more
+        }
+
+        private static func run(
+            _ gateway: GatewayProcess, _ more: String..., scope: String? = nil
+        ) throws -> (exit: GatewayProcessExit, output: String) {
+            try GatewayProcess.run(
+                arguments(gateway, more, scope: scope),
+                program: GatewayProcess.program(named: "timelinectl"))
+        }
+
+        @Test func `one round follows a change that concerns nobody else`() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let other = try game.client("phone", ["panda"])
+            let round = try Self.run(gateway, "--once", "--json")
+            #expect(round.exit == .status(0), "\(round.output)")
+            let answer = try JSONValue(parsing: Array(round.output.utf8)).objectValue
+            #expect(answer?["outcome"] == "confirmed" && answer?["sequence"] == 2)
+            #expect(try game.poll(other, since: other.cursor).stale == [])
+            let clients = try gateway.http().request(
+                "GET", "/v1/apps/\(GameFixture.app)/clients", token: game.backend)
+            #expect(clients["clients"]?.arrayValue?.count == 1, "the canary stayed")
+            let weak = try Self.run(gateway, "--once", scope: "changes:write")
+            #expect(weak.exit == .status(1), "\(weak.output)")
+            let unknown = try Self.run(gateway, "--once", "--kind", "other")
+            #expect(unknown.exit == .status(2) && unknown.output.contains("no kind other"))
+            gateway.kill()
+            #expect(try Self.run(gateway, "--once").exit == .status(3))
+        }
+
+        @Test func `what comes too late is lost, and counted`() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            // The first change of a key goes out at once, and those after it wait for its window.
+            let put = try gateway.http().request(
+                "PUT", "/v1/apps/\(GameFixture.app)/catalog", token: game.backend,
+                headers: [("Content-Type", "application/yaml")],
+                body: """
+                    app: \(GameFixture.app)
+                    entities: { Character: {} }
+                    intents: { One: { parameters: [{ name: character, type: Character }] } }
+                    widgets:
+                      - kind: all
+                        configuration: static
+                        families: [systemSmall]
+                        dependsOn: [{ entity: Character }]
+                      - kind: detail
+                        configuration: appIntent
+                        intent: One
+                        families: [systemSmall]
+                        collapse: 30s
+                        dependsOn: [{ entity: Character, match: { id: $character } }]
+                    """)
+            try #require(put.status == 200, "\(put.text)")
+            let file = gateway.data + "/canary.prom"
+            let canary = try TestProgram(
+                GatewayProcess.program(named: "timelinectl"),
+                Self.arguments(
+                    gateway,
+                    ["--interval", "1", "--patience", "1", "--textfile", file, "--json"]))
+            #expect(try canary.json(line: 0)?["outcome"] == "confirmed")
+            #expect(try canary.json(line: 1)?["outcome"] == "lost")
+            gateway.kill()
+            var line = 2
+            while try canary.json(line: line)?["outcome"] == "lost" { line += 1 }
+            #expect(try canary.json(line: line)?["outcome"] == "failed")
+            canary.kill()
+            let page = MetricsHistory.page(try String(contentsOfFile: file, encoding: .utf8))
+            let prefix = "timeline_canary_rounds_total{app=\"\(GameFixture.app)\",outcome="
+            #expect(page[prefix + "\"confirmed\"}"] == 1)
+            #expect(page[prefix + "\"lost\"}"] ?? 0 >= 1)
+            #expect(page["timeline_canary_up{app=\"\(GameFixture.app)\"}"] == 0)
+            let (exit, output) = try GatewayProcess.run(
+                ["bash", "-c", "promtool check metrics <\"$0\"", file], program: "/usr/bin/env")
+            #expect(exit == .status(0), "\(output)")
+        }
+
+        @Test func `a catalog in which every change concerns others too is refused`() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let put = try gateway.http().request(
+                "PUT", "/v1/apps/\(GameFixture.app)/catalog", token: game.backend,
+                headers: [("Content-Type", "application/yaml")],
+                body: """
+                    app: \(GameFixture.app)
+                    entities: { Character: {} }
+                    intents: { One: { parameters: [{ name: list, type: "[Character]" }] } }
+                    widgets:
+                      - kind: all
+                        configuration: static
+                        families: [systemSmall]
+                        dependsOn: [{ entity: Character }]
+                      - kind: own
+                        configuration: appIntent
+                        intent: One
+                        families: [systemSmall]
+                        dependsOn: [{ entity: Character, match: { id: $client.account } }]
+                    """)
+            try #require(put.status == 200, "\(put.text)")
+            let refused = try Self.run(gateway, "--once")
+            #expect(refused.exit == .status(2))
+            #expect(refused.output.contains("concern one widget alone"), "\(refused.output)")
+        }
+    }
+}
