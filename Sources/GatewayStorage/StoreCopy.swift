@@ -59,13 +59,25 @@ package struct StoreCopy: Sendable, Equatable {
     ///
     /// - Throws: `StoreError.corrupt`, `newerVersion`, `unavailable`.
     package init(checking path: String) throws {
+        try self.init(path, check: "integrity_check(1)")
+    }
+
+    /// Reads a database that may be in use, and holds its structure, not its indexes, against each
+    /// other.
+    ///
+    /// - Throws: As ``init(checking:)``.
+    package init(glancingAt path: String) throws {
+        try self.init(path, check: "quick_check(1)")
+    }
+
+    private init(_ path: String, check: String) throws {
         var configuration = Configuration()
         configuration.readonly = true
         let (head, clients, apps) = try StoreError.translating {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? database.close() }
             return try database.read { db in
-                guard try String.fetchOne(db, sql: "PRAGMA integrity_check(1)") == "ok" else {
+                guard try String.fetchOne(db, sql: "PRAGMA \(check)") == "ok" else {
                     throw StoreError.corrupt(reason: "the integrity check failed")
                 }
                 guard try !Migrations.migrator.hasBeenSuperseded(db) else {

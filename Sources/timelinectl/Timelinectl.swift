@@ -17,6 +17,8 @@ struct Timelinectl: AsyncParsableCommand {
               --token  TIMELINE_GATEWAY_TOKEN  a bearer token; not shown by `ps`
               --app    TIMELINE_GATEWAY_APP    the app's bundle id
 
+            Your shell completes words with what --generate-completion-script bash (zsh, fish) prints.
+
             Exit status:
               0  done
               1  the gateway refused; its reasons are printed
@@ -31,9 +33,9 @@ struct Timelinectl: AsyncParsableCommand {
             CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
             PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
-            ClientsCommand.self, AppCommand.self, ConfigCommand.self, StatusCommand.self,
-            TopCommand.self, CanaryCommand.self, BackupCommand.self, RestoreCommand.self,
-            DeviceCommand.self, DevCommand.self,
+            KeysCommand.self, ClientsCommand.self, AppCommand.self, ConfigCommand.self,
+            StatusCommand.self, TopCommand.self, DoctorCommand.self, CanaryCommand.self,
+            BackupCommand.self, RestoreCommand.self, DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

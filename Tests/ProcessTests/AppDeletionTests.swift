@@ -26,7 +26,7 @@ extension ProcessTests {
             let asked = try run(GameFixture.app)
             #expect(asked.exit == .status(2) && asked.output.contains("--yes"))
             let deleted = try run(GameFixture.app, "--yes")
-            #expect(deleted.output == "deleted com.mygame and its 1 clients\n")
+            #expect(deleted.output == "deleted com.mygame and its 1 client\n")
             let again = try run(GameFixture.app, "--yes")
             #expect(again.exit == .status(1) && again.output.contains("no catalog"))
 

@@ -47,8 +47,8 @@ struct AppCommand: AsyncParsableCommand {
             do throws(GatewayFailure) {
                 let answer = try await service.json("DELETE", service.base)
                 Terminal.print(answer.value, as: options.form) {
-                    "deleted \(app) and its "
-                        + "\(answer.value.objectValue?["clients"]?.integerValue ?? 0) clients"
+                    let clients = answer.value.objectValue?["clients"]?.integerValue ?? 0
+                    return "deleted \(app) and its \(clients) client\(clients == 1 ? "" : "s")"
                 }
             } catch {
                 throw Terminal.fail(error, as: options.form)

@@ -32,12 +32,12 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let progress = ByteProgress("copied")
-        let manifest = try Operation.run(json: json) {
+        let manifest = try DirectoryWork.run(json: json) {
             try DataDirectory(data).backup(to: to) { progress.reach($0, of: $1) }
         }
         Terminal.print(manifest.json, as: json ? .json : .text) {
             "backup \(to): \(ByteProgress.text(manifest.bytes)), "
-                + "\(manifest.clients) clients of \(manifest.apps) apps, "
+                + "\(manifest.size), "
                 + "the log up to \(manifest.head)\n"
                 + "It holds private keys: let nobody read it who may not act as the gateway."
         }
@@ -72,7 +72,7 @@ struct RestoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let progress = ByteProgress("restored")
-        let restored = try await Operation.run(json: json) {
+        let restored = try await DirectoryWork.run(json: json) {
             try await DataDirectory(data).restore(from: from) { progress.reach($0, of: $1) }
         }
         let manifest = restored.manifest
@@ -83,7 +83,7 @@ struct RestoreCommand: AsyncParsableCommand {
         ]
         Terminal.print(answer, as: json ? .json : .text) {
             """
-            restored \(manifest.clients) clients of \(manifest.apps) apps into \(data), \
+            restored \(manifest.size) into \(data), \
             the log up to \(manifest.head), as of \(manifest.created)
             epoch \(restored.epoch): all older cursors are void
             When the gateway starts on it:
@@ -96,8 +96,15 @@ struct RestoreCommand: AsyncParsableCommand {
     }
 }
 
+extension BackupManifest {
+    /// `3 clients of 1 app`.
+    fileprivate var size: String {
+        "\(clients) client\(clients == 1 ? "" : "s") of \(apps) app\(apps == 1 ? "" : "s")"
+    }
+}
+
 /// Work on a data directory, beside the gateway.
-enum Operation {
+enum DirectoryWork {
     /// Runs `body`; what goes wrong is told and ends the program with the status for refusals.
     static func run<Result>(json: Bool, _ body: () async throws -> Result) async throws -> Result {
         do {

@@ -1,0 +1,208 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTLS
+import WidgetModel
+
+/// Looks at what a gateway stands on, on its own machine, and changes nothing there. It may run.
+package struct Examination: Sendable {
+    let configuration: GatewayConfiguration
+    /// The process that holds the data directory; `nil` where none does.
+    let holder: Int32?
+
+    /// Examines what a gateway with this configuration would run on.
+    package init(_ configuration: GatewayConfiguration) {
+        self.configuration = configuration
+        holder = Self.holder(of: configuration.data + "/" + DirectoryLock.fileName)
+    }
+
+    /// Everything that is found, in the order in which it matters.
+    package func findings() -> [Finding] {
+        [files, certificate, directory, disk, database, ports, limits, clock, names].flatMap {
+            $0()
+        }
+    }
+
+    /// Hosts and ports that pushes go to, and the file of certificates trusted there.
+    package var pushServices: [(host: String, port: Int, trust: String?)] {
+        Set(configuration.push.apps.flatMap(\.environments)).sorted { $0.rawValue < $1.rawValue }
+            .map { environment in
+                if let address = configuration.push.hosts[environment] {
+                    return (address.host, address.port, configuration.push.trust)
+                }
+                let host =
+                    environment == .production
+                    ? "api.push.apple.com" : "api.sandbox.push.apple.com"
+                return (host, 443, configuration.push.trust)
+            }
+    }
+
+    // MARK: Configuration and certificate
+
+    private func files() -> [Finding] {
+        do {
+            try configuration.checkFiles()
+            return [
+                Finding(
+                    .ok, "configuration",
+                    configuration.isDevelopment ? "none: the development mode" : "is right")
+            ]
+        } catch let faults as Faults {
+            return faults.list.map {
+                Finding(
+                    .fail, "configuration", $0.description,
+                    "Mend it; `timeline-gateway check-config` says the same.")
+            }
+        } catch {
+            return [Finding(.fail, "configuration", "\(error)", "Mend the file it names.")]
+        }
+    }
+
+    private func certificate() -> [Finding] {
+        guard case .files(_, let key) = configuration.certificates,
+            let context = try? Gateway.context(
+                configuration, now: Int64(Date().timeIntervalSince1970))
+        else { return [] }
+        var findings: [Finding] = []
+        let days = Int((context.notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
+        let ends = "ends \(timestamp(Int64(context.notAfter.timeIntervalSince1970) * 1000))"
+        switch days {
+        case ..<0:
+            findings.append(
+                Finding(
+                    .fail, "certificate", "has ended: it \(ends)",
+                    "Put a new one at tls.certificate and tls.key; clients refuse this one."))
+        case ..<14:
+            findings.append(
+                Finding(
+                    .warn, "certificate", "\(ends), in \(days) d",
+                    "Renew it; a running gateway takes it over by itself."))
+        default: findings.append(Finding(.ok, "certificate", "\(ends), in \(days) d"))
+        }
+        if let host = publicHost, !context.isCertificate(of: host) {
+            findings.append(
+                Finding(
+                    .fail, "certificate", "is not one for \(host), by which clients call",
+                    "Have it issued for that name, or set publicURL to one of its names."))
+        }
+        if let mode = Self.mode(key), mode & 0o077 != 0 {
+            findings.append(
+                Finding(
+                    .warn, "certificate", "its key \(key) has the mode \(String(mode, radix: 8))",
+                    "Let its owner alone read it: chmod 600."))
+        }
+        return findings
+    }
+
+    /// The host of the URL that clients call; `nil` where none is stated.
+    private var publicHost: String? {
+        guard let url = configuration.publicURL else {
+            let host = configuration.listen.host
+            return ["0.0.0.0", "::", ""].contains(host) ? nil : host
+        }
+        return URL(string: url)?.host
+    }
+
+    // MARK: The data directory
+
+    private func directory() -> [Finding] {
+        let path = configuration.data
+        guard let mode = Self.mode(path) else {
+            return [
+                Finding(.ok, "data directory", "\(path) is not there yet: the first start makes it")
+            ]
+        }
+        var findings: [Finding] = []
+        if mode & 0o077 != 0 {
+            findings.append(
+                Finding(
+                    .warn, "data directory", "\(path) has the mode \(String(mode, radix: 8))",
+                    "Let its owner alone look into it: chmod 700."))
+        }
+        let open = DataDirectory(path).privateFiles.filter {
+            (Self.mode(path + "/" + $0) ?? 0) & 0o077 != 0
+        }
+        if !open.isEmpty {
+            findings.append(
+                Finding(
+                    .fail, "data directory",
+                    "others may read or write \(open.prefix(4).joined(separator: ", "))"
+                        + (open.count > 4 ? " and \(open.count - 4) more" : ""),
+                    "Let their owner alone do so: chmod 600. If others could get at them, rotate "
+                        + "the keys: `timeline-gateway keys rotate`."))
+        }
+        if DataDirectory.exists(path + "/.restoring") {
+            findings.append(
+                Finding(
+                    .fail, "data directory", "a restore into it broke off",
+                    "Empty it and restore again."))
+        }
+        if findings.isEmpty {
+            findings.append(Finding(.ok, "data directory", "\(path) is its owner's alone"))
+        }
+        return findings
+    }
+
+    private func disk() -> [Finding] {
+        var status = statvfs()
+        let path =
+            DataDirectory.exists(configuration.data)
+            ? configuration.data : DataDirectory.parent(of: configuration.data)
+        guard statvfs(path, &status) == 0 else {
+            return [
+                Finding(
+                    .fail, "disk",
+                    "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
+                    "Name a directory on a disk that is there.")
+            ]
+        }
+        let free = Double(status.f_bavail) * Double(status.f_frsize)
+        let used = Double(DurableFiles.Listed(path, DataDirectory.databaseName)?.bytes ?? 0)
+        // What a full log of small changes takes, with its index.
+        let wanted = max(0, Double(configuration.retentionChanges) * 600 - used) + 256e6
+        let words = "\(Self.megabytes(free)) are free"
+        var findings: [Finding] = []
+        if free < 256e6 {
+            findings.append(
+                Finding(
+                    .fail, "disk", words, "Make room: a full disk stops every post with 503."))
+        } else if free < wanted {
+            findings.append(
+                Finding(
+                    .warn, "disk",
+                    "\(words), and a log of retention.changes may take \(Self.megabytes(wanted))",
+                    "Make room, or lower retention.changes."))
+        } else {
+            findings.append(Finding(.ok, "disk", words))
+        }
+        if status.f_files > 0, status.f_favail < 1_000 {
+            findings.append(
+                Finding(
+                    .fail, "disk", "\(status.f_favail) inodes are free",
+                    "Remove small files from that file system."))
+        }
+        return findings
+    }
+
+    private func database() -> [Finding] {
+        let path = configuration.data + "/" + DataDirectory.databaseName
+        guard DataDirectory.exists(path) else { return [] }
+        do {
+            let copy = try StoreCopy(glancingAt: path)
+            return [
+                Finding(
+                    .ok, "database",
+                    "is sound: log up to \(copy.head), \(copy.clients) clients of "
+                        + "\(copy.apps) apps")
+            ]
+        } catch StoreError.corrupt(let reason) {
+            return [
+                Finding(
+                    .fail, "database", "is damaged: \(reason)",
+                    "Restore a backup: `timelinectl restore`. Look at the disk before.")
+            ]
+        } catch {
+            return [Finding(.warn, "database", "\(error)", "Run this as the gateway's user.")]
+        }
+    }
+}

@@ -1,0 +1,12 @@
+import COpenSSL
+
+extension TLSContext {
+    /// Whether clients that call the server by this name or address take its certificate for the
+    /// server's own, by the subject alternative names (RFC 9525 section 6).
+    package func isCertificate(of host: String) -> Bool {
+        guard let leaf = SSL_CTX_get0_certificate(pointer) else { return false }
+        defer { ERR_clear_error() }
+        return X509_check_host(leaf, host, 0, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT), nil) == 1
+            || X509_check_ip_asc(leaf, host, 0) == 1
+    }
+}

@@ -1,0 +1,135 @@
+import ArgumentParser
+import Foundation
+import GatewayServer
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// Looks at everything a gateway needs.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Look at what a gateway stands on, and say what to do about what is wrong.",
+        discussion: """
+            With --config or --data, beside the gateway and as its user: the configuration and its \
+            files, certificate, who may read the data directory, disk, database, ports, limits of \
+            files and of the kernel, clock, names, and whether APNs answers (nothing is pushed). \
+            Without --config the environment counts, as it does for the gateway.
+
+            With --url, from anywhere: whether it is reached, by a certificate that is trusted and \
+            its name; its published keys; its clock against this one. With --admin: whether it is \
+            ready, and what it says is wrong.
+
+            Nothing is changed anywhere. Exit status 0 unless a check fails, then 1.
+
+            Examples:
+              timelinectl doctor --config /etc/timeline-gateway.yaml
+              timelinectl doctor --data ./data
+              timelinectl doctor --url https://gateway.example.com:8443 --json
+            """)
+
+    @Option(help: ArgumentHelp("The gateway's configuration.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The gateway's data directory.", valueName: "directory"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("The gateway's origin.", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("The admin port.", valueName: "host:port"))
+    var admin: String?
+
+    @Option(help: ArgumentHelp("Certificates to trust (TIMELINE_GATEWAY_CA).", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("A token with the scope operator, for --admin.", valueName: "token"))
+    var token: String?
+
+    @Flag(help: "Print JSON, one document a line.")
+    var json = false
+
+    func validate() throws {
+        guard config != nil || data != nil || url != nil || admin != nil else {
+            throw ValidationError("state at least one of --config, --data, --url and --admin")
+        }
+    }
+
+    func run() async throws {
+        var findings: [Finding] = []
+        if config != nil || data != nil { findings += await local() }
+        if url != nil { findings += try await DoctorVisit.gateway(connection()) }
+        if admin != nil { findings += try await DoctorVisit.admin(adminConnection()) }
+        let failed = findings.filter { $0.level == .fail }.count
+        let warned = findings.filter { $0.level == .warn }.count
+        let document: JSONValue = [
+            "ok": .bool(failed == 0), "findings": .array(findings.map(\.json)),
+        ]
+        Terminal.print(document, as: json ? .json : .text) {
+            (findings.flatMap { Self.lines($0, Terminal.palette()) }
+                + ["", "\(findings.count) looked at, \(warned) to watch, \(failed) wrong"])
+                .joined(separator: "\n")
+        }
+        if failed > 0 { throw ExitStatus.refused }
+    }
+
+    /// What is found on this machine.
+    private func local() async -> [Finding] {
+        var flags: [String: String] = [:]
+        if let data { flags["data"] = data }
+        var layers = ConfigurationLayers(
+            file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+        let configuration: GatewayConfiguration
+        do throws(Faults) {
+            configuration =
+                config != nil || layers.isConfigured
+                ? try GatewayConfiguration(layers) : try layers.development()
+        } catch {
+            return error.list.map {
+                Finding(
+                    .fail, "configuration", $0.description,
+                    "Mend it; `timeline-gateway check-config --options` lists what there is.")
+            }
+        }
+        let examination = Examination(configuration)
+        var findings = examination.findings()
+        for service in examination.pushServices {
+            findings.append(
+                await DoctorVisit.pushService(service.host, service.port, trust: service.trust))
+        }
+        return findings
+    }
+
+    private func connection() throws -> CurlConnection {
+        var options = CommonOptions()
+        (options.url, options.ca, options.token) = (url, ca, nil)
+        var configuration = try options.configuration()
+        // Anybody may ask what is asked here.
+        configuration.bearerToken = nil
+        configuration.requestDeadline = .seconds(15)
+        do throws(ConnectionError) {
+            return try CurlConnection(configuration)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    private func adminConnection() throws -> AdminConnection {
+        var options = AdminOptions()
+        (options.admin, options.ca, options.token) = (admin, ca, token)
+        return try options.connection()
+    }
+
+    private static func lines(_ finding: Finding, _ palette: Palette) -> [String] {
+        let mark =
+            switch finding.level {
+            case .ok: palette.good("ok  ")
+            case .warn: palette.poor("WARN")
+            case .fail: palette.bad("FAIL")
+            }
+        let subject = finding.subject.padding(toLength: 15, withPad: " ", startingAt: 0)
+        let first = "\(mark)  \(subject)  " + TextBlock.line(finding.what)
+        guard !finding.remedy.isEmpty else { return [first] }
+        return [first, String(repeating: " ", count: 23) + TextBlock.line(finding.remedy)]
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import GatewayServer
+import GatewaySigning
+import TimelineClient
+import TimelineClientHTTP
+import WidgetModel
+
+/// What is found of others by asking them.
+enum DoctorVisit {
+    /// Seconds by which two clocks may differ before something is refused.
+    private static let clockFail: Int64 = 60
+    private static let clockWarn: Int64 = 5
+
+    /// A gateway's TLS port.
+    static func gateway(_ connection: CurlConnection) async -> [Finding] {
+        let response: GatewayResponse
+        do throws(ConnectionError) {
+            response = try await connection.send(
+                GatewayRequest(target: "/.well-known/jwks.json"))
+        } catch {
+            return [
+                Finding(
+                    .fail, "gateway", error.message,
+                    "Look at the address and whether it runs; for a certificate that is not "
+                        + "trusted, at --ca and the names it is issued for.")
+            ]
+        }
+        var findings = [
+            Finding(.ok, "gateway", "is reached, by a certificate that is trusted and its name")
+        ]
+        findings.append(keys(response))
+        if let finding = clock(response.head["date"], now: Int64(Date().timeIntervalSince1970)) {
+            findings.append(finding)
+        }
+        return findings
+    }
+
+    private static func keys(_ response: GatewayResponse) -> Finding {
+        guard response.head.status == 200, let set = try? JWKSet(parsing: response.body) else {
+            return Finding(
+                .fail, "published keys", "are not read: status \(response.head.status)",
+                "Ask for /.well-known/jwks.json with curl: something else may answer there.")
+        }
+        guard !set.keys.isEmpty else {
+            return Finding(
+                .fail, "published keys", "are none: no notification verifies",
+                "Look at the gateway's log.")
+        }
+        return Finding(.ok, "published keys", "\(set.keys.count), of which any may sign")
+    }
+
+    /// The clock of who sent a date, against ours.
+    static func clock(_ date: String?, now: Int64) -> Finding? {
+        guard let date, let theirs = HTTPDate.seconds(date) else { return nil }
+        let ahead = theirs - now
+        let words = "its clock is \(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") this one"
+        if abs(ahead) <= clockWarn { return Finding(.ok, "clock", "agrees with this one") }
+        return Finding(
+            abs(ahead) > clockFail ? .fail : .warn, "clock", words,
+            "Tokens and notifications go by time: keep both right with chrony or "
+                + "systemd-timesyncd.")
+    }
+
+    /// A gateway's admin port.
+    static func admin(_ admin: AdminConnection) async -> [Finding] {
+        do throws(GatewayFailure) {
+            let overview = try await admin.page("/api/overview?after=\(Int64.max)")
+            let isReady = overview["ready"] == true
+            let troubles = (overview["troubles"]?.arrayValue ?? []).compactMap(\.objectValue)
+            let first =
+                isReady
+                ? Finding(.ok, "readiness", "is ready")
+                : Finding(.fail, "readiness", "is not ready", "See below for what fails.")
+            return [first]
+                + troubles.map {
+                    Finding(
+                        $0["level"] == "critical" ? .fail : .warn, "now",
+                        $0["what"]?.stringValue ?? "", $0["remedy"]?.stringValue ?? "")
+                }
+        } catch {
+            return [
+                Finding(
+                    .fail, "admin port", "\(error)",
+                    "Look at the option admin, and whether the gateway runs.")
+            ]
+        }
+    }
+
+    /// APNs: a connection, TLS, HTTP/2 and any answer. Nothing is pushed.
+    static func pushService(_ host: String, _ port: Int, trust: String?) async -> Finding {
+        let place = "\(host):\(port)"
+        var configuration = CurlConnection.Configuration(gateway: "https://\(place)")
+        configuration.caFile = trust
+        configuration.connectDeadline = .seconds(5)
+        configuration.requestDeadline = .seconds(10)
+        do throws(ConnectionError) {
+            let connection = try CurlConnection(configuration)
+            let response = try await connection.send(GatewayRequest(target: "/"))
+            return Finding(
+                .ok, "APNs",
+                "\(place) answers, with the status \(response.head.status) to what is no push")
+        } catch {
+            return Finding(
+                .warn, "APNs", "\(place): \(error.message)",
+                "Let the firewall pass TCP to it (443 and 2197), and keep the system's CA "
+                    + "certificates up to date.")
+        }
+    }
+}

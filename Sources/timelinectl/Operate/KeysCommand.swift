@@ -1,0 +1,131 @@
+import ArgumentParser
+import Foundation
+import GatewaySigning
+import TimelineClient
+import WidgetModel
+
+/// Shows the keys a gateway publishes.
+struct KeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "Show the keys that a gateway publishes, and whether they are any good.",
+        discussion: """
+            What clients verify notifications with: each key's id and algorithm, and for how long \
+            clients keep them. With --admin it says what each does: signing, published for later, \
+            or retiring. No token is needed. `timeline-gateway keys rotate` makes a new one; \
+            `timelinectl token check` verifies a notification.
+
+            Exit status 4 when no key can be used, or what is published is more than public keys.
+
+            Examples:
+              timelinectl keys --url https://localhost:8443 --ca ca.pem
+              timelinectl keys --admin 127.0.0.1:9464 --json
+            """)
+
+    @OptionGroup var options: CommonOptions
+
+    @Option(help: ArgumentHelp("The admin port, for what each key does.", valueName: "host:port"))
+    var admin: String?
+
+    func run() async throws {
+        let service = GatewayService(connection: try options.connection(), app: "*")
+        do throws(GatewayFailure) {
+            let response = try await service.answer(
+                to: GatewayRequest(target: "/.well-known/jwks.json"))
+            let states = try await states()
+            guard let report = PublishedKeys(response.body, states: states) else {
+                throw .unreadable("it is no JWK Set")
+            }
+            let kept = response.head["cache-control"]
+            Terminal.print(report.json, as: options.form) { report.text(kept: kept) }
+            if let fault = report.fault {
+                Terminal.complain("timelinectl: \(fault)")
+                Foundation.exit(ExitStatus.unverified.rawValue)
+            }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    /// What the keys do, by their ids; empty where nobody was asked.
+    private func states() async throws(GatewayFailure) -> [String: String] {
+        guard let admin else { return [:] }
+        var options = AdminOptions()
+        (options.admin, options.ca, options.token) = (admin, self.options.ca, self.options.token)
+        let connection: AdminConnection
+        do {
+            connection = try options.connection()
+        } catch {
+            throw .connection(ConnectionError(.badRequest, "--admin is HOST:PORT"))
+        }
+        var states: [String: String] = [:]
+        for key in try await connection.page("/api/system")["keys"]?.arrayValue ?? [] {
+            guard let key = key.objectValue, let kid = key["kid"]?.stringValue else { continue }
+            states[kid] = key["state"]?.stringValue
+        }
+        return states
+    }
+}
+
+/// A JWK Set as it was published.
+struct PublishedKeys {
+    /// One key.
+    struct Key: Equatable {
+        let kid: String
+        let algorithm: String
+        /// Whether it can be verified with here.
+        let isUsable: Bool
+        /// What it does; `nil` where that was not asked.
+        let state: String?
+    }
+
+    let keys: [Key]
+    /// Why nobody should use the set; `nil` where it is good.
+    let fault: String?
+
+    /// `nil` for what is no set.
+    init?(_ document: [UInt8], states: [String: String]) {
+        guard let members = try? JSONValue(parsing: document).objectValue,
+            let list = members["keys"]?.arrayValue
+        else { return nil }
+        let set = try? JWKSet(parsing: document)
+        keys = list.compactMap(\.objectValue).map { key in
+            let kid = key["kid"]?.stringValue ?? ""
+            return Key(
+                kid: kid, algorithm: key["alg"]?.stringValue ?? "-",
+                isUsable: set?[kid] != nil, state: states[kid])
+        }
+        if list.contains(where: { $0.objectValue?["d"] != nil || $0.objectValue?["k"] != nil }) {
+            fault = "the set has a secret in it: rotate the keys, and look at what serves it"
+        } else if !keys.contains(where: \.isUsable) {
+            fault = "no key of the set can be used"
+        } else if Set(keys.map(\.kid)).count != keys.count {
+            fault = "two keys of the set have one id"
+        } else {
+            fault = nil
+        }
+    }
+
+    var json: JSONValue {
+        .object([
+            "keys": .array(
+                keys.map { key in
+                    var object: JSONObject = [
+                        "kid": .string(key.kid), "alg": .string(key.algorithm),
+                        "usable": .bool(key.isUsable),
+                    ]
+                    if let state = key.state { object["state"] = .string(state) }
+                    return .object(object)
+                })
+        ])
+    }
+
+    /// - Parameter kept: How long the set may be kept, as its answer said.
+    func text(kept: String?) -> String {
+        let rows = keys.map {
+            [$0.kid, $0.algorithm, $0.isUsable ? "yes" : "NO", $0.state ?? ""]
+        }
+        let table = TextBlock.table(["KID", "ALGORITHM", "USABLE", "STATE"], rows)
+        return kept.map { table + "\nkept by clients: " + TextBlock.line($0) } ?? table
+    }
+}

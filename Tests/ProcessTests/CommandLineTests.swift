@@ -1,0 +1,49 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// What both programs say of themselves.
+    @Suite struct CommandLineTests {
+        @Test(arguments: ["timelinectl", "timeline-gateway"], ["bash", "zsh", "fish"])
+        func `a shell completes the program's words`(program: String, shell: String) throws {
+            let run = try GatewayProcess.run(
+                ["--generate-completion-script", shell],
+                program: GatewayProcess.program(named: program))
+            #expect(run.exit == .status(0))
+            for word in program == "timelinectl" ? ["backup", "canary"] : ["serve", "epoch"] {
+                #expect(run.output.contains(word), "\(word)")
+            }
+            let path = "/usr/bin/\(shell)"
+            // Who has no such shell needs no such script.
+            guard FileManager.default.isExecutableFile(atPath: path) else { return }
+            let file = try GatewayProcess.temporaryDirectory() + "/script"
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            try run.output.write(toFile: file, atomically: true, encoding: .utf8)
+            let check = try GatewayProcess.run(["-n", file], program: path)
+            #expect(check.exit == .status(0), "\(check.output)")
+        }
+
+        @Test func `published keys are shown, with what each does`() throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            func keys(_ more: String...) throws -> (exit: GatewayProcessExit, output: String) {
+                try GatewayProcess.run(
+                    ["keys", "--url", gateway.url, "--ca", gateway.ca] + more,
+                    program: GatewayProcess.program(named: "timelinectl"))
+            }
+            let text = try keys()
+            #expect(text.exit == .status(0))
+            #expect(text.output.contains("EdDSA") && text.output.contains("kept by clients: "))
+            let own = try GatewayProcess.run(["keys", "list", "--data", gateway.data, "--json"])
+            let kid = try JSONValue(parsing: Array(own.output.utf8)).objectValue?["kid"]
+            let json = try keys("--admin", "127.0.0.1:\(port)", "--json")
+            let shown = try JSONValue(parsing: Array(json.output.utf8)).objectValue?["keys"]
+            #expect(
+                shown == [
+                    ["kid": kid ?? .null, "alg": "EdDSA", "usable": true, "state": "signing"]
+                ], "\(json.output)")
+        }
+    }
+}
