@@ -13,7 +13,19 @@ struct PostTrace: Sendable {
         /// Each once.
         var messages: [ShardLoop.Message] = []
         fileprivate var spans: [RecordedSpan] = []
-        fileprivate var decidedAt: UInt64 = 0
+        private let decidedAt: UInt64
+
+        /// - Parameter decidedAt: When deciding ended, in nanoseconds since 1970.
+        fileprivate init(decidedAt: UInt64) {
+            self.decidedAt = decidedAt
+        }
+
+        /// One change about which there was nothing to decide.
+        init(_ change: TracedChange, at sequence: UInt64) {
+            decidedAt = 0
+            changes = [(change, sequence, sequence)]
+            messages = [.traced(change)]
+        }
 
         /// It is on disk.
         func committed(_ tracing: GatewayTracing) {
@@ -130,36 +142,5 @@ struct PostTrace: Sendable {
         decided.spans.append(span)
         decided.messages.append(.traced(change))
         return change
-    }
-}
-
-/// The trace of an operator's reload.
-struct ReloadTrace: Sendable {
-    private let tracer: RecordingTracer
-    private let request: ServiceContext
-    private let app: String
-    private let scope: ReloadScope
-
-    /// `nil` where nothing is recorded.
-    init?(_ app: String, _ scope: ReloadScope, _ tracer: RecordingTracer) {
-        guard let request = ServiceContext.current, request.trace?.isSampled == true else {
-            return nil
-        }
-        self.tracer = tracer
-        self.request = request
-        self.app = app
-        self.scope = scope
-    }
-
-    /// It is on disk.
-    func committed(at sequence: UInt64, loops: Int) -> PostTrace.Decided {
-        var attributes: SpanAttributes = [:]
-        attributes[TraceAttribute.app] = app
-        attributes[TraceAttribute.sequence] = Int64(clamping: sequence)
-        // Of a single client nothing is said but that there was a reload.
-        if case .kind(let kind) = scope { attributes[TraceAttribute.kinds] = [kind] }
-        let change = TracedChange(tracer, request, attributes, loops: loops)
-        return PostTrace.Decided(
-            changes: [(change, sequence, sequence)], messages: [.traced(change)])
     }
 }

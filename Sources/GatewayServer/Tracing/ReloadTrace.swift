@@ -1,0 +1,33 @@
+import GatewayCore
+import OpenTelemetry
+import Tracing
+
+/// The trace of an operator's reload.
+struct ReloadTrace: Sendable {
+    private let tracer: RecordingTracer
+    private let request: ServiceContext
+    private let app: String
+    private let scope: ReloadScope
+
+    /// `nil` where nothing is recorded.
+    init?(_ app: String, _ scope: ReloadScope, _ tracer: RecordingTracer) {
+        guard let request = ServiceContext.current, request.trace?.isSampled == true else {
+            return nil
+        }
+        self.tracer = tracer
+        self.request = request
+        self.app = app
+        self.scope = scope
+    }
+
+    /// It is on disk.
+    func committed(at sequence: UInt64, loops: Int) -> PostTrace.Decided {
+        var attributes: SpanAttributes = [:]
+        attributes[TraceAttribute.app] = app
+        attributes[TraceAttribute.sequence] = Int64(clamping: sequence)
+        // Of a single client nothing is said but that there was a reload.
+        if case .kind(let kind) = scope { attributes[TraceAttribute.kinds] = [kind] }
+        let change = TracedChange(tracer, request, attributes, loops: loops)
+        return PostTrace.Decided(change, at: sequence)
+    }
+}
