@@ -55,6 +55,13 @@ import Tracing
         #expect(way.told.isEmpty)
     }
 
+    @Test func `of rebuilds the first by each channel counts`() {
+        let change = Way(loops: 1).change
+        #expect(change.isFirstConfirmed(by: .poll))
+        #expect(change.isFirstConfirmed(by: .stream))
+        #expect(!change.isFirstConfirmed(by: .poll))
+    }
+
     @Test func `what waited for a window's end is a delivery of its own`() {
         let way = Way(loops: 1)
         way.change.told(1, from: 10, to: 11)

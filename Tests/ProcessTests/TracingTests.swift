@@ -221,6 +221,37 @@ extension ProcessTests {
             await world.stop()
         }
 
+        @Test func `the first rebuild that is confirmed ends the way of a change`() throws {
+            let world = try TracedWorld()
+            let collector = try CollectorProgram()
+            let (gateway, _) = try world.gateway([
+                "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"
+            ])
+            let game = try GameFixture(gateway)
+            let clients = try ["one", "two"].map { try game.client($0, ["hero"]) }
+            let answer = try TracedWorld.post(
+                game, TracedWorld.hero("one"), [("traceparent", TracedWorld.traceparent)])
+            let sequence = try #require(answer["sequence"]?.integerValue)
+            for client in clients {
+                let cursor = try game.poll(client, since: client.cursor).cursor
+                try FreshnessTests.acknowledge(gateway, client, cursor, ["hero"])
+            }
+            // What comes after it in the same queue.
+            try TracedWorld.post(
+                game, TracedWorld.hero("two"), [("traceparent", TracedWorld.traceparent)])
+            let spans = try collector.until("all") { spans in
+                spans.count { $0.kind == 2 } == 2 && spans.contains { $0.name == "confirm poll" }
+            }
+            let server = try #require(spans.first { $0.kind == 2 })
+            let confirmed = spans.filter { $0.name.hasPrefix("confirm") }
+            #expect(confirmed.map(\.name) == ["confirm poll"])
+            let span = try #require(confirmed.first)
+            #expect(span.parent == server.id && span.trace == TracedWorld.trace)
+            #expect(span.attributes["timeline_gateway.sequence"] == "\(sequence)")
+            #expect(span.attributes["timeline_gateway.channel"] == "poll")
+            #expect(gateway.terminate() == .status(0))
+        }
+
         @Test func `an event's own trace holds for its change, and the flag of who began it`()
             throws
         {

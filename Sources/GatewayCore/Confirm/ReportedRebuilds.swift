@@ -43,6 +43,8 @@ package struct ReportedRebuilds: Sendable {
     package struct Confirmation: Sendable, Equatable {
         /// The kind of the timeline that was rebuilt.
         package let kind: String
+        /// The change that it is taken to be for.
+        package let change: RecentChanges.Hit
         /// How long it took from the change's acceptance to the report, in milliseconds.
         package let milliseconds: Int64
     }
@@ -104,8 +106,9 @@ package struct ReportedRebuilds: Sendable {
     private mutating func confirm(upTo cursor: UInt64) -> [Confirmation] {
         var confirmed: [Confirmation] = []
         for name in timelines.keys {
-            timelines[name]?.count(upTo: cursor) {
-                confirmed.append(Confirmation(kind: name.kind, milliseconds: $0))
+            timelines[name]?.count(upTo: cursor) { change, milliseconds in
+                confirmed.append(
+                    Confirmation(kind: name.kind, change: change, milliseconds: milliseconds))
             }
         }
         return confirmed
@@ -178,12 +181,16 @@ extension ReportedRebuilds.Timeline {
         }
     }
 
-    /// Counts the reports whose changes a cursor covers, and says how long each took, in milliseconds.
-    fileprivate mutating func count(upTo cursor: UInt64, _ confirmed: (Int64) -> Void) {
+    /// Counts the reports whose changes a cursor covers, and says for each its change and how long it
+    /// took, in milliseconds.
+    fileprivate mutating func count(
+        upTo cursor: UInt64, _ confirmed: (RecentChanges.Hit, Int64) -> Void
+    ) {
         for place in reports.indices
         where !reports[place].isCounted && reports[place].change.sequence <= cursor {
             reports[place].isCounted = true
-            confirmed(max(0, reports[place].at - reports[place].change.acceptedAt))
+            let change = reports[place].change
+            confirmed(change, max(0, reports[place].at - change.acceptedAt))
         }
     }
 }

@@ -44,6 +44,7 @@ extension Sequencer {
         for rebuild in confirmed {
             metrics.freshnessConfirmed[channel].record(
                 Double(rebuild.milliseconds) / 1000, kind: rebuild.kind)
+            tracing?.confirmed(rebuild, channel)
         }
     }
 

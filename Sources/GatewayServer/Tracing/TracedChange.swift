@@ -11,6 +11,8 @@ final class TracedChange: Sendable {
         var deliveries = 0
         var from = UInt64.max
         var to: UInt64 = 0
+        /// By which a rebuild was confirmed.
+        var confirmed: Set<DeliveryChannel> = []
     }
 
     private let tracer: RecordingTracer
@@ -70,6 +72,11 @@ final class TracedChange: Sendable {
         }
         guard let all, all.deliveries > 0 else { return }
         deliver(all.deliveries, from: all.from, to: all.to, isLate: false)
+    }
+
+    /// A rebuild is confirmed; answers whether it is the first by that channel.
+    func isFirstConfirmed(by channel: DeliveryChannel) -> Bool {
+        telling.withLock { $0.confirmed.insert(channel).inserted }
     }
 
     private func deliver(_ count: Int, from: UInt64, to: UInt64, isLate: Bool) {

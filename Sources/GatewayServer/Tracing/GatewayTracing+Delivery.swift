@@ -25,4 +25,21 @@ extension GatewayTracing {
         if outcome != .sent { span.setStatus(SpanStatus(code: .error)) }
         span.end(at: DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: now))
     }
+
+    /// Notes in the trace of a change that a client has rebuilt for it: of all who hear by a channel
+    /// the first that was confirmed.
+    func confirmed(_ rebuild: ReportedRebuilds.Confirmation, _ channel: DeliveryChannel) {
+        guard let change = change(at: rebuild.change.sequence),
+            change.isFirstConfirmed(by: channel)
+        else { return }
+        let start = UInt64(max(0, rebuild.change.acceptedAt)) &* 1_000_000
+        let span = change.span("confirm \(channel.rawValue)", at: start)
+        span.updateAttributes {
+            $0[TraceAttribute.channel] = channel.rawValue
+            $0[TraceAttribute.kinds] = [rebuild.kind]
+        }
+        span.end(
+            at: DefaultTracerClock.Timestamp(
+                nanosecondsSinceEpoch: start &+ UInt64(max(0, rebuild.milliseconds)) &* 1_000_000))
+    }
 }
