@@ -212,9 +212,9 @@ package struct Gateway: Sendable {
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
             threads: configuration.threads, identity: identity, setup: setup,
             onServing: ports.openedTLS)
-        let adminService = adminService(admin, table, ports, quiet)
+        let adminService = adminService(admin, routes.adminTable, ports, quiet)
         let probes = configuration.probes.map {
-            plain(admin.probes().buildResponder(), at: $0, ports, quiet)
+            plain(admin.probes, at: $0, ports, quiet)
         }
         for loop in loops.all { loop.start() }
         tracing?.start()
@@ -266,7 +266,7 @@ package struct Gateway: Sendable {
     ) -> any Service {
         let address = configuration.admin
         let responder = AdminResponder(
-            own: admin.router().buildResponder(),
+            own: admin.table(beside: table, isLoopback: address.isLoopback),
             access: AdminAccess(isLoopback: address.isLoopback), authorizer: authorizer,
             table: table, bodyBytesMax: configuration.limits.postBytesMax)
         guard !address.isLoopback else { return plain(responder, at: address, ports, logger) }

@@ -40,7 +40,7 @@ enum Problem {
 
     static let noSuchRoute = ProblemDetails(
         status: 404, code: "not-found", title: "There is nothing at this path",
-        detail: "Paths begin with /v1/apps/APP; the README lists them.")
+        detail: "Read /openapi.json: it says what there is at this port.")
 
     static func methodNotAllowed(_ allowed: String) -> ProblemDetails {
         ProblemDetails(

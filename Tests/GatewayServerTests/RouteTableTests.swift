@@ -5,7 +5,9 @@ import Testing
 
 @Suite struct RouteTableTests {
     private func names(_ target: String, _ path: String) -> [String]? {
-        let route = GatewayRoute(.GET, path) { _, _ in throw CancellationError() }
+        let route = GatewayRoute(.GET, path, APIDocument.operation(for: .anyone)) { _, _ in
+            throw CancellationError()
+        }
         let segments = PathSegments(target)
         return segments.match(route.path)
             ? segments.names(route.path).map { "\($0.name)=\($0.text)" } : nil

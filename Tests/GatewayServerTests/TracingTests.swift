@@ -161,7 +161,9 @@ import WidgetModel
 
 @Suite struct TracedRouteTests {
     private func route(_ path: String) -> GatewayRoute {
-        GatewayRoute(.GET, path) { _, _ in throw CancellationError() }
+        GatewayRoute(.GET, path, APIDocument.operation(for: .anyone)) { _, _ in
+            throw CancellationError()
+        }
     }
 
     @Test(arguments: [

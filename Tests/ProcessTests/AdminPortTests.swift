@@ -19,7 +19,8 @@ extension ProcessTests {
             let clients = try admin.request("GET", app + "/clients")
             #expect(clients.status == 200 && clients.text.contains(#""client":"client""#))
             #expect(try admin.request("GET", app + "/catalog").status == 200)
-            #expect(try admin.request("GET", app + "/clients/client/reloads").status == 401)
+            // Streams and polls are the TLS port's alone.
+            #expect(try admin.request("GET", app + "/clients/client/reloads").status == 404)
             let reload = #"{"all":true}"#
             let bare = try admin.request("POST", app + "/reloads", headers: json, body: reload)
             #expect(bare.status == 401)
@@ -72,6 +73,9 @@ extension ProcessTests {
                     "GET", String(path), headers: [("If-None-Match", tag)])
                 #expect(again.status == 304 && again.body.isEmpty)
             }
+            let put = try admin.request(
+                "PUT", "/livez", token: gateway.token(app: "*", scope: "operator"))
+            #expect(put.status == 405 && put.header("allow") == "GET")
             let nothing = try admin.request("GET", "/nothing")
             #expect(nothing.status == 404)
             #expect(nothing.header("content-type") == "application/problem+json")
@@ -133,6 +137,7 @@ extension ProcessTests {
             #expect(try admin.request("GET", "/").text.contains("Timeline Gateway"))
             let paths = [
                 "/metrics", "/version", "/api/overview", "/api/live", "/api/apps", "/api/system",
+                "/openapi.json",
                 "/v1/apps/a/clients", "/v1/apps/a/catalog", "/.well-known/jwks.json", "/nothing",
             ]
             let weak = try gateway.token(app: "*", scope: "operator changes:write")

@@ -9,11 +9,11 @@ import WidgetModel
 
 /// Answers every request of the admin port: judges it first, then leaves it to the port's own routes,
 /// or to those of the TLS port.
-struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == AdminContext {
-    let own: Own
+struct AdminResponder: HTTPResponder {
+    let own: AdminTable
     let access: AdminAccess
     let authorizer: Authorizer
-    /// The routes of the TLS port.
+    /// Those of the TLS port.
     let table: RouteTable
     /// Bytes of a body.
     let bodyBytesMax: Int
@@ -25,7 +25,7 @@ struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == Ad
         } catch let problem as ProblemDetails {
             response = Response(problem.answer)
         }
-        for (name, value) in Self.fields where response.headers[name] == nil {
+        for (name, value) in AdminHeaders.fields where response.headers[name] == nil {
             response.headers[name] = value
         }
         return response
@@ -50,8 +50,7 @@ struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == Ad
             throw Problem.forbidden("other-origin", detail)
         }
         guard isShared else {
-            let response = try await own.respond(to: request, context: context)
-            return response.status == .notFound ? Response(Problem.noSuchRoute.answer) : response
+            return try await own.respond(to: request, context: context)
         }
         return try await shared(request, context, as: reader)
     }
@@ -104,15 +103,6 @@ struct AdminResponder<Own: HTTPResponder>: HTTPResponder where Own.Context == Ad
             issuer: "loopback", subject: "", app: VerifiedToken.everyApp,
             scopes: [.operate, .clientsWrite, .catalogWrite], expires: .max, kid: "")
     }
-
-    /// What every answer says, unless its route says otherwise.
-    private static var fields: [(HTTPField.Name, String)] {
-        [
-            (.contentSecurityPolicy, StaticFiles.policy), (.xContentTypeOptions, "nosniff"),
-            (.referrerPolicy, "no-referrer"), (.crossOriginResourcePolicy, "same-origin"),
-            (.crossOriginOpenerPolicy, "same-origin"), (.cacheControl, "no-store"),
-        ]
-    }
 }
 
 extension Response {
@@ -132,6 +122,4 @@ extension Response {
 
 extension HTTPField.Name {
     fileprivate static let secFetchSite = Self("Sec-Fetch-Site") ?? .origin
-    fileprivate static let referrerPolicy = Self("Referrer-Policy") ?? .server
-    fileprivate static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy") ?? .server
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import WidgetModel
 
 /// The files of the dashboard, as they are in the program.
 enum StaticFiles {
@@ -10,6 +11,8 @@ enum StaticFiles {
         let bytes: [UInt8]
         /// Differs when the file does.
         let etag: String
+        /// The content type without parameters.
+        var mediaType: String { MediaType(contentType).essence }
 
         fileprivate init(_ contentType: String, _ bytes: [UInt8]) {
             (self.contentType, self.bytes) = (contentType, bytes)
@@ -28,7 +31,8 @@ enum StaticFiles {
 
     private static let script = "text/javascript; charset=utf-8"
 
-    private static let files: [String: File] = [
+    /// All of them, by path.
+    static let files: [String: File] = [
         "/": File("text/html; charset=utf-8", PackageResources.index_html),
         "/app.css": File("text/css; charset=utf-8", PackageResources.app_css),
         "/icon.svg": File("image/svg+xml", PackageResources.icon_svg),

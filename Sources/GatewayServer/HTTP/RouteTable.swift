@@ -87,23 +87,33 @@ struct GatewayRoute: Sendable {
 
     let method: HTTPMethod
     let path: [Segment]
-    /// The path as OpenTelemetry's `http.route` has it.
+    /// The path as OpenTelemetry's `http.route` has it, and the port's document.
     let template: String
     /// Whether its requests are traced: those of backends and operators are, and not those that
     /// single clients make or are about. Of these there are very many, and what they are about is
     /// people.
     let isTraced: Bool
+    let operation: APIOperation
     let handler: Handler
 
     /// - Parameter path: As ``path(_:)`` takes it.
-    init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
+    init(
+        _ method: HTTPMethod, _ path: String, _ operation: APIOperation,
+        _ handler: @escaping Handler
+    ) {
         self.method = method
         self.path = Self.path(path)
         template = path.split(separator: "/").map {
             $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"
         }.joined()
         isTraced = path.hasPrefix("/v1/") && !path.contains(":client")
+        self.operation = operation
         self.handler = handler
+    }
+
+    /// The route as a document has it.
+    var described: APIDocument.Route {
+        APIDocument.Route(method: method.rawValue, path: template, operation: operation)
     }
 
     /// The segments of a path; those that start with a colon stand for anything.

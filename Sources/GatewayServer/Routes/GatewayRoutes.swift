@@ -19,41 +19,32 @@ struct GatewayRoutes: Sendable {
     let explainer: Explainer
     let tracing: GatewayTracing?
 
-    /// Every route of the TLS port.
-    private var all: [GatewayRoute] {
-        let app = "/v1/apps/:app"
-        let client = app + "/clients/:client"
-        return [
-            GatewayRoute(.PUT, app + "/catalog", putCatalog),
-            GatewayRoute(.GET, app + "/catalog", getCatalog),
-            GatewayRoute(.POST, app + "/catalog/diff", compareCatalog),
-            GatewayRoute(.POST, app + "/changes", postChanges),
-            GatewayRoute(.GET, app + "/changes", listChanges),
-            GatewayRoute(.POST, app + "/changes/explain", explainChanges),
-            GatewayRoute(.GET, app + "/changes/:sequence/explain", explainLogged),
-            GatewayRoute(.POST, app + "/reloads", postReload),
-            GatewayRoute(.POST, app + "/tokens", postToken),
-            GatewayRoute(.GET, app + "/clients", listClients),
-            GatewayRoute(.DELETE, app + "/clients", eraseClients),
-            GatewayRoute(.PUT, client, putClient),
-            GatewayRoute(.PATCH, client, patchClient),
-            GatewayRoute(.GET, client, getClient),
-            GatewayRoute(.DELETE, client, deleteClient),
-            GatewayRoute(.GET, client + "/reloads", getReloads),
-            GatewayRoute(.GET, client + "/explain", explainClient),
-            GatewayRoute(.POST, client + "/acks", postAcknowledgement),
-            GatewayRoute(.POST, "/v1/configuration/reload", reloadConfiguration),
-            GatewayRoute(.POST, "/v1/configuration/diff", compareConfiguration),
-            GatewayRoute(.DELETE, app, deleteApp),
-            GatewayRoute(.POST, client + "/pushes", postPush),
-            GatewayRoute(.GET, app + "/attempts", listAttempts),
-            GatewayRoute(.GET, app + "/events", listEvents),
-            GatewayRoute(.GET, "/.well-known/jwks.json", getKeys),
-        ]
+    /// The routes without that of the document.
+    private var described: [GatewayRoute] {
+        catalogRoutes + changeRoutes + clientRoutes + [reloadsRoute] + operatorRoutes
+            + configurationRoutes + keyRoutes
     }
 
-    /// The table of every route.
-    var table: RouteTable { RouteTable(routes: all, tracing: tracing) }
+    /// The table of the TLS port.
+    var table: RouteTable {
+        let operation = APIDocument.operation(for: .anyone)
+        let document = APIDocument(
+            described.map(\.described)
+                + [.init(method: "GET", path: APIDocument.path, operation: operation)], of: .tls)
+        let answer = GatewayAnswer(
+            .ok, headers: [FieldName.contentType: "application/json"],
+            body: ByteBuffer(bytes: document.bytes))
+        let own = GatewayRoute(.GET, APIDocument.path, operation) { _, _ in answer }
+        return RouteTable(routes: described + [own], tracing: tracing)
+    }
+
+    /// The table of those that the admin port has too: streams and polls need an event loop with a
+    /// shard.
+    var adminTable: RouteTable {
+        RouteTable(
+            routes: catalogRoutes + changeRoutes + clientRoutes + operatorRoutes
+                + configurationRoutes + keyRoutes, tracing: tracing)
+    }
 
     /// The request's token.
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
@@ -75,7 +66,7 @@ struct GatewayRoutes: Sendable {
         return app
     }
 
-    private func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
+    func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> GatewayAnswer
     {
         GatewayAnswer(
@@ -90,7 +81,7 @@ struct GatewayRoutes: Sendable {
 extension GatewayRoutes {
     // MARK: Catalog
 
-    private func putCatalog(
+    func putCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
@@ -136,7 +127,7 @@ extension GatewayRoutes {
         return .none
     }
 
-    private func getCatalog(
+    func getCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .catalogWrite)
@@ -150,7 +141,7 @@ extension GatewayRoutes {
 
     // MARK: Changes and reloads
 
-    private func postChanges(
+    func postChanges(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .changesWrite)
@@ -183,7 +174,7 @@ extension GatewayRoutes {
         }
     }
 
-    private func postReload(
+    func postReload(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .operate)
@@ -198,7 +189,7 @@ extension GatewayRoutes {
 
     // MARK: Tokens
 
-    private func postToken(
+    func postToken(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .tokensIssue)

@@ -1,0 +1,44 @@
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// The OpenAPI documents of a running gateway; `Deploy/check-api` holds its answers against them.
+    @Suite struct APITests {
+        @Test func `each port has its own document, whole in itself`() throws {
+            let port = try FreshnessTests.freePort()
+            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let tls = try operations(gateway.http().request("GET", "/openapi.json"))
+            let own = try operations(admin.request("GET", "/openapi.json"))
+            #expect(tls.contains("getReloads") && !tls.contains("getMetrics"))
+            #expect(own.contains("getMetrics") && !own.contains("getReloads"))
+            #expect(own.isSuperset(of: tls.subtracting(["getReloads"])))
+        }
+
+        /// The ids of a document's operations, once its references were followed.
+        private func operations(_ answer: TestHTTPAnswer) throws -> Set<String> {
+            #expect(answer.status == 200 && answer.header("content-type") == "application/json")
+            let document = try #require(answer.json)
+            #expect(answer["openapi"] == "3.1.0")
+            var ids: [String] = []
+            func visit(_ value: JSONValue) {
+                for member in value.objectValue?.members ?? [] {
+                    if member.name == "operationId" { ids.append(member.value.stringValue ?? "") }
+                    if member.name == "$ref", let reference = member.value.stringValue {
+                        let steps = reference.split(separator: "/").dropFirst()
+                        let part = steps.reduce(document as JSONValue?) {
+                            $0?.objectValue?[String($1)]
+                        }
+                        #expect(reference.hasPrefix("#/") && part != nil, "\(reference)")
+                    }
+                    visit(member.value)
+                }
+                for element in value.arrayValue ?? [] { visit(element) }
+            }
+            visit(document)
+            #expect(Set(ids).count == ids.count)
+            return Set(ids)
+        }
+    }
+}
