@@ -62,9 +62,9 @@ package final class TestHTTP: @unchecked Sendable {
         _ method: String, _ path: String, _ token: String?, _ headers: [(String, String)],
         _ body: [UInt8]?
     ) throws -> TestHTTPAnswer {
+        let fields = testHeaders(token, headers, hasBody: body != nil)
         handle.prepare(
-            url: url + path, ca: ca, version: version, method: method,
-            headers: testHeaders(token, headers, hasBody: body != nil), body: body)
+            url: url + path, ca: ca, version: version, method: method, headers: fields, body: body)
         handle.set(CURLOPT_TIMEOUT, timeoutSeconds)
         let answer = Answer()
         let code = withExtendedLifetime(answer) {
@@ -92,6 +92,7 @@ package final class TestHTTP: @unchecked Sendable {
                 "\(handle.words(for: code)), after status \(answer.answer.status) and "
                     + "\(answer.answer.body.count) bytes of the body")
         }
+        TestHTTPRecord.add(method, url + path, headers: fields, body: body, answer.answer)
         return answer.answer
     }
 }

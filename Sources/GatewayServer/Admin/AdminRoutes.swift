@@ -104,11 +104,9 @@ struct AdminRoutes: Sendable {
 
     private var metricsRoute: AdminRoute {
         let operation = APIOperation(
-            "getMetrics", "Read the metrics", for: .scopes([.operate]),
-            [
-                .header(
-                    FieldName.accept, .text, "What is preferred; Prometheus where that is unclear.")
-            ],
+            "getMetrics", "Read the metrics",
+            "In the format that `Accept` prefers; Prometheus text where that is unclear.",
+            for: .scopes([.operate]),
             answers: [
                 APIAnswer(
                     200, "Prometheus text 0.0.4, or OpenMetrics 1.0.0.",
