@@ -6,7 +6,8 @@ package struct DeliveryClock: Sendable {
     package var now: @Sendable () -> Int64
     /// Milliseconds since 1970.
     package var wall: @Sendable () -> Int64
-    /// Waits so many milliseconds.
+    /// Waits until a moment of ``now``. Told the moment, not how long: whoever comes late to wait has
+    /// the less to wait.
     package var sleep: @Sendable (Int64) async -> Void
 
     /// A clock of one's own.
@@ -20,7 +21,7 @@ package struct DeliveryClock: Sendable {
     /// The machine's.
     package static let system = DeliveryClock(
         now: { milliseconds(CLOCK_MONOTONIC) }, wall: { milliseconds(CLOCK_REALTIME) },
-        sleep: { try? await Task.sleep(for: .milliseconds($0)) })
+        sleep: { try? await Task.sleep(for: .milliseconds($0 - milliseconds(CLOCK_MONOTONIC))) })
 
     private static func milliseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()

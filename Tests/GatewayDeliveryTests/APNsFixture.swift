@@ -28,8 +28,8 @@ final class FastClock: Sendable {
     var ofPool: DeliveryClock {
         DeliveryClock(
             now: { self.now }, wall: { self.wall },
-            sleep: { [scale] in
-                try? await Task.sleep(for: .microseconds($0 * 1_000 / scale))
+            sleep: { [scale] moment in
+                try? await Task.sleep(for: .microseconds((moment - self.now) * 1_000 / scale))
             })
     }
 }

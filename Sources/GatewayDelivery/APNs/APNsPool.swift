@@ -68,7 +68,7 @@ package final class APNsPool: Sendable {
     private func wake(at moment: Int64) {
         let clock = configuration.clock
         Task { [weak self] in
-            await clock.sleep(max(1, moment - clock.now()))
+            await clock.sleep(moment)
             self?.change { $0.timerRang(at: moment) }
         }
     }

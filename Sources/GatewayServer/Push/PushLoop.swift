@@ -279,9 +279,9 @@ final class PushLoop: @unchecked Sendable {
         guard let due = desk.nextDue else { return }
         if let timer, timer.at <= due { return }
         timer?.task.cancel()
-        let wait = min(max(0, due - now), Self.waitMax)
+        let end = min(due, now + Self.waitMax)
         let task = Task { [loop, clock] in
-            await clock.sleep(wait)
+            await clock.sleep(end)
             if !Task.isCancelled { loop.execute { self.timerRang(due) } }
         }
         timer = (due, task)

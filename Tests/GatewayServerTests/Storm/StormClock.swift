@@ -22,13 +22,18 @@ final class StormClock: Sendable {
 
     /// As those who push take it.
     var ofPushes: DeliveryClock {
-        DeliveryClock(now: { self.now }, wall: { self.wall }, sleep: { await self.sleep($0) })
+        DeliveryClock(
+            now: { self.now }, wall: { self.wall }, sleep: { await self.sleep(until: $0) })
     }
 
-    private func sleep(_ milliseconds: Int64) async {
-        guard milliseconds > 0 else { return }
+    /// Who comes when the moment has passed is not kept: nothing would wake it.
+    private func sleep(until moment: Int64) async {
         await withCheckedContinuation { continuation in
-            state.withLock { $0.sleepers.append(($0.now + milliseconds, continuation)) }
+            let isOver = state.withLock { state in
+                if moment > state.now { state.sleepers.append((moment, continuation)) }
+                return moment <= state.now
+            }
+            if isOver { continuation.resume() }
         }
     }
 
