@@ -26,7 +26,7 @@ package struct Gateway: Sendable {
     private let group: MultiThreadedEventLoopGroup
     /// Operators and probes are answered by a thread of their own, whatever the others are busy with.
     private let operatorGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// What is pushed is decided on a thread of its own; `nil` where nothing is.
+    /// What is pushed is decided on a thread of its own; `nil` where nothing ever is.
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
     private let store: SQLiteStore
@@ -96,7 +96,8 @@ package struct Gateway: Sendable {
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
         pushGroup =
-            configuration.push.isActive ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
+            configuration.push.isActive || !configuration.isDevelopment
+            ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read says no goodbye; stopping does not wait long for it.
         tlsSettings.closeTimeout = .seconds(2)
@@ -124,7 +125,7 @@ package struct Gateway: Sendable {
             current, read: read,
             ConfigurationReload.Parts(
                 identity: identity, verifier: verifier, keys: keys, press: press, grants: grants,
-                audiences: audiences, log: log),
+                audiences: audiences, log: log, senders: senders, push: built.push),
             metrics, logger, now: { desk.wallSeconds() })
     }
 
@@ -178,7 +179,7 @@ package struct Gateway: Sendable {
             authorizer: authorizer, registry: sequencer.registry, desk: desk, loops: loops,
             sequencer: sequencer, streamSettings: configuration.streams,
             streamsMax: configuration.connectionsMax)
-        let explainer = Explainer(sequencer, pushTerms: configuration.push.terms)
+        let explainer = Explainer(sequencer) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
             metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
@@ -309,7 +310,7 @@ package struct Gateway: Sendable {
     }
 
     private func close() async throws {
-        await sequencer.push?.stop(senders.all)
+        await sequencer.push?.stop { await senders.drain() }
         // After whatever may have ended a span.
         await tracing?.stop()
         try await store.close()

@@ -130,8 +130,9 @@ final class KeyService: Sendable {
     /// Reads the rings again, as a rotation by another process leaves them, and lets every change
     /// of state happen that is due. Returns whether anything changed.
     ///
+    /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is made for the first.
     /// - Throws: ``SigningError``; the keys in use stay as they were.
-    func advance(now: Int64) throws(SigningError) -> Bool {
+    func advance(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         let before = state.withLock { $0 }
         var after = before
         after.notifications = try notificationStore.open(
@@ -142,7 +143,8 @@ final class KeyService: Sendable {
             _ = try tokenStore.advance(&tokens, now: now)
             after.tokens = tokens
         }
-        if before.webhooks != nil {
+        after.webhooks = nil
+        if hasWebhooks {
             var webhooks = try webhookStore.open(timing: Self.webhookTiming, now: now)
             _ = try webhookStore.advance(&webhooks, now: now)
             after.webhooks = webhooks

@@ -41,7 +41,10 @@ struct Upkeep: Service {
 
     private func look() async {
         do {
-            if try keys.advance(now: sequencer.desk.wallSeconds()) {
+            if try keys.advance(
+                now: sequencer.desk.wallSeconds(),
+                hasWebhooks: configuration.value.push.hasWebhooks)
+            {
                 press.use(keys.notificationSigner)
                 keysChanged()
                 logger.notice("the signing keys changed")

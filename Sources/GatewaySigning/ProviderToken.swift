@@ -24,4 +24,13 @@ extension SigningKey {
         Base64URL.append(signature, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
+
+    /// Whether a provider token was signed with this key: one that is kept by the key's name may
+    /// be of another file that had the name before.
+    package func hasSigned(providerToken text: String) -> Bool {
+        guard let dot = text.utf8.lastIndex(of: UInt8(ascii: ".")),
+            let signature = Base64URL.decode(text.utf8[text.utf8.index(after: dot)...])
+        else { return false }
+        return publicKey.verify(signature, over: text.utf8[..<dot])
+    }
 }

@@ -38,7 +38,9 @@ import WidgetModel
 
     @Test(arguments: [
         ("tls.certificate", true), ("issuers.3.keys", true), ("retention.age", true),
-        ("log.levels", true), ("listen", false), ("data", false), ("threads", false),
+        ("log.levels", true), ("apns.0.key", true), ("apns.1.widgets.priority", true),
+        ("push.widgetsPerDay", true), ("push.intervals.0.kind", true),
+        ("webhooks.allowedRanges", true), ("listen", false), ("data", false), ("threads", false),
         ("limits.eventBytes", false), ("tls.certificates", false),
     ])
     func `only some options are taken over by a running gateway`(key: String, isLive: Bool) {

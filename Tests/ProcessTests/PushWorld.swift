@@ -12,40 +12,41 @@ final class PushWorld: Sendable {
     let gateway: GatewayProcess
     let apns: APNsServer
     let backend: String
+    /// Where its keys and its configuration are.
+    let folder: String
+    private let made: DevelopmentCertificates
+    private let pushing: [String]
 
     /// - Parameters:
     ///   - faults: What goes wrong at the push service now and then.
     ///   - options: Lines of configuration of pushes beside the usual ones.
     ///   - more: Lines of configuration of anything else.
+    ///   - others: Names of further keys that the push service knows, of which `NAME.p8` is made.
     ///   - admin: Host and port of the admin port; by default one that nobody knows.
     init(
         faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [],
-        more: [String] = [], admin: String = "127.0.0.1:0"
+        more: [String] = [], others: [String] = [], admin: String = "127.0.0.1:0"
     ) throws {
         let data = try GatewayProcess.temporaryDirectory()
         let made = try DevelopmentCertificates.ensure(
             in: data, now: Int64(Date().timeIntervalSince1970))
-        let key = try SigningKey(generating: .es256)
-        try key.save(to: data + "/apns.p8")
         var terms = SimulatedAPNs.Terms()
         terms.environment = .production
-        terms.keys = [try ProviderKey(id: "KEY1234567", team: "TEAM123456", key: key.publicKey)]
+        for (id, file) in [("KEY1234567", "apns")] + others.map({ ($0, $0) }) {
+            let key = try SigningKey(generating: .es256)
+            try key.save(to: "\(data)/\(file).p8")
+            terms.keys.append(try ProviderKey(id: id, team: "TEAM123456", key: key.publicKey))
+        }
         terms.faults = faults
         terms.seed = seed
         apns = try APNsServer(
             terms,
             APNsServer.Settings(certificate: .file(made.certificate), key: .file(made.key)))
+        folder = data
+        self.made = made
+        pushing = ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"]
         let configuration = data + "/gateway.yaml"
-        let lines = [
-            "tls: { certificate: \(made.certificate), key: \(made.key) }", "localIssuer: true",
-            "publicURL: https://gateway.test",
-            "apns:",
-            "  - { app: \(Self.app), team: TEAM123456, keyID: KEY1234567, key: \(data)/apns.p8,"
-                + " environment: production }",
-        ]
-        let pushing =
-            ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"] + options
-        try (lines + more + ["push:"] + pushing.map { "  \($0)" }).joined(separator: "\n")
+        try Self.text([Self.section(in: data)], pushing + options, made, more)
             .write(toFile: configuration, atomically: true, encoding: .utf8)
         gateway = try GatewayProcess(data: data, configuration: configuration, admin: admin)
         backend = try gateway.token(
@@ -65,6 +66,43 @@ final class PushWorld: Sendable {
                     dependsOn: [{ entity: Character, match: { id: $character } }]
                 """)
         guard put.status == 201 else { throw WireFault(what: put.text) }
+    }
+
+    /// An app's part of the configuration.
+    static func section(
+        in folder: String, app: String = PushWorld.app, id: String = "KEY1234567",
+        file: String = "apns.p8", also more: String = ""
+    ) -> String {
+        "  - { app: \(app), team: TEAM123456, keyID: \(id), key: \(folder)/\(file),"
+            + " environment: production\(more) }"
+    }
+
+    private static func text(
+        _ sections: [String], _ pushing: [String], _ made: DevelopmentCertificates,
+        _ lines: [String] = []
+    ) -> String {
+        let own = [
+            "tls: { certificate: \(made.certificate), key: \(made.key) }", "localIssuer: true",
+            "publicURL: https://gateway.test",
+        ]
+        let apns = sections.isEmpty ? [] : ["apns:"] + sections
+        return (own + lines + apns + ["push:"] + pushing.map { "  \($0)" })
+            .joined(separator: "\n")
+    }
+
+    /// Writes the configuration anew, for whoever reads it.
+    func write(
+        _ sections: [String], options: [String] = [], also lines: [String] = []
+    ) throws {
+        try Self.text(sections, pushing + options, made, lines)
+            .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
+    }
+
+    /// Has the gateway read its configuration now.
+    func reload() throws -> TestHTTPAnswer {
+        try gateway.http().request(
+            "POST", "/v1/configuration/reload",
+            token: try gateway.token(app: "*", scope: "operator"))
     }
 
     /// Ends everything.

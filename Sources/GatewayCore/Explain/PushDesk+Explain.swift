@@ -80,7 +80,8 @@ extension PushDesk {
     package func addresses(of key: ClientKey, now: Int64) -> [AddressStanding] {
         (clients[key]?.slots ?? []).compactMap { lanes[$0] }.flatMap { lane in
             lane.attempts.addresses.compactMap { address in
-                guard let known = clients[key]?.addresses[address.id] else { return nil }
+                guard address.isConfigured, let known = clients[key]?.addresses[address.id]
+                else { return nil }
                 return AddressStanding(
                     sort: lane.sort, address: known.address, delivered: address.delivered,
                     failures: address.failures,
@@ -104,7 +105,8 @@ extension PushDesk {
         of item: HeldItem, _ record: ClientRecord, _ key: ClientKey
     ) -> PushLane? {
         let own = item.sort(in: record.registration)
-        return (slot(of: key, own) ?? slot(of: key, .everything)).flatMap { lanes[$0] }
+        let lane = (slot(of: key, own) ?? slot(of: key, .everything)).flatMap { lanes[$0] }
+        return lane.flatMap { $0.isConfigured ? $0 : nil }
     }
 
     private func channel(_ address: UInt64, _ key: ClientKey) -> Outcome.Channel? {
@@ -113,7 +115,7 @@ extension PushDesk {
 
     /// Why nothing is pushed to any address of a lane, if so.
     private func absence(_ lane: PushLane, _ key: ClientKey) -> Outcome.Absence? {
-        let addresses = lane.attempts.addresses
+        let addresses = lane.attempts.addresses.filter(\.isConfigured)
         guard !addresses.contains(where: \.isUsable) else { return nil }
         let isDisabled = addresses.contains {
             clients[key]?.addresses[$0.id]?.webhook?.disabled != nil

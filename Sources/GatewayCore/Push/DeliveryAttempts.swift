@@ -39,6 +39,8 @@ package struct DeliveryAttempts: Sendable {
         package internal(set) var awaitsSign = false
         /// Whether it may be pushed to.
         package internal(set) var isUsable = true
+        /// Whether the configuration lets it be pushed to at all. Not persisted: it is configured.
+        package internal(set) var isConfigured = true
         /// After a failure: the earliest time of the next push.
         var notBefore = Int64.min
         /// After a push that was taken: when it is made again if the client is not heard of.
@@ -59,6 +61,8 @@ package struct DeliveryAttempts: Sendable {
             self.id = id
         }
 
+        /// Whether anything is pushed to it.
+        var isOpen: Bool { isUsable && isConfigured }
         /// When it may be pushed to.
         var firstPush: Int64 { max(notBefore, withheldUntil) }
         /// Up to where nothing is left to say here, if what is under way is taken.
@@ -222,7 +226,7 @@ package struct DeliveryAttempts: Sendable {
     func turn(now: Int64) -> (address: Address, due: Int64)? {
         guard isOwed else { return nil }
         var earliest: (address: Address, due: Int64)?
-        search: for address in addresses where address.isUsable {
+        search: for address in addresses where address.isOpen {
             let isFailing = address.failures >= Self.failuresMax
             let due: Int64
             if address.underWay != nil {
@@ -373,7 +377,7 @@ package struct DeliveryAttempts: Sendable {
     /// Whether the address whose turn it is has something to say that is not under way.
     private var isPending: Bool {
         guard isOwed else { return false }
-        for address in addresses where address.isUsable {
+        for address in addresses where address.isOpen {
             if address.covered < latest { return true }
             let isPassedOver =
                 address.underWay == nil

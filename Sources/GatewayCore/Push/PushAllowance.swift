@@ -32,7 +32,7 @@ package struct PushAllowance: Sendable, Hashable {
     /// What one push costs: with a refill of n a day, each millisecond brings n.
     private static let price: Int64 = 86_400_000
 
-    private let terms: Terms
+    private var terms: Terms
     private var credit: Int64
     private var countedAt: Int64
 
@@ -69,6 +69,16 @@ package struct PushAllowance: Sendable, Hashable {
     package mutating func giveBack(now: Int64) {
         credit = min(terms.creditMax, credit(now: now) + Self.price)
         countedAt = max(countedAt, now)
+    }
+
+    /// Goes by other terms. The share of what can be saved up that was spent stays spent: no change
+    /// of terms, nor to and fro, brings anything back.
+    package mutating func adopt(_ terms: Terms, now: Int64) {
+        // No greater than the new bound, so it fits.
+        let product = UInt64(credit(now: now)).multipliedFullWidth(by: UInt64(terms.creditMax))
+        credit = Int64(UInt64(self.terms.creditMax).dividingFullWidth(product).quotient)
+        countedAt = max(countedAt, now)
+        self.terms = terms
     }
 
     /// Counts a push that is due.

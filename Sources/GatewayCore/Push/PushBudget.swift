@@ -157,6 +157,13 @@ package struct PushBudget: Sendable {
         }
     }
 
+    /// Goes by other terms from now on; the share that was spent stays spent.
+    package mutating func adopt(_ terms: Terms, now: Int64) {
+        widgets.adopt(terms.widgets, now: now)
+        controls.adopt(terms.controls, now: now)
+        background.adopt(terms.background, now: now)
+    }
+
     /// When a kind may be the reason for a push.
     private func firstPush(for kind: Kind) -> Int64 {
         pushed.first { $0.kind == kind.id }?.at.later(by: kind.interval) ?? .min

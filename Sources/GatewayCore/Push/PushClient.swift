@@ -25,6 +25,8 @@ struct PushAddress: Sendable {
     var environment: APNsEnvironmentChoice?
     /// For webhooks: how the endpoint fares.
     var webhook: WebhookSchedule?
+    /// Whether it is being taken out of the registration.
+    var isDead = false
 
     init(_ address: DeliveryAddress) {
         self.address = address
@@ -51,4 +53,7 @@ struct PushLane: Sendable {
     var due: Int64?
     /// Whether it waits for others' pushes to end.
     var isQueued = false
+
+    /// Whether any address of it can be pushed to by the configuration.
+    var isConfigured: Bool { attempts.addresses.contains(where: \.isConfigured) }
 }

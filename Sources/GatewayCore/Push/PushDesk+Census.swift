@@ -37,11 +37,13 @@ extension PushDesk {
         standings(now: now).reduce(into: Census()) { $0.count($1.standing) }
     }
 
-    /// How each sort of each client stands.
+    /// How each sort of each client stands that is pushed for by the configuration.
     package func standings(
         now: Int64
     ) -> some Sequence<(client: ClientKey, sort: PushSort, standing: DeliveryAttempts.Standing)> {
-        lanes.lazy.compactMap { $0 }.map { ($0.client, $0.sort, $0.attempts.standing(now: now)) }
+        lanes.lazy.compactMap { $0 }.filter(\.isConfigured).map {
+            ($0.client, $0.sort, $0.attempts.standing(now: now))
+        }
     }
 }
 
@@ -70,7 +72,7 @@ extension DeliveryAttempts {
         guard isOwed else { return .confirmed }
         if addresses.contains(where: { $0.underWay != nil }) { return .underWay }
         if addresses.contains(where: { $0.delivered >= latest }) { return .told }
-        let usable = addresses.filter(\.isUsable)
+        let usable = addresses.filter(\.isOpen)
         guard !usable.isEmpty else { return .unreachable }
         let open = usable.filter { $0.covered < latest }
         guard !open.isEmpty else { return .refused }

@@ -41,10 +41,7 @@ extension PushDesk {
                 attempts[lane.sort] = DeliveryAttempts(lane.attempts, now: now, wall: wall)
             }
         }
-        let sorts = PushSort.all(of: record.registration).compactMap { sort, addresses in
-            let reached = addresses.filter { reaches($0, of: key.app) }
-            return reached.isEmpty ? nil : (sort: sort, addresses: reached)
-        }
+        let sorts = PushSort.all(of: record.registration)
         guard !sorts.isEmpty else {
             if clients[key] != nil { forget(key) }
             return
@@ -89,6 +86,10 @@ extension PushDesk {
         shard.clearOutput()
         var attempts = known ?? DeliveryAttempts(confirmed: record.since)
         attempts.register(addresses)
+        for id in addresses {
+            guard let address = clients[key]?.addresses[id]?.address else { continue }
+            attempts.setConfigured(id, reaches(address, of: key.app))
+        }
         let slot = Int(stream.slot)
         while lanes.count <= slot { lanes.append(nil) }
         let stale = shard.poll(
@@ -145,6 +146,11 @@ extension PushDesk {
                 lanes[slot]?.attempts.setUsable(id, false)
             }
         }
+    }
+
+    /// Whether a push token is the client's: no other has registered it since.
+    func owns(_ address: DeliveryAddress, _ key: ClientKey) -> Bool {
+        token(of: address, key.app).map { owners[$0] == key } ?? true
     }
 
     private mutating func release(_ address: DeliveryAddress, _ key: ClientKey) {

@@ -150,9 +150,9 @@ extension PushDesk {
         _ app: String, _ apns: DeliveryAddress.APNsAddress, _ environment: APNsEnvironment
     ) -> Bool {
         guard !stops.isEmpty else { return false }
-        return stops.contains(Stop(app: app, environment: environment, topic: nil))
-            || stops.contains(
-                Stop(app: app, environment: environment, topic: Self.topic(apns)))
+        let place = Place(app: app, environment: environment)
+        return stops.contains(Stop(place: place, topic: nil))
+            || stops.contains(Stop(place: place, topic: Self.topic(apns)))
     }
 
     private static func topic(_ apns: DeliveryAddress.APNsAddress) -> String {
@@ -176,6 +176,7 @@ extension PushDesk {
         _ number: UInt64, _ result: PushResult, now: Int64, random: UInt64
     ) {
         guard let push = underWay.removeValue(forKey: number) else { return }
+        defer { if underWay.isEmpty { mended.removeAll() } }
         changed.insert(push.client)
         if push.isManual { return finishManual(push, result, now: now) }
         let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
@@ -190,7 +191,9 @@ extension PushDesk {
                         counted.channel, before: counted.before, isCounted: mayHaveArrived,
                         now: now)
                 }
-                finish(slot, push, verdict, failures: failures, now: now, random: random)
+                finish(
+                    slot, push, isOutdated(verdict, number, push) ? .retry(.atOnce) : verdict,
+                    failures: failures, now: now, random: random)
             case .webhook(let answer):
                 finish(slots, push, answer, now: now, random: random)
             }
@@ -215,6 +218,7 @@ extension PushDesk {
             clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
         case .dropAddress:
             lanes[slot]?.attempts.setUsable(push.address, false)
+            clients[push.client]?.addresses[push.address]?.isDead = true
             actions.append(.drop(push.client, address.address))
         case .quarantineAddress:
             lanes[slot]?.attempts.setUsable(push.address, false)
@@ -231,7 +235,7 @@ extension PushDesk {
         case .stop(let scope):
             stops.insert(
                 Stop(
-                    app: push.client.app, environment: environment,
+                    place: Place(app: push.client.app, environment: environment),
                     topic: scope == .credential ? nil : address.address.apns.map(Self.topic)))
             lanes[slot]?.attempts.failed(push.address, until: now)
         }

@@ -22,7 +22,10 @@ extension PushDesk {
     /// - Parameter channel: `webhook`, or a push type of APNs'.
     package mutating func resend(_ key: ClientKey, channel: String, now: Int64) -> Resent {
         let addresses = (clients[key]?.addresses ?? [:])
-            .filter { $0.value.address.channel == channel }.sorted { $0.key < $1.key }
+            .filter {
+                $0.value.address.channel == channel && reaches($0.value.address, of: key.app)
+            }
+            .sorted { $0.key < $1.key }
         var made = 0
         for (id, address) in addresses {
             let slots = (clients[key]?.slots ?? []).filter { slot in

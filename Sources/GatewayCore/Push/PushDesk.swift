@@ -33,7 +33,7 @@ package struct PushDesk: Sendable {
         package init() {}
     }
 
-    /// Whether an address of an app's client can be pushed to at all.
+    /// Whether an address of an app's client can be pushed to by the configuration.
     func reaches(_ address: DeliveryAddress, of app: String) -> Bool {
         switch address {
         case .stream: false
@@ -82,11 +82,23 @@ package struct PushDesk: Sendable {
         }
     }
 
-    /// What is stopped: nothing is pushed there any more. A start, which reads the configuration,
-    /// knows of no stops.
+    /// An app in one of APNs' environments: what a part of the configuration is about.
+    package struct Place: Sendable, Hashable {
+        /// The app.
+        package let app: String
+        /// The environment.
+        package let environment: APNsEnvironment
+
+        /// A place.
+        package init(app: String, environment: APNsEnvironment) {
+            (self.app, self.environment) = (app, environment)
+        }
+    }
+
+    /// What is stopped: nothing is pushed there any more until its configuration changes. A start,
+    /// which reads the configuration, knows of no stops.
     struct Stop: Hashable {
-        let app: String
-        let environment: APNsEnvironment
+        let place: Place
         /// `nil` for all topics of the app.
         let topic: String?
     }
@@ -94,9 +106,9 @@ package struct PushDesk: Sendable {
     /// What is to be done; the caller does it and calls ``takeActions()``.
     package internal(set) var actions: [Action] = []
 
-    let terms: Terms
+    var terms: Terms
     let hash: SipHash
-    let spread: PushSpread
+    var spread: PushSpread
     var shard: Shard
     /// By the slots of the shard's streams.
     var lanes: [PushLane?] = []
@@ -106,6 +118,8 @@ package struct PushDesk: Sendable {
     var underWay: [UInt64: UnderWay] = [:]
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
+    /// Places that were mended while pushes were under way, with the last of those pushes.
+    var mended: [Place: UInt64] = [:]
     private var pushes: UInt64 = 0
     private var dues = Heap<Due>()
     private var queue = Deque<StreamID>()
@@ -207,6 +221,9 @@ package struct PushDesk: Sendable {
         lanes[slot]?.due = until
         dues.insert(Due(at: until, stream: lane.stream))
     }
+
+    /// The number of the last push.
+    var lastNumber: UInt64 { pushes }
 
     /// The number of the next push.
     mutating func nextNumber() -> UInt64 {

@@ -118,7 +118,11 @@ extension APNsPool.Configuration.Key {
     func token(refused: SharedProviderToken?, _ clock: DeliveryClock) async -> SharedProviderToken?
     {
         let known = await share?.read()
-        if let known, known != refused, isFit(known, clock) { return known }
+        if let known, known != refused, isFit(known, clock),
+            key.hasSigned(providerToken: known.text)
+        {
+            return known
+        }
         guard let new = mint(clock) else { return nil }
         guard let share else { return new }
         return await share.replace(known, new)

@@ -43,6 +43,11 @@ package struct ConfigurationChange: Sendable, Equatable {
     /// Whether a running gateway takes it over.
     package var isLive: Bool { ConfigurationSchema.isLive(key) }
 
+    /// Whether it concerns what is pushed, or with what.
+    var isOfPushes: Bool {
+        ["apns.", "push.", "webhooks."].contains { key.hasPrefix($0) }
+    }
+
     /// For the answer of a route.
     var json: JSONValue {
         var object: JSONObject = [
@@ -62,7 +67,7 @@ extension ConfigurationSchema {
     /// The options, and those below them, that a running gateway takes over.
     private static let live = [
         "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCertificates", "issuers",
-        "certificates", "retention", "push.attempts", "push.attemptsAge", "log",
+        "certificates", "retention", "apns", "push", "webhooks", "log",
     ]
 
     /// Whether a running gateway takes over a change of an option.

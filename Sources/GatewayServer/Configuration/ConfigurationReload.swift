@@ -32,6 +32,19 @@ package actor ConfigurationReload {
         let grants: CertificateGrants
         let audiences: Set<String>
         let log: GatewayLog
+        let senders: PushSenders
+        /// `nil` where nothing is ever pushed.
+        let push: PushLoop?
+    }
+
+    /// Why the configuration is read again.
+    enum Occasion: String {
+        case signal = "SIGHUP"
+        case request = "a request"
+        case fileChange = "a file changed"
+
+        /// Whether a person wants it, who may have mended what no file shows.
+        var isAsked: Bool { self != .fileChange }
     }
 
     /// Reads the configuration as the program was started with, or with another document in the
@@ -64,18 +77,17 @@ package actor ConfigurationReload {
 
     /// Reads everything again and takes over what can be; says what became different.
     ///
-    /// - Parameter occasion: Why, for the log.
     /// - Throws: ``Faults`` with everything that is wrong, and then nothing is taken over.
-    func reload(_ occasion: String) throws(Faults) -> [ConfigurationChange] {
+    func reload(_ occasion: Occasion) throws(Faults) -> [ConfigurationChange] {
         do throws(Faults) {
-            let changes = try takeOver()
+            let changes = try takeOver(isAsked: occasion.isAsked)
             lastFaults = nil
             metrics.reloaded(changes.isEmpty ? "unchanged" : "applied")
             for change in changes {
                 logger.notice(
                     "the configuration changed",
                     metadata: [
-                        "option": "\(change.key)", "occasion": "\(occasion)",
+                        "option": "\(change.key)", "occasion": "\(occasion.rawValue)",
                         "takesEffect": change.isLive ? "now" : "at the next start",
                     ])
             }
@@ -85,7 +97,7 @@ package actor ConfigurationReload {
             if error != lastFaults {
                 logger.error(
                     "the changed configuration is wrong; the old one stays in force",
-                    metadata: ["faults": "\(error)", "occasion": "\(occasion)"])
+                    metadata: ["faults": "\(error)", "occasion": "\(occasion.rawValue)"])
             }
             lastFaults = error
             throw error
@@ -99,7 +111,7 @@ package actor ConfigurationReload {
         state.changes(to: ConfigurationState(try read(document)))
     }
 
-    private func takeOver() throws(Faults) -> [ConfigurationChange] {
+    private func takeOver(isAsked: Bool) throws(Faults) -> [ConfigurationChange] {
         let configuration = try read(nil)
         let after = ConfigurationState(configuration)
         let changes = state.changes(to: after)
@@ -113,12 +125,22 @@ package actor ConfigurationReload {
                 throw error as? Faults ?? Faults("tls", "\(error)")
             }
         }
+        var pushes: PushSenders.Generation?
+        if isAsked || changes.contains(where: \.isOfPushes) {
+            pushes = try parts.senders.next(configuration.push, PushFiles(configuration.push))
+        }
         do throws(SigningError) {
-            if try parts.keys.advance(now: time) {
+            if try parts.keys.advance(now: time, hasWebhooks: configuration.push.hasWebhooks) {
                 parts.press.use(parts.keys.notificationSigner)
             }
         } catch {
             throw Faults("data", "the key rings cannot be read: \(error.message)")
+        }
+        if let pushes, let push = parts.push {
+            // In this order: what is let go out again goes by what was mended.
+            parts.senders.use(pushes, resumes: isAsked)
+            push.configure(
+                configuration.push.terms, mended: pushes.mended, liftsStops: isAsked)
         }
         if let context { parts.identity.replace(with: context) }
         parts.verifier.replace(

@@ -15,14 +15,14 @@ struct ConfigurationWatch: Service {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await _ in await UnixSignalsSequence(trapping: .sighup) {
-                        _ = try? await reload.reload("SIGHUP")
+                        _ = try? await reload.reload(.signal)
                     }
                 }
                 group.addTask {
                     var watch = FileWatch()
                     while true {
                         if watch.look(current.value.watchedFiles) {
-                            _ = try? await reload.reload("a file changed")
+                            _ = try? await reload.reload(.fileChange)
                         }
                         try await Task.sleep(for: Self.interval)
                     }

@@ -72,7 +72,7 @@ extension Explainer {
     }
 
     private var terms: BackTest.Terms {
-        BackTest.Terms(pushTerms)
+        BackTest.Terms(pushTerms())
     }
 
     private static func kinds(_ now: BackTest, _ proposed: BackTest) -> [JSONValue] {

@@ -27,9 +27,9 @@ final class Explainer: Sendable {
     private static let replacedMax = 8
 
     /// How much is pushed, for what would have been.
-    let pushTerms: PushDesk.Terms
+    let pushTerms: @Sendable () -> PushDesk.Terms
 
-    init(_ sequencer: Sequencer, pushTerms: PushDesk.Terms) {
+    init(_ sequencer: Sequencer, pushTerms: @escaping @Sendable () -> PushDesk.Terms) {
         self.sequencer = sequencer
         self.pushTerms = pushTerms
     }

@@ -6,59 +6,94 @@ import WidgetModel
 
 /// Makes pushes through APNs: one pool for each team, key and environment, whatever the apps.
 final class APNsSender: PushSender {
-    private struct Place: Hashable {
-        let app: String
-        let environment: APNsEnvironment
-    }
+    private typealias Place = PushDesk.Place
 
+    /// As what APNs knows a sender, and where.
     private struct Account: Hashable {
         let credential: PushConfiguration.Credential
+        /// What is in the files of the credential.
+        let proof: PushFiles.Credential.Proof
         let environment: APNsEnvironment
+        let origin: String?
+        let trust: String?
+    }
+
+    /// What the connections of a pool are for. APNs ties each to the topics it has seen: a new one
+    /// wants new connections.
+    private struct Purpose: Hashable {
+        let account: Account
+        var topics: Set<String> = []
     }
 
     private struct Route {
+        let account: Account
         let pool: APNsPool
         let forms: [PushBudget.Channel: APNsPushForm]
     }
 
     private let routes: [Place: Route]
-    private let pools: [APNsPool]
+    private let pools: [Purpose: APNsPool]
 
     /// Opens no connection before the first push.
     ///
     /// - Parameters:
+    ///   - former: Whose pools are gone on with where nothing about them is new.
     ///   - share: Where the provider tokens of an issuer are kept.
     ///   - adjust: Changes what a pool does by itself.
     init(
-        _ configuration: PushConfiguration, _ files: PushFiles,
+        _ configuration: PushConfiguration, _ files: PushFiles, after former: APNsSender? = nil,
         share: (_ issuer: String) -> ProviderTokenShare,
         adjust: (inout APNsPool.Configuration) -> Void = { _ in }
     ) {
-        var pools: [Account: APNsPool] = [:]
-        var routes: [Place: Route] = [:]
+        var accounts: [(app: PushConfiguration.App, account: Account)] = []
+        var purposes: [Account: Purpose] = [:]
         for app in configuration.apps {
-            guard let credential = Self.credential(app.credential, files, share) else { continue }
+            guard let proof = files.credentials[app.credential]?.proof else { continue }
             for environment in app.environments {
-                let account = Account(credential: app.credential, environment: environment)
-                let pool: APNsPool
-                if let known = pools[account] {
-                    pool = known
-                } else {
-                    var settings = APNsPool.Configuration(environment, credential)
-                    if let host = configuration.hosts[environment] {
-                        settings.origin = "https://\(host)"
-                    }
-                    if let trust = configuration.trust { settings.trust = .file(trust) }
-                    adjust(&settings)
-                    pool = APNsPool(settings)
-                    pools[account] = pool
-                }
-                routes[Place(app: app.app, environment: environment)] = Route(
-                    pool: pool, forms: app.forms)
+                let account = Account(
+                    credential: app.credential, proof: proof, environment: environment,
+                    origin: configuration.hosts[environment].map { "https://\($0)" },
+                    trust: configuration.trust)
+                accounts.append((app, account))
+                purposes[account, default: Purpose(account: account)].topics.formUnion(
+                    app.forms.values.map(\.topic))
             }
         }
-        self.pools = Array(pools.values)
+        var pools: [Purpose: APNsPool] = [:]
+        for purpose in purposes.values {
+            let account = purpose.account
+            guard let credential = Self.credential(account.credential, files, share) else {
+                continue
+            }
+            var settings = APNsPool.Configuration(account.environment, credential)
+            if let origin = account.origin { settings.origin = origin }
+            if let trust = account.trust { settings.trust = .file(trust) }
+            adjust(&settings)
+            pools[purpose] = former?.pools[purpose] ?? APNsPool(settings)
+        }
+        var routes: [Place: Route] = [:]
+        for (app, account) in accounts {
+            guard let pool = purposes[account].flatMap({ pools[$0] }) else { continue }
+            routes[Place(app: app.app, environment: account.environment)] = Route(
+                account: account, pool: pool, forms: app.forms)
+        }
+        self.pools = pools
         self.routes = routes
+    }
+
+    /// Where this sender pushes as another account, or in another form, than one before it.
+    func mended(since former: APNsSender?) -> Set<PushDesk.Place> {
+        Set(
+            routes.compactMap { place, route in
+                let before = former?.routes[place]
+                return before?.account == route.account && before?.forms == route.forms
+                    ? nil : place
+            })
+    }
+
+    /// Sends again what APNs refused.
+    func resume() {
+        for pool in pools.values { pool.resume() }
     }
 
     private static func credential(
@@ -107,8 +142,15 @@ final class APNsSender: PushSender {
     }
 
     func drain() async {
+        await drain(except: nil)
+    }
+
+    /// Lets the pushes end that are under way by pools which another sender does not go on with.
+    func drain(except next: APNsSender?) async {
         await withTaskGroup { group in
-            for pool in pools { group.addTask { await pool.drain() } }
+            for (purpose, pool) in pools where next?.pools[purpose] !== pool {
+                group.addTask { await pool.drain() }
+            }
         }
     }
 }

@@ -13,6 +13,22 @@ struct PushFiles: Sendable {
         case key(SigningKey)
         /// A certificate chain and the key that belongs to it, both in PEM.
         case certificate([UInt8], key: [UInt8])
+
+        /// Tells credentials apart whose files have the same names.
+        enum Proof: Hashable {
+            /// The thumbprint of a key.
+            case key(String)
+            /// The certificate chain; its key belongs to it.
+            case certificate([UInt8])
+        }
+
+        /// What tells it from another one.
+        var proof: Proof {
+            switch self {
+            case .key(let key): .key(key.kid)
+            case .certificate(let chain, _): .certificate(chain)
+            }
+        }
     }
 
     /// The longest file of a key; Apple's have 257 bytes.

@@ -117,6 +117,16 @@ final class PushLoop: @unchecked Sendable {
         }.get()
     }
 
+    /// Goes by other terms from now on, as the desk does; who makes pushes is another already.
+    func configure(
+        _ terms: PushDesk.Terms, mended: Set<PushDesk.Place>, liftsStops: Bool
+    ) {
+        loop.execute { [self] in
+            desk.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
+            act()
+        }
+    }
+
     /// Begins to push, with what is due already.
     func start(_ surroundings: Surroundings) {
         loop.execute { [self] in
@@ -128,12 +138,14 @@ final class PushLoop: @unchecked Sendable {
     }
 
     /// Makes no more pushes, and persists everything once those under way have ended.
-    func stop(_ senders: [any PushSender]) async {
+    ///
+    /// - Parameter drain: Returns when those under way have ended.
+    func stop(_ drain: () async -> Void) async {
         try? await loop.submit {
             self.isStopping = true
             self.timer?.task.cancel()
         }.get()
-        for sender in senders { await sender.drain() }
+        await drain()
         while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
             guard let store = try? await loop.submit({ self.surroundings?.store }).get(),
                 await Self.write(batch, to: store, logger)

@@ -4,9 +4,6 @@ import GatewayCore
 protocol PushSender: Sendable {
     /// Makes a push and says once what came of it, on any thread.
     func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void)
-
-    /// Returns when what is under way has ended, at the latest at the deadline of each push.
-    func drain() async
 }
 
 /// What came of a push, for the desk and for people.

@@ -17,6 +17,18 @@ final class WebhookPushes: PushSender {
         let wallSeconds: @Sendable () -> Int64
     }
 
+    /// What it was made by.
+    struct Terms: Hashable {
+        private let ranges: [String]
+        private let trust: String?
+
+        init(_ configuration: PushConfiguration) {
+            ranges = configuration.webhookRanges
+            trust = configuration.webhookTrust
+        }
+    }
+
+    let terms: Terms
     private let sender: WebhookSender
     private let content: Content
 
@@ -32,6 +44,7 @@ final class WebhookPushes: PushSender {
             throw Faults("webhooks.enabled", error.message)
         }
         self.content = content
+        terms = Terms(configuration)
     }
 
     func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {

@@ -10,7 +10,7 @@ extension GatewayRoutes {
     ) async throws -> GatewayAnswer {
         try await requireOperatorOfAll(request, context)
         return try await Self.answer { () async throws(Faults) -> [ConfigurationChange] in
-            try await reload.reload("a request")
+            try await reload.reload(.request)
         }
     }
 

@@ -42,6 +42,73 @@ import WidgetModel
         #expect(allowance.due(.normal, now: .max) == .max)
     }
 
+    @Test func `under other terms the share that was spent stays spent`() {
+        let usual = PushAllowance.Terms(perDay: 48, burst: 9, reserve: 0)
+        func left(after spent: Int, _ terms: PushAllowance.Terms...) -> Int {
+            var allowance = PushAllowance(usual, now: 0)
+            for _ in 0..<spent { allowance.spend(now: 0) }
+            for terms in terms { allowance.adopt(terms, now: 0) }
+            var left = 0
+            while allowance.due(.high, now: 0) == 0 {
+                allowance.spend(now: 0)
+                left += 1
+            }
+            return left
+        }
+        let small = PushAllowance.Terms(perDay: 24, burst: 4, reserve: 0)
+        let large = PushAllowance.Terms(perDay: 480, burst: 90, reserve: 0)
+        #expect(left(after: 0, small) == 4)
+        #expect(left(after: 3, small) == 2)
+        #expect(left(after: 6, small) == 1)
+        #expect(left(after: 9, small) == 0)
+        #expect(left(after: 3, small, usual) == 6)
+        #expect(left(after: 9, small, usual) == 0)
+        #expect(left(after: 0, large) == 90)
+        #expect(left(after: 3, large) == 60)
+        #expect(left(after: 9, large) == 0)
+        #expect(left(after: 3, large, usual) == 6)
+        let most = PushAllowance.Terms(perDay: .max, burst: .max, reserve: 0)
+        #expect(left(after: 0, most, most) == 100_000)
+        #expect(left(after: 3, usual) == 6)
+    }
+
+    /// Terms of one shape, as a configuration makes them, that change all the time: no day has more
+    /// than the largest of them allow.
+    @Test(arguments: 0..<20)
+    func `changing terms never allows more than the largest`(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        func terms() -> PushAllowance.Terms {
+            let scale = 1 + random.below(8)
+            return PushAllowance.Terms(perDay: 16 * scale, burst: 3 * scale, reserve: 0)
+        }
+        var inForce = terms()
+        var largest = inForce.perDay
+        var allowance = PushAllowance(inForce, now: 0)
+        var now: Int64 = 0
+        var pushes: [Int64] = []
+        for _ in 0..<800 {
+            now += Int64(random.below(random.pick([1, 60_000, 3_600_000])))
+            if random.happens(20) {
+                let before = allowance.credit(now: now)
+                let next = terms()
+                allowance.adopt(next, now: now)
+                let after = allowance.credit(now: now)
+                #expect(after <= next.creditMax)
+                let share = Double(before) / Double(inForce.creditMax)
+                #expect(Double(after) / Double(next.creditMax) <= share + 1e-12)
+                inForce = next
+                largest = max(largest, next.perDay)
+            }
+            while random.happens(80), allowance.due(.high, now: now) <= now {
+                allowance.spend(now: now)
+                pushes.append(now)
+            }
+        }
+        for (place, start) in pushes.enumerated() {
+            #expect(pushes[place...].prefix { $0 - start < Self.day }.count <= largest)
+        }
+    }
+
     /// Pushes as soon as they are due, at random, or with pauses: the definition counts them in
     /// every window that starts with one of them.
     @Test(arguments: 0..<40)

@@ -215,7 +215,7 @@ final class StormWorld: Sendable {
 
     /// Ends everything that runs; the store is still open.
     func stop() async throws {
-        await push.stop([ledger])
+        await push.stop { await ledger.drain() }
         clock.end()
         await server.stop()
     }

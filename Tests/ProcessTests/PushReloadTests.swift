@@ -1,0 +1,196 @@
+import APNsSimulator
+import Foundation
+import GatewaySigning
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+extension ProcessTests {
+    /// What is pushed, and with what, changes while the gateway runs.
+    @Suite struct PushReloadTests {
+        private static let fast = ["interval: 1s", "widgetsPerDay: 50000"]
+
+        private static func reload(_ world: PushWorld) throws {
+            let answer = try world.reload()
+            #expect(answer.status == 200, "\(answer.text)")
+        }
+
+        @Test func `a key is rotated under a stream of pushes, of which none is lost or doubled`()
+            async throws
+        {
+            let (devices, characters, rounds) = (40, 10, 12)
+            let world = try PushWorld(options: Self.fast, others: ["KEY7654321"])
+            for index in 0..<devices {
+                try world.register(
+                    "device\(index)", ["c\(index % characters)"],
+                    token: "aa" + String(format: "%04x", index))
+            }
+            let sections = [
+                PushWorld.section(in: world.folder, id: "KEY7654321", file: "KEY7654321.p8"),
+                PushWorld.section(in: world.folder),
+            ]
+            var changedAt: Int64 = 0
+            for round in 0..<rounds {
+                changedAt = Int64(Date().timeIntervalSince1970 * 1_000)
+                try world.change((0..<characters).map { "c\($0)" }, run: "\(round)")
+                // With some under way; and back again.
+                if round % 4 == 3, round < rounds - 1 {
+                    try world.write([sections[round / 4]], options: Self.fast)
+                    try Self.reload(world)
+                }
+                try await Task.sleep(for: .milliseconds(400))
+            }
+            try await world.until("each device pushed after its last change") { record in
+                record.devices.count == devices
+                    && record.devices.values.allSatisfy { $0.pushes.last?.at ?? 0 >= changedAt }
+            }
+            // What was done with is closed.
+            try await world.until("one connection left") { $0.openConnections == 1 }
+            let record = world.apns.record
+            #expect(record.violations.isEmpty, "\(record.violations)")
+            #expect(record.duplicates == 0)
+            #expect(record.devices.values.allSatisfy { $0.taken <= rounds })
+            // One for each key: who comes back to a key has its token still.
+            #expect(
+                record.providerTokens.map(\.keyID) == ["KEY1234567", "KEY7654321"],
+                "\(record.providerTokens.map(\.keyID))")
+            await world.stop()
+        }
+
+        @Test func `a key file that is none changes nothing, and a wrong key stops only so long`()
+            async throws
+        {
+            let world = try PushWorld(options: Self.fast)
+            let key = URL(filePath: world.folder + "/apns.p8")
+            let right = try Data(contentsOf: key)
+            try world.register("phone", ["hero"], token: "aa01")
+            try Data("nonsense".utf8).write(to: key)
+            let refused = try world.reload()
+            #expect(refused.status == 422)
+            #expect(refused.text.contains("apns.0.key") && refused.text.contains("apns.p8"))
+            try world.change(["hero"], run: "one")
+            try await world.until("pushed with the old key") { $0.taken == 1 }
+            // Of another team, under the same name.
+            try SigningKey(generating: .es256).save(to: world.folder + "/other.p8")
+            #expect(rename(world.folder + "/other.p8", key.path) == 0)
+            try Self.reload(world)
+            try await Task.sleep(for: .milliseconds(1_100))
+            try world.change(["hero"], run: "two")
+            try await world.until("refused") {
+                $0.answers.keys.contains { $0.reason == "InvalidProviderToken" }
+            }
+            try await Task.sleep(for: .milliseconds(1_100))
+            try world.change(["hero"], run: "three")
+            try await Task.sleep(for: .milliseconds(1_100))
+            #expect(world.apns.record.taken == 1)
+            // Nobody says so: the file is watched.
+            try right.write(to: key, options: .atomic)
+            try await world.until("what was owed is pushed") { $0.taken == 2 }
+            #expect(world.apns.record.devices["aa01"]?.taken == 2)
+            await world.stop()
+        }
+
+        @Test func `apps and topics come, change and go, and what was owed goes out`() async throws
+        {
+            let world = try PushWorld(options: Self.fast)
+            func section(topic: String) -> String {
+                PushWorld.section(in: world.folder, also: ", topic: \(topic)")
+            }
+            try world.write([])
+            try Self.reload(world)
+            try world.register("phone", ["hero"], token: "aa01")
+            try world.change(["hero"], run: "one")
+            try await Task.sleep(for: .milliseconds(500))
+            #expect(world.apns.record.requests == 0)
+            try world.write([section(topic: "com.first")], options: Self.fast)
+            try Self.reload(world)
+            try await world.until("pushed") { $0.taken == 1 }
+            try await Task.sleep(for: .milliseconds(1_100))
+            // A topic that is refused is stopped, until another takes its place.
+            world.apns.script("aa01", [.refused(.topicDisallowed), .take])
+            try world.change(["hero"], run: "two")
+            try await world.until("refused") { $0.requests == 2 }
+            try await Task.sleep(for: .milliseconds(1_100))
+            try world.change(["hero"], run: "three")
+            try await Task.sleep(for: .milliseconds(500))
+            #expect(world.apns.record.requests == 2)
+            try world.write([section(topic: "com.second")], options: Self.fast)
+            try Self.reload(world)
+            try await world.until("pushed") { $0.taken == 2 }
+            let topics = world.apns.record.devices["aa01"]?.pushes.map(\.request.topic)
+            #expect(
+                topics == ["com.first.push-type.widgets", "com.second.push-type.widgets"])
+            #expect(world.apns.record.providerTokens.count == 1)
+            await world.stop()
+        }
+
+        @Test func `budgets and intervals are those of the moment`() async throws {
+            let world = try PushWorld(options: ["interval: 1h", "widgetsPerDay: 48"])
+            try world.register("phone", ["hero"], token: "aa01")
+            try world.change(["hero"], run: "one")
+            try await world.until("pushed") { $0.taken == 1 }
+            try world.change(["hero"], run: "two")
+            try await Task.sleep(for: .milliseconds(500))
+            #expect(world.apns.record.taken == 1)
+            let section = PushWorld.section(in: world.folder)
+            try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
+            try Self.reload(world)
+            // One is all there is, and it was spent.
+            try await Task.sleep(for: .milliseconds(1_500))
+            #expect(world.apns.record.taken == 1)
+            try world.write([section], options: ["interval: 1s", "widgetsPerDay: 100000"])
+            try Self.reload(world)
+            // A day has as many as seconds.
+            try await world.until("what was withheld is pushed") { $0.taken == 2 }
+            await world.stop()
+        }
+
+        @Test func `webhooks are asked, and where, as of the moment`() async throws {
+            let world = try PushWorld(options: Self.fast)
+            let script = world.folder + "/receiver.py"
+            try WebhookPushTests.receiver.write(toFile: script, atomically: true, encoding: .utf8)
+            let certificates = world.folder + "/certs"
+            let receiver = try TestProgram(
+                "/usr/bin/python3",
+                [script, certificates + "/server.pem", certificates + "/server.key"])
+            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            func register() throws -> TestHTTPAnswer {
+                try world.gateway.http().register(
+                    "renderer", app: PushWorld.app, token: world.backend,
+                    [
+                        "platform": "linux",
+                        "widgets": [
+                            [
+                                "kind": "detail", "family": "systemSmall",
+                                "parameters": ["character": "hero"],
+                            ]
+                        ],
+                        "delivery": [
+                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
+                        ],
+                    ])
+            }
+            #expect(try register()["webhookKeys"] == nil)
+            try world.change(["hero"], run: "one")
+            let webhooks = "webhooks: { enabled: true, ca: \(certificates)/ca.pem"
+            try world.write([], also: [webhooks + " }"])
+            try Self.reload(world)
+            func attempts() throws -> String {
+                try world.gateway.http().request(
+                    "GET", "/v1/apps/\(PushWorld.app)/attempts?client=renderer",
+                    token: world.backend
+                ).text
+            }
+            for _ in 0..<200 where try !attempts().contains("address-not-allowed") {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            #expect(try attempts().contains("address-not-allowed"))
+            #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
+            try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
+            try Self.reload(world)
+            // By its schedule, some seconds after the failure.
+            #expect(try receiver.json(line: 1)?["path"] == "/hook")
+            await world.stop()
+        }
+    }
+}
