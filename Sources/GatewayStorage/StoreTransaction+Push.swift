@@ -70,9 +70,20 @@ extension StoreTransaction {
         }
     }
 
-    /// Stores a provider token in place of the one its issuer had.
-    package mutating func putProviderToken(_ row: ProviderTokenRow) throws {
+    /// Stores a provider token in place of the one its issuer had, if that is still there.
+    ///
+    /// - Returns: The token that is there then: the new one, or that of who was faster.
+    package mutating func replaceProviderToken(
+        _ old: String?, with row: ProviderTokenRow
+    ) throws -> ProviderTokenRow {
         try writing { db in
+            let known = try Row.fetchOne(
+                db, sql: "SELECT issued_at, token FROM provider_token WHERE issuer = ?",
+                arguments: [row.issuer])
+            if let known, known[1] != old {
+                return ProviderTokenRow(
+                    issuer: row.issuer, issuedAt: known[0], token: known[1])
+            }
             try db.cachedStatement(
                 sql: """
                     INSERT INTO provider_token (issuer, issued_at, token) VALUES (?, ?, ?)
@@ -80,6 +91,7 @@ extension StoreTransaction {
                     DO UPDATE SET issued_at = excluded.issued_at, token = excluded.token
                     """
             ).execute(arguments: [row.issuer, row.issuedAt, row.token])
+            return row
         }
     }
 }

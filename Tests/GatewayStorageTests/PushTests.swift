@@ -104,11 +104,14 @@ import Testing
     @Test func `an issuer has one provider token`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteStore(directory: directory.path)
-        for issuedAt: Int64 in [1, 2] {
-            _ = try await store.write(cost: 0) {
-                try $0.putProviderToken(
-                    ProviderTokenRow(issuer: "team.key", issuedAt: issuedAt, token: "t\(issuedAt)"))
+        // The third comes late: what it knows of is not there any more.
+        for (issuedAt, old, held) in [(1, nil, "t1"), (2, "t1", "t2"), (3, "t1", "t2")] {
+            let row = ProviderTokenRow(
+                issuer: "team.key", issuedAt: Int64(issuedAt), token: "t\(issuedAt)")
+            let answer = try await store.write(cost: 0) {
+                try $0.replaceProviderToken(old, with: row)
             }
+            #expect(answer.value.token == held)
         }
         #expect(
             try store.providerTokens() == [

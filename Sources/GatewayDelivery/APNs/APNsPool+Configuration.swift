@@ -125,7 +125,8 @@ extension APNsPool.Configuration.Key {
         }
         guard let new = mint(clock) else { return nil }
         guard let share else { return new }
-        return await share.replace(known, new)
+        let held = await share.replace(known, new)
+        return key.hasSigned(providerToken: held.text) ? held : new
     }
 
     /// A new token.

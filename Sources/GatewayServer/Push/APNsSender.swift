@@ -184,12 +184,14 @@ extension ProviderTokenShare {
         }
         return ProviderTokenShare(
             read: { known() },
-            replace: { _, new in
-                // The store has one writer, this gateway.
+            replace: { old, new in
                 let row = ProviderTokenRow(
                     issuer: issuer, issuedAt: new.issuedAt, token: new.text)
-                _ = try? await store.write(cost: 1_024) { try $0.putProviderToken(row) }
-                return new
+                let held = try? await store.write(cost: 1_024) {
+                    try $0.replaceProviderToken(old?.text, with: row)
+                }.value
+                return held.map { SharedProviderToken(text: $0.token, issuedAt: $0.issuedAt) }
+                    ?? new
             })
     }
 }
