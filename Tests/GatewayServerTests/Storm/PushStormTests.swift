@@ -82,9 +82,12 @@ import WidgetModel
         let made = judge.pushes.values.reduce(0) { $0 + $1.count }
         #expect(lastAttempt == Int64(made))
         // APNs found nothing wrong, and took no push twice.
-        var violations = judge.record.violations
+        var violations = judge.record.violations.merging(
+            judge.sandbox.violations, uniquingKeysWith: +)
         #expect(violations.removeValue(forKey: .pushedToDead) ?? 0 <= judge.excusedPushes)
         #expect(violations.isEmpty, "\(violations)")
-        #expect(judge.record.duplicates == 0)
+        #expect(judge.record.duplicates + judge.sandbox.duplicates == 0)
+        // Those that were registered for the wrong environment are told in their own.
+        #expect(storm.devices.contains { $0.isStray && end[$0.key] == .told })
     }
 }

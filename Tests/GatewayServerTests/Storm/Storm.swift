@@ -27,7 +27,9 @@ struct Storm {
         let stopping = StormFaults.stopping.map { (Self.app + "." + $0.rawValue, StormFaults($0)) }
         apps = [Self.app] + stopping.map(\.0)
         world = try StormWorld(apps: apps)
-        for (faults, share) in [(StormFaults.requests, 30), (.devices, 19), (.connections, 1)] {
+        for (faults, share) in [
+            (StormFaults.requests, 28), (.devices, 19), (.connections, 1), (.strays, 2),
+        ] {
             for _ in 0..<count * share / 50 { add(Self.app, faults) }
         }
         for (app, faults) in stopping { for _ in 0..<count / 60 { add(app, faults) } }
@@ -40,7 +42,8 @@ struct Storm {
         devices.append(
             StormDevice(
                 key: ClientKey(app: app, client: "device-\(devices.count)"), faults: faults,
-                characters: characters, answers: random.happens(20)))
+                characters: characters, answers: random.happens(20),
+                isStray: faults.name == StormFaults.strays.name))
         addToken(to: devices.count - 1)
     }
 
@@ -50,7 +53,10 @@ struct Storm {
         let digits = String(tokens, radix: 16)
         let token = String(repeating: "0", count: 64 - digits.count) + digits
         devices[place].tokens.append(token)
-        world.server.script(token, devices[place].faults.script(&random))
+        let (own, other) =
+            devices[place].isStray ? (world.sandbox, world.server) : (world.server, world.sandbox)
+        own.script(token, devices[place].faults.script(&random))
+        other.script(token, [.refused(.badDeviceToken)])
     }
 
     /// Registers everybody.

@@ -44,6 +44,9 @@ struct StormFaults {
             .goAway(reason: "Shutdown", includesThis: true),
         ])
 
+    /// Nothing but that they are registered for the environment that they are not of.
+    static let strays = StormFaults(name: "strays", [], others: [])
+
     /// What stops an app or one of its topics: an operator has to mend something.
     static let stopping: [APNsReason] = [
         .topicDisallowed, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,

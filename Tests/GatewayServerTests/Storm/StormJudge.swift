@@ -10,6 +10,7 @@ import WidgetModel
 struct StormJudge {
     let storm: Storm
     let record: PushRecord
+    let sandbox: PushRecord
     let pushes: [ClientKey: [StormLedger.Push]]
     /// What is wrong, a few of each kind.
     private(set) var faults: [String: [String]] = [:]
@@ -17,6 +18,7 @@ struct StormJudge {
     init(_ storm: Storm) {
         self.storm = storm
         record = storm.world.server.record
+        sandbox = storm.world.sandbox.record
         pushes = storm.world.ledger.pushes
     }
 
@@ -37,6 +39,7 @@ struct StormJudge {
             for (push, next) in zip(pushes, pushes.dropFirst()) {
                 judge(next, after: push, of: device, changes)
             }
+            judgeEnvironments(pushes, of: device)
             judgeBudget(pushes.filter { $0.verdict == .delivered }, of: device)
         }
     }
@@ -60,11 +63,29 @@ struct StormJudge {
         case .stop:
             blame("pushed though stopped", device, detail)
         case .tryOtherEnvironment:
-            blame("there is no other environment", device, detail)
+            if !isOther, next.environment == push.environment {
+                blame("not in the other environment", device, detail)
+            }
         case .retry(let wait):
             let least = wait.milliseconds(
                 failures: push.failures, urgency: .high, random: 0)
             if next.began - push.ended < least { blame("made again too soon", device, detail) }
+        }
+    }
+
+    /// A token is tried in the other environment once, and stays where it worked.
+    private mutating func judgeEnvironments(
+        _ pushes: [StormLedger.Push], of device: StormDevice
+    ) {
+        for (_, pushes) in Dictionary(grouping: pushes, by: \.token) {
+            let tries = pushes.count { $0.verdict == .tryOtherEnvironment }
+            if tries > 1 { blame("tried \(tries) times in the other environment", device) }
+            let worked = Set(pushes.filter { $0.verdict == .delivered }.map(\.environment))
+            if worked.count > 1 || worked.contains(device.isStray ? .production : .sandbox) {
+                blame("worked in an environment it is not of", device)
+            }
+            let left = pushes.drop { $0.verdict != .delivered }
+            if Set(left.map(\.environment)).count > 1 { blame("left where it worked", device) }
         }
     }
 
@@ -99,7 +120,8 @@ struct StormJudge {
             switch standings[device.key] {
             case .told?:
                 sort = "told"
-                let at = device.tokens.compactMap { record.devices[$0]?.pushes.last?.at }.max()
+                let own = device.isStray ? sandbox : record
+                let at = device.tokens.compactMap { own.devices[$0]?.pushes.last?.at }.max()
                 if let last, at ?? 0 < storm.world.clock.wall(at: last) {
                     blame("told, but not of its last change", device)
                 }
@@ -144,7 +166,8 @@ struct StormJudge {
             count
                 + zip(pushes, pushes.dropFirst()).count { push, next in
                     push.token == next.token && push.verdict == .retry(.connection)
-                        && [.dropAddress, .quarantineAddress].contains(next.verdict)
+                        && [.dropAddress, .quarantineAddress, .tryOtherEnvironment].contains(
+                            next.verdict)
                 }
         }
     }
@@ -153,7 +176,8 @@ struct StormJudge {
 
     /// Each key has a new one every 55 minutes at most, and never two within 20.
     mutating func judgeProviderTokens() {
-        for (key, tokens) in Dictionary(grouping: record.providerTokens, by: \.keyID) {
+        let tokens = Set(record.providerTokens).union(sandbox.providerTokens)
+        for (key, tokens) in Dictionary(grouping: tokens, by: \.keyID) {
             let times = tokens.map(\.issuedAt).sorted()
             for (one, next) in zip(times, times.dropFirst()) where next - one < 1_200 {
                 faults["provider tokens too soon", default: []].append("\(key): \(next - one) s")

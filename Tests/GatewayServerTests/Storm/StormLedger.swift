@@ -10,6 +10,7 @@ final class StormLedger: PushSender {
     /// One push.
     struct Push: Sendable {
         let token: String
+        let environment: APNsEnvironment
         let began: Int64
         let ended: Int64
         let failures: Int
@@ -55,7 +56,8 @@ final class StormLedger: PushSender {
         sender.withLock { $0 }?.send(order) { [self] report in
             if case .apns(let verdict, _) = report.result {
                 let push = Push(
-                    token: token, began: began, ended: clock.now, failures: order.failures,
+                    token: token, environment: order.environment, began: began, ended: clock.now,
+                    failures: order.failures,
                     urgency: order.urgency, verdict: verdict, reason: report.reason)
                 state.withLock { $0.pushes[order.client, default: []].append(push) }
             }

@@ -24,6 +24,8 @@ struct StormDevice {
     var tokens: [String] = []
     /// Whether it polls now and then, or acknowledges.
     let answers: Bool
+    /// Whether its tokens are of APNs' sandbox, though it says otherwise.
+    let isStray: Bool
 }
 
 /// What a gateway pushes with, from the log to APNs, and an APNs where things go wrong.
@@ -33,6 +35,8 @@ final class StormWorld: Sendable {
 
     let clock = StormClock()
     let server: APNsServer
+    /// APNs' other environment, for which the first app has its key as well.
+    let sandbox: APNsServer
     let ledger: StormLedger
     let sequencer: Sequencer
     let store: SQLiteStore
@@ -66,7 +70,7 @@ final class StormWorld: Sendable {
             push.apps.append(
                 .init(
                     place: number, app: app, credential: .key(team: Self.team, id: id, file: file),
-                    environments: [.production],
+                    environments: number == 0 ? [.production, .sandbox] : [.production],
                     forms: [.widgets: try APNsPushForm(.widgets, app: app)]))
         }
         let (clock, requests) = (clock, requests)
@@ -80,7 +84,10 @@ final class StormWorld: Sendable {
             ledger.looked(decision)
         }
         server = try APNsServer(terms, settings)
+        terms.environment = .sandbox
+        sandbox = try APNsServer(terms, settings)
         push.hosts[.production] = Address(host: "127.0.0.1", port: server.port)
+        push.hosts[.sandbox] = Address(host: "127.0.0.1", port: sandbox.port)
         push.trust = made.ca
         push.terms.apnsApps = Set(apps)
         let loopback = Address(host: "127.0.0.1", port: 0)
@@ -218,6 +225,7 @@ final class StormWorld: Sendable {
         await push.stop { await ledger.drain() }
         clock.end()
         await server.stop()
+        await sandbox.stop()
     }
 
     /// Ends what is left.
