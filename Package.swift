@@ -235,7 +235,8 @@ let package = Package(
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "CLinux", "COpenSSL", "GatewayCore", "WidgetModel",
+                "APNsSimulator", "CLinux", "COpenSSL", "GatewayCore", "GatewayDelivery",
+                "GatewaySigning", "GatewayTLS", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

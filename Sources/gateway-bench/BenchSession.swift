@@ -57,6 +57,8 @@ struct BenchSession {
             case .storm: report.add(try Storm(settings: settings).measure(tell))
             case .accept: report.add(try Requests(settings: settings).measureAccept(tell))
             case .register: report.add(try Requests(settings: settings).measureRegister(tell))
+            case .push:
+                try Pushes(settings: settings).measure(into: &report, repetition, tell)
             case .costs: report.add(try Costs(settings: settings).measure(tell))
             case .decide where settings.isInProcess:
                 report.add(Decide(settings: settings).measureInProcess(tell))

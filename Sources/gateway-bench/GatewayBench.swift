@@ -38,7 +38,7 @@ struct GatewayBench: ParsableCommand {
             over HTTP/1.1 all the same, and the bars do not apply.
 
             SCENARIOS
-              all        every one of these but costs; so does naming none
+              all        every one of these but push and costs; so does naming none
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             CPU is the server's own, from /proc. It includes what the kernel does for
@@ -58,6 +58,7 @@ struct GatewayBench: ParsableCommand {
               gateway-bench fanout handshake --peer nchan
               gateway-bench fanout latency --http2
               gateway-bench all --quick --json > figures.json
+              gateway-bench push --requests 50000 --repetitions 5 --enforce
               gateway-bench costs --enforce
             """)
 
@@ -98,6 +99,12 @@ struct GatewayBench: ParsableCommand {
     @Option(help: .hidden)
     var countedChanges: Int?
 
+    @Option(help: .hidden)
+    var pushServer: String?
+
+    @Option(help: .hidden)
+    var pushPort = 0
+
     func validate() throws {
         let others = chosen.filter { !$0.canBeHTTP2 }
         guard isHTTP2, !others.isEmpty else { return }
@@ -108,6 +115,13 @@ struct GatewayBench: ParsableCommand {
 
     func run() throws {
         Interruption.install()
+        if let pushServer {
+            do {
+                try PushServer.serve(pushServer, port: pushPort)
+            } catch is Interruption {
+                return
+            }
+        }
         let limit = Machine.raiseDescriptorLimit()
         let settings = try settings()
         let fitting = limit - Machine.descriptorsReserve

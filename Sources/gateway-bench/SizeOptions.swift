@@ -26,7 +26,7 @@ struct SizeOptions: ParsableArguments {
     @Option(help: "Handshakes of each kind. Default: 2000, quick 300.")
     var handshakes: Int?
 
-    @Option(help: "Requests of accept and register. Default: 20000, quick 2000.")
+    @Option(help: "Requests of accept, register and push. Default: 20000, quick 2000.")
     var requests: Int?
 
     @Option(help: "Widgets of decide. Default: 1000000, quick 50000.")

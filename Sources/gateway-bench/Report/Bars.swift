@@ -39,6 +39,7 @@ enum Bars {
         case (.fanout, "memory per idle stream"): .atMost(0.58)
         case (.latency, "p99 from the schedule"): .atMost(0.9)
         case (.handshake, "server CPU per full handshake"): .atMost(1.15)
+        case (.push, _) where name.hasPrefix("pushes per core"): .atLeast(0.6)
         default: nil
         }
     }

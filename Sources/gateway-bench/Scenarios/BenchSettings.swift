@@ -26,7 +26,7 @@ struct BenchSettings {
     var clients: Int
     /// Handshakes of each kind in `handshake`.
     var handshakes: Int
-    /// Requests in `accept` and `register`.
+    /// Requests in `accept` and `register`, and pushes in `push`.
     var requests: Int
     /// Widgets of `decide`.
     var widgets: Int

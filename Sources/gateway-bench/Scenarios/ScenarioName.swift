@@ -1,9 +1,9 @@
 /// What can be measured.
 enum ScenarioName: String, CaseIterable, Sendable {
-    case fanout, latency, handshake, burst, slow, storm, accept, register, decide, costs
+    case fanout, latency, handshake, burst, slow, storm, accept, register, decide, push, costs
 
     /// What is measured unless something else is named: all that needs nothing but this machine.
-    static let usual = allCases.filter { $0 != .costs }
+    static let usual = allCases.filter { $0 != .push && $0 != .costs }
 
     /// What it measures, in a line of at most 64 characters.
     var abstract: String {
@@ -17,6 +17,7 @@ enum ScenarioName: String, CaseIterable, Sendable {
         case .accept: "changes answered 202, alone and in batches of 100"
         case .register: "registrations of clients with 4 widgets"
         case .decide: "the core alone: changes decided at a million widgets"
+        case .push: "pushes by the gateway's pool and by h2load; not one of all"
         case .costs: "instructions and allocations, by valgrind; not one of all"
         }
     }

@@ -1,0 +1,86 @@
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewayTLS
+import Synchronization
+
+/// The pool by which the gateway pushes, in this process.
+struct PoolLoad {
+    /// Pushes under way at once.
+    static let window = 100
+    static let app = "com.mygame"
+
+    let server: PushServer
+
+    /// What a number of pushes took.
+    struct Figures {
+        var seconds = 0.0
+        var cpuSeconds = 0.0
+        var refused = 0
+    }
+
+    /// Makes as many pushes by one pool, after some that are not measured.
+    func run(_ count: Int, tokens: [String]) throws -> Figures {
+        var configuration = APNsPool.Configuration(
+            .production,
+            .key(.init(server.key, id: PushServer.keyID, team: PushServer.team)))
+        configuration.origin = "https://127.0.0.1:\(server.port)"
+        configuration.trust = .file(server.certificates.ca)
+        let form = try APNsPushForm(.widgets, app: Self.app)
+        let run = Run(pool: APNsPool(configuration), form: form, tokens: tokens)
+        let done = DispatchSemaphore(value: 0)
+        // The main thread has nothing else to do than to wait for it.
+        Task {
+            await run.measure(count)
+            done.signal()
+        }
+        done.wait()
+        return run.figures.withLock { $0 }
+    }
+
+    /// The pushes of one run.
+    private final class Run: Sendable {
+        let figures = Mutex(Figures())
+        private let pool: APNsPool
+        private let form: APNsPushForm
+        private let tokens: [String]
+
+        init(pool: APNsPool, form: APNsPushForm, tokens: [String]) {
+            (self.pool, self.form, self.tokens) = (pool, form, tokens)
+        }
+
+        func measure(_ count: Int) async {
+            _ = await push(PoolLoad.window)
+            let (began, cpu) = (monotonicNanoseconds(), ProcessFigures.ownCPUNanoseconds())
+            let refused = await push(count)
+            let measured = Figures(
+                seconds: Double(monotonicNanoseconds() - began) / 1e9,
+                cpuSeconds: Double(ProcessFigures.ownCPUNanoseconds() - cpu) / 1e9,
+                refused: refused)
+            figures.withLock { $0 = measured }
+            await pool.drain()
+        }
+
+        /// How many of the pushes were not taken.
+        private func push(_ count: Int) async -> Int {
+            await withTaskGroup(of: Int.self) { group in
+                for lane in 0..<PoolLoad.window {
+                    group.addTask { [self] in
+                        var refused = 0
+                        for place in stride(from: lane, to: count, by: PoolLoad.window) {
+                            let token = tokens[place % tokens.count]
+                            guard let push = APNsPush(token: token, form: form, registeredAt: 0),
+                                await pool.push(push).reaction.verdict == .delivered
+                            else {
+                                refused += 1
+                                continue
+                            }
+                        }
+                        return refused
+                    }
+                }
+                return await group.reduce(0, +)
+            }
+        }
+    }
+}
