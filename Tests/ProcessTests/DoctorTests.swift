@@ -44,7 +44,7 @@ extension ProcessTests {
         @Test func `a gateway that is well is found well, and left as it was`() throws {
             let watched = try WatchedGateway()
             defer { watched.remove() }
-            _ = try GameFixture(watched.gateway)
+            let game = try GameFixture(watched.gateway)
             let config = watched.folder + "/gateway.yaml"
             try WatchedGateway.write(
                 try Self.ports(watched) + ["data: \(watched.folder)"], in: watched.folder)
@@ -74,7 +74,7 @@ extension ProcessTests {
                         + "\(watched.gateway.pid) runs on the data"
                 ])
             // It went on, and still does.
-            _ = try GameFixture(watched.gateway).client("phone", ["panda"])
+            _ = try game.client("phone", ["panda"])
         }
 
         @Test func `what is wrong is named, with what to do`() throws {
@@ -115,7 +115,7 @@ extension ProcessTests {
             expect("certificate", "fail ", "is not one for gateway.test")
             expect("data directory", "warn ", "has the mode 755")
             expect("data directory", "fail ", "keys/ring.json")
-            expect("database", "fail is damaged", "")
+            expect("database", "fail is damaged", "integrity")
             expect("admin", "fail ", "cannot be opened")
             expect("DNS", "warn gateway.test", "is not resolved")
             try WatchedGateway.write(["log: { level: lots }", "dataa: x"], in: folder)

@@ -17,8 +17,8 @@ struct AppCommand: AsyncParsableCommand {
                 There is no way back but a backup. Streams end, and clients that come are told that \
                 the app is unknown. Its entries of the log stay until they are too old, and nobody \
                 is shown them. A catalog put later begins the app anew; whatever cursor clients come \
-                with, they rebuild everything. While it has many clients other writes wait, a few \
-                seconds for a million. Needs a token with the scope operator.
+                with, they rebuild everything. Other writes wait while the clients of a large app go. \
+                Needs a token with the scope operator.
 
                 Asks for the app's name again at a terminal; elsewhere it needs --yes.
 

@@ -30,13 +30,13 @@ struct StatusReport {
             ? palette.bad("NOT READY")
             : troubles.isEmpty ? palette.good("ready") : palette.poor("ready, but see below")
         let node = system["node"]?.objectValue ?? [:]
-        var parts = ["gateway \(verdict)"]
+        var parts: [String] = []
         if let version = system["version"]?.objectValue?["version"]?.stringValue {
             parts.append("version \(version)")
         }
         if let started = node["started"]?.stringValue { parts.append("since \(started)") }
         if let listen = node["listen"]?.stringValue { parts.append("on \(listen)") }
-        return [TextBlock.line(parts.joined(separator: ", "), keeping: palette)]
+        return [(["gateway \(verdict)"] + parts.map(TextBlock.line)).joined(separator: ", ")]
     }
 
     private var wrong: [String] {
@@ -168,12 +168,5 @@ struct Palette: Sendable, Equatable {
 
     private func colored(_ text: String, _ code: String) -> String {
         hasColors ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
-    }
-}
-
-extension TextBlock {
-    /// A text on one line, in which this program's own colours stay.
-    fileprivate static func line(_ text: String, keeping palette: Palette) -> String {
-        palette.hasColors ? text : line(text)
     }
 }
