@@ -92,7 +92,18 @@ struct DeviceCommand: AsyncParsableCommand {
         try check((0...60_000).contains(buildMilliseconds), "--build-ms is 0 to 60,000")
         try check(0.1...3_600 ~= patience, "--patience is 0.1 to 3,600 seconds")
         try check(0.1...3_600 ~= every, "--every is 0.1 to 3,600 seconds")
-        try check(admin.map { AdminPage($0) != nil } ?? true, "--admin is HOST:PORT")
+        try check(admin.map { AdminOptions.origin($0) != nil } ?? true, "--admin is HOST:PORT")
+    }
+
+    /// The admin port, if its figures are asked for.
+    ///
+    /// - Throws: `ValidationError`.
+    func adminConnection() throws -> AdminConnection? {
+        guard let admin else { return nil }
+        var port = AdminOptions()
+        // The token is that of a backend.
+        (port.admin, port.ca, port.token) = (admin, options.ca, nil)
+        return try port.connection()
     }
 
     func run() async throws {

@@ -86,7 +86,7 @@ struct Fleet: Sendable {
     ///   wrong later.
     func run() async throws {
         let interruption = Interruption()
-        let page = order.admin.flatMap { AdminPage($0) }
+        let page = try order.adminConnection()
         let outcome = await withDiscardingTaskGroup { group in
             let outcome = await play(in: &group, page, interruption)
             group.cancelAll()
@@ -97,7 +97,7 @@ struct Fleet: Sendable {
     }
 
     private func play(
-        in group: inout DiscardingTaskGroup, _ page: AdminPage?, _ interruption: Interruption
+        in group: inout DiscardingTaskGroup, _ page: AdminConnection?, _ interruption: Interruption
     ) async -> Result<Void, any Error> {
         let start = ContinuousClock.now
         do {
@@ -105,7 +105,7 @@ struct Fleet: Sendable {
             let ramp = ContinuousClock.now - start
             Terminal.complain(
                 "timelinectl: \(devices.count) devices are ready after \(FleetTable.text(ramp))")
-            let before = page?.freshness()
+            let before = await page?.freshness()
             try await watch(interruption)
             let gateway = await gatewayFreshness(since: before, page)
             let end = record.snapshot
@@ -129,12 +129,12 @@ struct Fleet: Sendable {
     /// What the gateway measured, when it has counted what was rebuilt here. It counts a rebuild
     /// when the device's cursor covers its change: at once, or after a heartbeat of the stream.
     private func gatewayFreshness(
-        since before: FreshnessBuckets?, _ page: AdminPage?
+        since before: FreshnessBuckets?, _ page: AdminConnection?
     ) async -> FreshnessBuckets? {
         guard let before, let page else { return nil }
         let end = ContinuousClock.now + Self.confirmationMax
         while true {
-            let freshness = page.freshness()?.since(before)
+            let freshness = await page.freshness()?.since(before)
             let isComplete = freshness?.count ?? 0 >= record.snapshot.all.total.count
             if isComplete || order.post == nil || ContinuousClock.now >= end { return freshness }
             try? await Task.sleep(for: .milliseconds(200))

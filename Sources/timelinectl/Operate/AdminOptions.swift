@@ -81,6 +81,20 @@ struct AdminConnection: Sendable {
         try await service.json("GET", path).value.objectValue ?? [:]
     }
 
+    /// A page of it that is no JSON.
+    func text(_ path: String) async throws(GatewayFailure) -> String {
+        let answer: GatewayResponse
+        do throws(ConnectionError) {
+            answer = try await service.connection.send(GatewayRequest(target: path))
+        } catch {
+            throw .connection(error)
+        }
+        guard answer.head.status == 200 else {
+            throw .refused(GatewayService.problem(answer.head, answer.body))
+        }
+        return String(decoding: answer.body, as: UTF8.self)
+    }
+
     /// How the gateway does, every second, until `take` answers `false` or the stream ends.
     func live(
         _ take: (_ overview: JSONObject) async -> Bool
