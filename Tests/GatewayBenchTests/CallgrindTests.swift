@@ -167,8 +167,8 @@ import Testing
         #expect(report.rows.allSatisfy { $0.bar != nil })
     }
 
-    @Test func allScenariosButCostsAreUsual() {
-        #expect(Set(ScenarioName.allCases).subtracting(ScenarioName.usual) == [.costs])
+    @Test func allScenariosButThoseAskedForAreUsual() {
+        #expect(Set(ScenarioName.allCases).subtracting(ScenarioName.usual) == [.costs, .push])
         #expect(ScenarioChoice(argument: "all")?.scenarios == ScenarioName.usual)
         #expect(ScenarioChoice(argument: "costs")?.scenarios == [.costs])
     }

@@ -27,6 +27,14 @@ import Testing
     }
 
     @Test(arguments: [
+        ("/a/b", false), ("/a/b?/", false), ("https://host/a", false), ("/", true), ("/a/", true),
+        ("//a", true), ("/a//b", true), ("/a/?b", true), ("https://host//a", true),
+    ])
+    func whatIsEmptyIsNoticed(target: String, hasEmpty: Bool) {
+        #expect(PathSegments(target).hasEmpty == hasEmpty)
+    }
+
+    @Test(arguments: [
         "", "/", "?", "*", "v1/apps/a/clients/c", "https://host",
         "https://host?/v1/apps/a/clients/c",
         "ftp://host/v1/apps/a/clients/c", "x?https://host/v1/apps/a/clients/c",

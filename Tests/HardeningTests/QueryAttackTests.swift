@@ -26,14 +26,27 @@ struct QueryAttackTests {
     @Test(
         "A path that leads nowhere is 404",
         arguments: [
-            "/", "/v1", "/v1/apps/com.mygame", "/v1/apps/com.mygame/clients/a/b/c", "/metrics",
-            "/v1/apps//catalog", "/v2/apps/com.mygame/catalog", "/.well-known/",
+            "/", "/v1", "/v1/apps/", "/v1/apps/com.mygame/clients/a/b/c", "/metrics",
+            "/v1//catalog", "/v2/apps/com.mygame/catalog", "/.well-known/",
             "/..%2f..%2fetc/passwd",
         ])
     func nowhere(_ path: String) async throws {
         let target = try await Target.shared()
         expectRefusal(
             try await target.send("GET", path, token: target.backend), 404, "not-found")
+    }
+
+    /// `DELETE /v1/apps/$APP/clients/$CLIENT` with a variable that is not set.
+    @Test(
+        "A name that is empty removes nothing",
+        arguments: [
+            "/v1/apps/com.mygame/", "/v1/apps//com.mygame", "/v1/apps/com.mygame//?all=1",
+            "/v1/apps/com.mygame/clients/?attribute=account:1",
+        ])
+    func emptyNames(_ path: String) async throws {
+        let target = try await Target.shared()
+        expectRefusal(
+            try await target.send("DELETE", path, token: target.backend), 404, "not-found")
     }
 
     @Test("A catalog in a representation there is none of is 406")

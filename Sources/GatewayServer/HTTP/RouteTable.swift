@@ -25,6 +25,8 @@ struct RouteTable: Sendable {
                 $0.method == request.head.method && segments.match($0.path)
             })
         else { return unmatched(segments) }
+        // A name that is empty by mistake must not make more go than was meant.
+        if route.method == .DELETE, segments.hasEmpty { return Problem.noSuchRoute.answer }
         let context = GatewayContext(
             channel: channel, names: segments.names(route.path), reader: reader)
         guard let tracing, route.isTraced else {
@@ -129,6 +131,8 @@ struct PathSegments {
     private let bytes: [UInt8]
     private var segments: [Range<Int>] = []
     private var queryStart: Int?
+    /// Whether there is nothing between two slashes, or behind the last.
+    private(set) var hasEmpty = false
 
     /// What stands behind the path's question mark; empty without one.
     var query: String {
@@ -139,19 +143,28 @@ struct PathSegments {
     /// 3.2.2) apart; any other target has no segments.
     init(_ target: String) {
         bytes = Array(target.utf8)
-        guard var start = Self.pathStart(bytes) else { return }
-        for index in bytes.indices[start...] {
+        guard let root = Self.pathStart(bytes) else { return }
+        var start = root
+        for index in bytes.indices[root...] {
             let byte = bytes[index]
             let isEnd = byte == UInt8(ascii: "?")
             guard isEnd || byte == UInt8(ascii: "/") else { continue }
-            if index > start { segments.append(start..<index) }
+            add(start..<index, root)
             start = index + 1
             if isEnd {
                 queryStart = start
                 return
             }
         }
-        if bytes.count > start { segments.append(start..<bytes.count) }
+        add(start..<bytes.count, root)
+    }
+
+    private mutating func add(_ segment: Range<Int>, _ root: Int) {
+        if !segment.isEmpty {
+            segments.append(segment)
+        } else if segment.lowerBound > root {
+            hasEmpty = true
+        }
     }
 
     /// Where the path begins: behind scheme and authority, if there are any.
