@@ -9,10 +9,15 @@ struct AuthorisationTests {
     /// A route and the scopes that open it (design, section 5).
     struct Route: Sendable, CustomTestStringConvertible {
         let method: String
+        /// Below that of the app; empty for the app itself.
         let path: String
         let scopes: Set<Scope>
         var body: JSONValue?
         var testDescription: String { "\(method) \(path)" }
+
+        func path(app: String) -> String {
+            path.isEmpty ? "/v1/apps/\(app)" : "/v1/apps/\(app)/\(path)"
+        }
     }
 
     static let routes: [Route] = [
@@ -43,7 +48,7 @@ struct AuthorisationTests {
     private func send(_ route: Route, token: String?) async throws -> TestHTTPAnswer {
         let target = try await Target.shared()
         return try await target.send(
-            route.method, route.path, token: token,
+            route.method, route.path(app: Target.app), token: token,
             type: route.body == nil ? nil : "application/json", text: route.body?.text)
     }
 
@@ -88,7 +93,7 @@ struct AuthorisationTests {
         let target = try await Target.shared()
         let own = try target.issuer.token(
             app: "com.nothing", scope: Scope.claim(Set(Scope.allCases)), sub: "me")
-        let path = "/v1/apps/com.nothing/\(route.path)"
+        let path = route.path(app: "com.nothing")
         let bodies: [String: JSONValue] = [
             "changes": Documents.event("a"), "changes/explain": Documents.event("a"),
             "reloads": ["all": true], "clients/me": ["platform": "iOS"], "tokens": ["sub": "me"],
