@@ -44,15 +44,26 @@ extension Shard {
         guard let app = number(ofApp: ruleSet.catalog.app),
             rule < ruleSet.rules.count, ruleSet.rules[rule].collapse > 0
         else { return .sent }
+        // A change that lacks an attribute is said to every holder, and does not wait for this key.
+        let values = BoundValues(bytes: Array(key.bytes), hash: key.hash)
+        var broad: UInt64?
+        values.visitLacking { bytes in
+            let key = ruleSet.recentKey(BoundValues(rule: ruleSet.rule(rule), bytes: bytes).hash)
+            guard let said = notified.first(of: key, from: sequence)?.sequence else { return }
+            broad = min(said, broad ?? .max)
+        }
         // A catalog that is replaced ends the windows of its rules.
-        if apps[app].ruleSet === ruleSet,
+        if broad == nil, apps[app].ruleSet === ruleSet,
             let window = apps[app].collapse.window(key, rule: rule),
             let first = window.firstWaiting, first <= sequence
         {
             return .waits(until: window.end)
         }
-        let said = notified.first(of: ruleSet.recentKey(key.hash), from: sequence)?.sequence
-        return said.map { $0 > sequence ? .collapsed(into: $0) : .sent } ?? .sent
+        let own = notified.first(of: ruleSet.recentKey(key.hash), from: sequence)?.sequence
+        guard let said = [own, broad].compactMap(\.self).min(), said > sequence else {
+            return .sent
+        }
+        return .collapsed(into: said)
     }
 
     /// What the windows of keys would make of a change that raises them now, by the key's hash.

@@ -43,6 +43,24 @@ import WidgetModel
         #expect(try telling(gateway, at: nil) == .waits(until: 200), "the next one")
     }
 
+    @Test func `what waits is said by a change that lacks its attribute and so reaches everybody`()
+        throws
+    {
+        var gateway = try gateway()
+        _ = try gateway.open(follower, since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        #expect(try telling(gateway, at: 3) == .waits(until: 100))
+        try gateway.change(Change(entity: "E"))
+        #expect(try telling(gateway, at: 3) == .collapsed(into: 4))
+        #expect(try telling(gateway, at: 2) == .sent)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(try telling(gateway, at: 5) == .waits(until: 100))
+        gateway.now = 100
+        gateway.shard.endWindows(now: 100)
+        #expect(try telling(gateway, at: 3) == .collapsed(into: 4), "that came first")
+        #expect(try telling(gateway, at: 5) == .sent)
+    }
+
     @Test func `without a window all are sent`() throws {
         var gateway = try gateway(collapse: 0)
         _ = try gateway.open(follower, since: .after(1))
