@@ -46,7 +46,9 @@ final class UnconfirmedSweep: Service {
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {
-                try await self.sweep()
+                // A sweep that fails, as on a disk that does, must not end the service, and with it
+                // all others: the figures stay those of the last.
+                try? await self.sweep()
                 try await Task.sleep(for: Self.interval)
             }
         }
