@@ -191,6 +191,7 @@ package struct Gateway: Sendable {
                 metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
                 tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter },
+                pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed,
                 spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness)

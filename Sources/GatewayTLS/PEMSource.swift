@@ -128,13 +128,16 @@ final class PEMCertificate {
     func notAfter() throws(TLSError) -> Date {
         var days: Int32 = 0
         var seconds: Int32 = 0
-        // Without a start, OpenSSL counts from now.
-        guard ASN1_TIME_diff(&days, &seconds, nil, X509_get0_notAfter(pointer)) == 1 else {
+        let start = ASN1_TIME_set(nil, 0)
+        defer { ASN1_TIME_free(start) }
+        // Without a start, OpenSSL would count from now.
+        guard start != nil,
+            ASN1_TIME_diff(&days, &seconds, start, X509_get0_notAfter(pointer)) == 1
+        else {
             ERR_clear_error()
             throw TLSError(.notPEM, "the certificate has no valid end date")
         }
-        let left = Double(days) * 86_400 + Double(seconds)
-        return Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + left).rounded())
+        return Date(timeIntervalSince1970: Double(days) * 86_400 + Double(seconds))
     }
 }
 

@@ -11,8 +11,9 @@ package struct PushCertificate: Sendable {
     ///
     /// - Parameters:
     ///   - ca: The authority's certificate, `ca.pem`; its key is `ca.key` beside it.
+    ///   - days: How long it is valid.
     /// - Throws: ``GatewayProcessError`` with what the command said.
-    package init(app: String, ca: String) throws {
+    package init(app: String, ca: String, days: Int = 2) throws {
         let directory = try GatewayProcess.temporaryDirectory()
         (certificate, key) = (directory + "/push.pem", directory + "/push.key")
         let request = directory + "/push.csr"
@@ -23,7 +24,7 @@ package struct PushCertificate: Sendable {
         let caKey = URL(fileURLWithPath: ca).deletingLastPathComponent().path + "/ca.key"
         try Self.openssl([
             "x509", "-req", "-in", request, "-CA", ca, "-CAkey", caKey, "-set_serial", "7",
-            "-days", "2", "-out", certificate,
+            "-days", "\(days)", "-out", certificate,
         ])
     }
 

@@ -57,7 +57,28 @@ import WidgetModel
             return
         }
         #expect(read.kid == key.kid)
+        #expect(Set(files.certificateEnds.keys) == ["app1"])
         #expect(files.webhookRanges.count == 2)
+    }
+
+    @Test func `of an app with two certificates the first to expire counts`() throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let authority = try TestAuthorityFiles(directory)
+        let credentials = try [30, 5, 90].map { days in
+            let pushed = try PushCertificate(app: "app", ca: authority.certificate, days: days)
+            return PushConfiguration.Credential.certificate(
+                file: pushed.certificate, key: pushed.key)
+        }
+        var pushes = configuration(credentials)
+        pushes.apps = pushes.apps.map { app in
+            .init(
+                place: app.place, app: app.place < 2 ? "two" : "one", credential: app.credential,
+                environments: [.production], forms: [:])
+        }
+        let ends = try PushFiles(pushes).certificateEnds
+        let days = ends.mapValues { Int(($0.timeIntervalSinceNow / 86_400).rounded()) }
+        #expect(days == ["two": 5, "one": 90])
     }
 
     @Test func `every option that is wrong is named, and nothing of what is in its file`() throws {

@@ -86,6 +86,11 @@ import Testing
             privateKey: .text(String(contentsOfFile: made.serverKey, encoding: .utf8)))
         let days = context.notAfter.timeIntervalSinceNow / 86_400
         #expect(days > 9.9 && days < 10.1)
+        // As the certificate says it: in whole seconds, and always the same.
+        let said = try Certificates.run(
+            "x509", "-enddate", "-noout", "-in", made.server, "-dateopt", "iso_8601")
+        let ends = context.notAfter.ISO8601Format().replacing("T", with: " ")
+        #expect(said.contains("notAfter=\(ends)"))
         #expect(context.applicationProtocols == ["h2", "http/1.1"])
     }
 }

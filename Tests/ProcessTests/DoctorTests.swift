@@ -94,8 +94,14 @@ extension ProcessTests {
                 }
             }
             try #require(isBound && listen(taken, 1) == 0)
+            let pushed = try PushCertificate(
+                app: GameFixture.app, ca: folder + "/certs/ca.pem", days: 3)
             try WatchedGateway.write(
-                try Self.ports(watched) + ["data: \(folder)"], in: folder)
+                try Self.ports(watched) + [
+                    "data: \(folder)", "push: { apnsProduction: 127.0.0.1:1 }",
+                    "apns: [{ app: \(GameFixture.app), environment: production, certificate: "
+                        + "\(pushed.certificate), certificateKey: \(pushed.key) }]",
+                ], in: folder)
             let ring = folder + "/keys/ring.json"
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o644], ofItemAtPath: ring)
@@ -113,6 +119,7 @@ extension ProcessTests {
             }
             expect("certificate", "warn ", "in 9 d")
             expect("certificate", "fail ", "is not one for gateway.test")
+            expect("APNs certificate of \(GameFixture.app)", "warn ", "in 2 d")
             expect("data directory", "warn ", "has the mode 755")
             expect("data directory", "fail ", "keys/ring.json")
             expect("database", "fail is damaged", "integrity")

@@ -78,6 +78,27 @@ extension ProcessTests {
             }
         }
 
+        @Test(arguments: [(10, "PushCertificateEndsSoon"), (2, "PushCertificateEnds")])
+        func `a certificate for pushes that ends`(days: Int, alert: String) throws {
+            let watched = try WatchedGateway()
+            defer { watched.remove() }
+            let pushed = try PushCertificate(
+                app: GameFixture.app, ca: watched.folder + "/certs/ca.pem", days: days)
+            // A running gateway is given another app, as it may come to one.
+            try WatchedGateway.write(
+                [
+                    "apns: [{ app: \(GameFixture.app), certificate: \(pushed.certificate), "
+                        + "certificateKey: \(pushed.key) }]"
+                ], in: watched.folder)
+            let name = "timeline_gateway_apns_certificate_not_after_seconds"
+            var history = MetricsHistory()
+            history.hold(
+                try watched.page { page in page.keys.contains { $0.hasPrefix(name) } },
+                minutes: 70)
+            history.expect([alert])
+            #expect(try history.faults() == "")
+        }
+
         @Test(arguments: [
             ("410", 1, "PushEvents"), ("500", 25, "PushesFail"),
         ])

@@ -104,6 +104,8 @@ extension Schema {
                 "since": moment.optional, "until": moment.optional,
             ]).named("KeyStanding")),
         "certificateEnds": moment,
+        "pushCertificates": list(answer(["app": text, "ends": moment]).named("PushCertificate"))
+            .saying("Those by which APNs knows apps."),
         "configuration": map(any([text, flag, count, list(text)])).saying("By option."),
         "limits": map(count),
         "node": answer([

@@ -17,9 +17,19 @@ struct SystemPage: Sendable {
             "version": BuildInformation.json, "keys": .array(page.keys.standings.map(\.json)),
             "certificateEnds": .string(
                 timestamp(Int64(page.certificateEnds().timeIntervalSince1970) * 1000)),
+            "pushCertificates": .array(pushCertificates),
             "configuration": configuration.shown, "limits": configuration.shownLimits,
             "node": node, "log": log, "windows": windows,
         ]
+    }
+
+    private var pushCertificates: [JSONValue] {
+        page.pushCertificateEnds().sorted { $0.key < $1.key }.map { app, ends in
+            [
+                "app": .string(app),
+                "ends": .string(timestamp(Int64(ends.timeIntervalSince1970) * 1000)),
+            ]
+        }
     }
 
     private var node: JSONValue {

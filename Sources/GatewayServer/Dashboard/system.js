@@ -40,7 +40,10 @@ function sections(system) {
         ["Writes turned away", number(log.refusedJobs)], ["Slowest commit", seconds(log.slowestCommitSeconds)],
         ["Database", bytes(log.databaseBytes)], ["Write-ahead log", bytes(log.walBytes)],
       ]))),
-    card("Certificate and keys", facts([["The certificate ends", time(system.certificateEnds)]]), h("p"),
+    card("Certificate and keys", facts([
+      ["The certificate ends", time(system.certificateEnds)],
+      ...system.pushCertificates.map(({ app, ends }) => [`The one for APNs of ${app} ends`, time(ends)]),
+    ]), h("p"),
       table("Signing keys", [
         { title: "Key", head: true, cell: (key) => h("code", {}, key.kid) },
         { title: "Signs", cell: (key) => key.use }, { title: "Algorithm", cell: (key) => key.algorithm },

@@ -18,7 +18,10 @@ package struct Examination: Sendable {
 
     /// Everything that is found, in the order in which it matters.
     package func findings() -> [Finding] {
-        [files, certificate, directory, disk, database, ports, limits, clock, names].flatMap {
+        [
+            files, certificate, pushCertificates, directory, disk, database, ports, limits, clock,
+            names,
+        ].flatMap {
             $0()
         }
     }
@@ -63,22 +66,12 @@ package struct Examination: Sendable {
             let context = try? Gateway.context(
                 configuration, now: Int64(Date().timeIntervalSince1970))
         else { return [] }
-        var findings: [Finding] = []
-        let days = Int((context.notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
-        let ends = "ends \(timestamp(Int64(context.notAfter.timeIntervalSince1970) * 1000))"
-        switch days {
-        case ..<0:
-            findings.append(
-                Finding(
-                    .fail, "certificate", "has ended: it \(ends)",
-                    "Put a new one at tls.certificate and tls.key; clients refuse this one."))
-        case ..<14:
-            findings.append(
-                Finding(
-                    .warn, "certificate", "\(ends), in \(days) d",
-                    "Renew it; a running gateway takes it over by itself."))
-        default: findings.append(Finding(.ok, "certificate", "\(ends), in \(days) d"))
-        }
+        var findings = [
+            Self.validity(
+                "certificate", context.notAfter,
+                ended: "Put a new one at tls.certificate and tls.key; clients refuse this one.",
+                ending: "Renew it; a running gateway takes it over by itself.")
+        ]
         if let host = publicHost, !context.isCertificate(of: host) {
             findings.append(
                 Finding(
@@ -92,6 +85,32 @@ package struct Examination: Sendable {
                     "Let its owner alone read it: chmod 600."))
         }
         return findings
+    }
+
+    /// Those by which APNs knows apps.
+    private func pushCertificates() -> [Finding] {
+        let ends = (try? PushFiles(configuration.push))?.certificateEnds ?? [:]
+        return ends.sorted { $0.key < $1.key }.map { app, ends in
+            Self.validity(
+                "APNs certificate of \(app)", ends,
+                ended: "Have Apple issue a new one; pushes with this one are refused.",
+                ending: "Have Apple issue a new one; a running gateway takes it over by itself.")
+        }
+    }
+
+    /// - Parameters:
+    ///   - ended: What to do once it has expired.
+    ///   - ending: What to do when it soon does.
+    private static func validity(
+        _ subject: String, _ notAfter: Date, ended: String, ending: String
+    ) -> Finding {
+        let days = Int((notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
+        let ends = "ends \(timestamp(Int64(notAfter.timeIntervalSince1970) * 1000))"
+        return switch days {
+        case ..<0: Finding(.fail, subject, "has ended: it \(ends)", ended)
+        case ..<14: Finding(.warn, subject, "\(ends), in \(days) d", ending)
+        default: Finding(.ok, subject, "\(ends), in \(days) d")
+        }
     }
 
     /// The host of the URL that clients call; `nil` where none is stated.

@@ -169,6 +169,10 @@ extension MetricFamily {
     static let certificateEnds = own(
         "tls_certificate_not_after_seconds", .gauge, unit: "seconds",
         "When the server certificate expires, in seconds since 1970.")
+    static let pushCertificateEnds = own(
+        "apns_certificate_not_after_seconds", .gauge, unit: "seconds", labels: [app],
+        "When the certificate expires by which APNs knows an app, in seconds since 1970; of "
+            + "several, the first one.")
     static let signingKeyAge = own(
         "signing_key_age_seconds", .gauge, unit: "seconds",
         "How long the key that signs notifications has been the one.")
@@ -213,7 +217,8 @@ extension MetricFamily {
         logHead, logFloor, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, databaseBytes, walBytes,
-        handshakes, handshakesFailed, tlsBytes, certificateEnds, signingKeyAge,
+        handshakes, handshakesFailed, tlsBytes, certificateEnds, pushCertificateEnds,
+        signingKeyAge,
         reloads, spans, build, processCPU, processStart, processResident, processVirtual,
         processFiles,
         processFilesMax,

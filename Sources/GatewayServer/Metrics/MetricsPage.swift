@@ -14,6 +14,8 @@ struct MetricsPage: Sendable {
     let keys: KeyService
     let tlsCounters: TLSCounters
     let certificateEnds: @Sendable () -> Date
+    /// Of the certificates by which APNs knows apps.
+    let pushCertificateEnds: @Sendable () -> [String: Date]
     let unconfirmed: UnconfirmedSweep
     let spans: @Sendable () -> SpanBatcher.Counts
 
@@ -105,6 +107,9 @@ struct MetricsPage: Sendable {
         samples.count(.tlsBytes, "channel", is: UInt64(max(0, counts.bytesSentByNIO)))
         samples.gauge(
             .certificateEnds, is: certificateEnds().timeIntervalSince1970.rounded())
+        for (app, ends) in pushCertificateEnds().sorted(by: { $0.key < $1.key }) {
+            samples.gauge(.pushCertificateEnds, app, is: ends.timeIntervalSince1970.rounded())
+        }
         samples.gauge(
             .signingKeyAge,
             is: Double(max(0, sequencer.desk.wallSeconds() - keys.notificationKeySince)))

@@ -169,8 +169,10 @@ final class OverviewDesk: Service {
         }
         let ends = Int64(page.certificateEnds().timeIntervalSince1970)
         let look = TroubleLook(
-            verdict: verdict, certificateSeconds: ends - now.at / 1000, now: now, recent: counts,
-            sent: sent, windows: windows)
+            verdict: verdict, certificateSeconds: ends - now.at / 1000,
+            pushCertificates: page.pushCertificateEnds().mapValues {
+                Int64($0.timeIntervalSince1970) - now.at / 1000
+            }, now: now, recent: counts, sent: sent, windows: windows)
         var object: JSONObject = [
             "time": .string(timestamp(now.at)),
             "recentSeconds": .integer(

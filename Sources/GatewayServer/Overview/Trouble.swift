@@ -35,6 +35,8 @@ struct TroubleLook: Sendable {
     var verdict: Health.Verdict
     /// Seconds until the server's certificate ends.
     var certificateSeconds: Int64 = .max
+    /// Seconds until the certificate ends by which APNs knows an app, or since then if negative.
+    var pushCertificates: [String: Int64] = [:]
     /// How things stand.
     var now: OverviewSample
     /// What was counted in the last minutes.
@@ -53,7 +55,9 @@ struct TroubleLook: Sendable {
     var troubles: [Trouble] {
         let parts = Set(verdict.notReady + verdict.stuck)
         var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(Self.failing)
-        for more in [certificate, freshness, store, changes, pushes, versions] { troubles += more }
+        for more in [certificate, pushCertificate, freshness, store, changes, pushes, versions] {
+            troubles += more
+        }
         return troubles.filter { $0.level == .critical } + troubles.filter { $0.level == .warning }
     }
 
@@ -94,6 +98,22 @@ struct TroubleLook: Sendable {
                 "The server's certificate ends in \(days == 0 ? "less than a day" : "\(days) d").",
                 "Renew it at tls.certificate and tls.key.")
         ]
+    }
+
+    private var pushCertificate: [Trouble] {
+        pushCertificates.filter { $0.value < 14 * Self.day }.sorted { $0.key < $1.key }
+            .map { app, seconds in
+                let days = seconds / Self.day
+                let ends =
+                    seconds <= 0
+                    ? "has ended; APNs refuses its pushes"
+                    : "ends in \(days == 0 ? "less than a day" : "\(days) d")"
+                return Trouble(
+                    days < 3 ? .critical : .warning,
+                    "The certificate by which APNs knows \(app) \(ends).",
+                    "Have Apple issue a new one, and put it at the app's apns.N.certificate and "
+                        + "apns.N.certificateKey.")
+            }
     }
 
     private var freshness: [Trouble] {

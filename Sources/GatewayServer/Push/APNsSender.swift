@@ -103,7 +103,7 @@ final class APNsSender: PushSender {
         switch (credential, files.credentials[credential]) {
         case (.key(let team, let id, _), .key(let key)?):
             .key(.init(key, id: id, team: team, share: share("\(team).\(id)")))
-        case (_, .certificate(let certificate, let key)?):
+        case (_, .certificate(let certificate, let key, _)?):
             .certificate(.init(certificate: certificate, key: key))
         default: nil
         }

@@ -11,8 +11,9 @@ struct PushFiles: Sendable {
     enum Credential: Sendable {
         /// A P-256 key.
         case key(SigningKey)
-        /// A certificate chain and the key that belongs to it, both in PEM.
-        case certificate([UInt8], key: [UInt8])
+        /// A certificate chain and the key that belongs to it, both in PEM, and when the first
+        /// certificate of the chain expires.
+        case certificate([UInt8], key: [UInt8], ends: Date)
 
         /// Tells credentials apart whose files have the same names.
         enum Proof: Hashable {
@@ -26,7 +27,7 @@ struct PushFiles: Sendable {
         var proof: Proof {
             switch self {
             case .key(let key): .key(key.kid)
-            case .certificate(let chain, _): .certificate(chain)
+            case .certificate(let chain, _, _): .certificate(chain)
             }
         }
     }
@@ -36,6 +37,8 @@ struct PushFiles: Sendable {
 
     /// By what the configuration says of them.
     private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
+    /// When the certificates expire by which APNs knows apps: of an app with several, the first one.
+    private(set) var certificateEnds: [String: Date] = [:]
     /// What webhooks may have beside public addresses.
     private(set) var webhookRanges: [AddressRange] = []
 
@@ -48,6 +51,10 @@ struct PushFiles: Sendable {
         for app in configuration.apps where credentials[app.credential] == nil {
             credentials[app.credential] = Self.read(
                 app.credential, at: "apns.\(app.place)", &faults)
+        }
+        for app in configuration.apps {
+            guard case .certificate(_, _, let ends) = credentials[app.credential] else { continue }
+            certificateEnds[app.app] = min(ends, certificateEnds[app.app] ?? ends)
         }
         for (option, file) in [
             ("push.apnsCA", configuration.trust), ("webhooks.ca", configuration.webhookTrust),
@@ -88,8 +95,9 @@ struct PushFiles: Sendable {
             let secret = contents(key, "\(place).certificateKey", &faults)
             guard let chain, let secret else { return nil }
             do throws(TLSError) {
-                _ = try TLSContext(certificateChain: .file(file), privateKey: .file(key))
-                return .certificate(chain, key: secret)
+                let context = try TLSContext(
+                    certificateChain: .file(file), privateKey: .file(key))
+                return .certificate(chain, key: secret, ends: context.notAfter)
             } catch {
                 let isOfKey = error.code == .keyMismatch || error.message.hasPrefix(key)
                 faults.add(

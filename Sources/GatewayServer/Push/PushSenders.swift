@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import GatewayStorage
 import Synchronization
@@ -9,6 +10,7 @@ final class PushSenders: Sendable {
     struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?
+        fileprivate let certificateEnds: [String: Date]
         /// Where pushes go as another account, or in another form, than in the generation before.
         let mended: Set<PushDesk.Place>
     }
@@ -65,7 +67,8 @@ final class PushSenders: Sendable {
                 .stored(in: store, issuer: $0)
             }
         return Generation(
-            apns: apns, webhooks: webhooks, mended: apns?.mended(since: former?.apns) ?? [])
+            apns: apns, webhooks: webhooks, certificateEnds: files.certificateEnds,
+            mended: apns?.mended(since: former?.apns) ?? [])
     }
 
     /// Has pushes made by another generation from now on. What is under way by connections that it
@@ -90,6 +93,9 @@ final class PushSenders: Sendable {
     private func ended(_ number: Int) {
         state.withLock { $0.retiring[number] = nil }
     }
+
+    /// When the certificates expire by which APNs knows apps.
+    var certificateEnds: [String: Date] { state.withLock { $0.current.certificateEnds } }
 
     /// How many generations have pushes under way, beside the one in force.
     var retiringCount: Int { state.withLock { $0.retiring.count } }

@@ -155,6 +155,19 @@ import WidgetModel
         #expect(troubles.map(\.level) == (level.map { [$0] } ?? []))
     }
 
+    @Test(
+        arguments: [
+            (15, nil), (13, .warning), (2, .critical), (0, .critical), (-1, .critical),
+        ] as [(Int64, Trouble.Level?)])
+    func `a certificate for pushes is renewed in time`(days: Int64, level: Trouble.Level?) {
+        let troubles = look {
+            $0.pushCertificates = ["com.mygame": days * 86_400 + 60, "other": .max]
+        }
+        #expect(troubles.map(\.level) == (level.map { [$0] } ?? []))
+        #expect(troubles.allSatisfy { $0.what.contains("com.mygame") })
+        #expect(troubles.contains { $0.what.contains("has ended") } == (days < 0))
+    }
+
     @Test func `a share of few says nothing`() {
         let few = look {
             $0.recent.changes = 19
