@@ -66,6 +66,8 @@ let package = Package(
         .systemLibrary(name: "CPrefetch"),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(
+            name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Vocabulary and pure core: no product that does I/O may ever be listed here.
         .target(
@@ -107,7 +109,10 @@ let package = Package(
         .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "GatewayDelivery",
-            dependencies: ["CCurl", "CurlMulti", "GatewayCore", "GatewaySigning", "WidgetModel"],
+            dependencies: [
+                "CCurl", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore", "GatewaySigning",
+                "WidgetModel",
+            ],
             swiftSettings: settings
         ),
         .target(

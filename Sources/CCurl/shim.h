@@ -49,6 +49,10 @@ static inline CURLcode client_curl_set_request_callback(
     int (*callback)(void *context, char *to, char *from, int to_port, int from_port)) {
     return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
 }
+static inline CURLcode client_curl_set_tls_callback(
+    CURL *handle, CURLcode (*callback)(CURL *handle, void *tls_context, void *context)) {
+    return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
 static inline CURLMcode client_curl_multi_set_long(CURLM *handle, CURLMoption option, long value) {
     return curl_multi_setopt(handle, option, value);
 }
@@ -67,6 +71,15 @@ static inline CURLMcode client_curl_multi_set_timer_callback(
 }
 static inline CURLcode client_curl_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
+}
+static inline CURLcode client_curl_get_socket(CURL *handle, curl_socket_t *value) {
+    return curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, value);
+}
+// OpenSSL's `SSL` of the connection, or NULL.
+static inline void *client_curl_get_tls(CURL *handle) {
+    struct curl_tlssessioninfo *session = NULL;
+    CURLcode code = curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session);
+    return code == CURLE_OK && session ? session->internals : NULL;
 }
 static inline void *client_curl_get_context(CURL *handle) {
     char *context = NULL;

@@ -34,14 +34,31 @@ package struct CurlMulti {
         curl_multi_remove_handle(pointer, easy.pointer)
     }
 
+    /// Waits for a socket of a ``CurlStream`` too, to be read and perhaps to be written.
+    package func watch(_ socket: curl_socket_t, toWrite: Bool) {
+        sockets.watch(socket, toWrite ? CURL_POLL_INOUT : CURL_POLL_IN)
+    }
+
+    /// Waits for it no more; to be said before it is closed.
+    package func unwatch(_ socket: curl_socket_t) {
+        sockets.watch(socket, CURL_POLL_REMOVE)
+    }
+
     /// Sleeps until a socket or `wake` is ready, libcurl has something due, or `milliseconds` are
     /// over, and has libcurl do what can be done without waiting.
     ///
+    /// - Parameter onReady: Called with each socket that is ready and watched.
     /// - Returns: Whether `wake` is ready.
-    func turn(_ milliseconds: Int32, wake: Int32) -> Bool {
+    func turn(
+        _ milliseconds: Int32, wake: Int32, onReady: (curl_socket_t) -> Void
+    ) -> Bool {
         var running: Int32 = 0
         let (ready, isWoken) = sockets.wait(milliseconds, wake: wake)
         for socket in ready {
+            guard !socket.isWatched else {
+                onReady(socket.descriptor)
+                continue
+            }
             curl_multi_socket_action(pointer, socket.descriptor, socket.readiness, &running)
         }
         if sockets.takeDue() {

@@ -13,6 +13,9 @@ package protocol CurlDriver: SendableMetatype {
     /// A request has ended, with `CURLE_OK` or not. It is still in `multi`.
     mutating func ended(_ easy: CurlEasy, _ code: CURLcode, _ multi: CurlMulti)
 
+    /// A socket that ``CurlMulti/watch(_:toWrite:)`` was asked for can be read or written.
+    mutating func ready(_ socket: curl_socket_t, _ multi: CurlMulti)
+
     /// All that could be done without waiting is done.
     ///
     /// - Returns: How long the thread may sleep when nothing happens, in milliseconds.
@@ -28,6 +31,8 @@ package protocol CurlDriver: SendableMetatype {
 extension CurlDriver {
     /// Does nothing.
     package mutating func stopped() {}
+    /// Does nothing: no socket is watched.
+    package mutating func ready(_ socket: curl_socket_t, _ multi: CurlMulti) {}
 }
 
 /// The one thread that calls libcurl's multi interface, and the queue of what it is to do.
@@ -121,7 +126,10 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
                 shared.isAsleep = shared.commands.isEmpty && !shared.isStopped
                 return shared.isAsleep
             }
-            if multi.turn(mayRest ? patience : 0, wake: alarm.descriptor) { alarm.silence() }
+            let isWoken = multi.turn(mayRest ? patience : 0, wake: alarm.descriptor) {
+                driver.ready($0, multi)
+            }
+            if isWoken { alarm.silence() }
             while let (easy, code) = multi.nextEnded() { driver.ended(easy, code, multi) }
         }
         driver.stop(multi)

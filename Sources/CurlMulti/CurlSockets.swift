@@ -11,12 +11,16 @@ final class CurlSockets {
         let descriptor: curl_socket_t
         /// In libcurl's terms.
         let readiness: Int32
+        /// Whether it is not libcurl's to deal with.
+        let isWatched: Bool
     }
 
     /// What is waited for. The first place is the caller's own descriptor.
     private var polled = [pollfd(fd: -1, events: Int16(POLLIN), revents: 0)]
     private var places: [curl_socket_t: Int] = [:]
     private var ready: [Ready] = []
+    /// Sockets that are not libcurl's to deal with.
+    private var watched: Set<curl_socket_t> = []
     private var due: ContinuousClock.Instant?
     /// Sockets beyond these are not corked: it would take longer than it saves.
     private let corkedMax: Int
@@ -53,9 +57,22 @@ final class CurlSockets {
             }
             if entry.revents & Int16(POLLOUT) != 0 { readiness |= CURL_CSELECT_OUT }
             if entry.revents & bad != 0 { readiness |= CURL_CSELECT_ERR }
-            ready.append(Ready(descriptor: entry.fd, readiness: readiness))
+            ready.append(
+                Ready(
+                    descriptor: entry.fd, readiness: readiness,
+                    isWatched: !watched.isEmpty && watched.contains(entry.fd)))
         }
         return (ready, polled[0].revents != 0)
+    }
+
+    /// Waits for a socket that is not libcurl's to deal with, in libcurl's terms.
+    func watch(_ socket: curl_socket_t, _ interest: Int32) {
+        if interest == CURL_POLL_REMOVE {
+            guard watched.remove(socket) != nil else { return }
+        } else {
+            watched.insert(socket)
+        }
+        wait(for: socket, interest)
     }
 
     /// Whether something is due now; it is then forgotten.

@@ -9,9 +9,7 @@ final class DeliveryTerms {
     /// The names of the fields that are kept, in lower case.
     let fieldNames: [[UInt8]]
     private let gate: DeliveryGate
-    private let trusted: PinnedBytes?
-    private let certificate: PinnedBytes?
-    private let key: PinnedBytes?
+    private let trust: DeliveryTrust
 
     init(_ configuration: DeliveryEngine.Configuration, _ gate: DeliveryGate) {
         self.configuration = configuration
@@ -19,13 +17,7 @@ final class DeliveryTerms {
         fieldNames = configuration.answerFields.prefix(DeliveryFieldValues.countMax).map {
             Array($0.lowercased().utf8)
         }
-        if case .pem(let text) = configuration.trust {
-            trusted = PinnedBytes(text)
-        } else {
-            trusted = nil
-        }
-        certificate = configuration.identity.map { PinnedBytes($0.certificate) }
-        key = configuration.identity.map { PinnedBytes($0.key) }
+        trust = DeliveryTrust(configuration.trust, configuration.identity)
     }
 
     /// Sets what no request changes.
@@ -43,23 +35,8 @@ final class DeliveryTerms {
         options.set(CURLOPT_TCP_KEEPINTVL, configuration.keepAlive.seconds)
         // Answers are short, and each handle has a buffer of its own.
         options.set(CURLOPT_BUFFERSIZE, 16_384)
-        switch configuration.trust {
-        case .system: break
-        case .file(let path): options.trust(file: path)
-        case .pem:
-            options.set(CURLOPT_CAINFO, nil as String?)
-            options.set(CURLOPT_CAPATH, nil as String?)
-        }
-        for (option, bytes) in [
-            (CURLOPT_CAINFO_BLOB, trusted), (CURLOPT_SSLCERT_BLOB, certificate),
-            (CURLOPT_SSLKEY_BLOB, key),
-        ] {
-            guard let bytes else { continue }
-            // Sound: the driver keeps this object until every handle is freed.
-            options.note(
-                client_curl_set_blob(easy.pointer, option, bytes.start, bytes.count))
-        }
-        // Sound: as before.
+        trust.configure(easy, &options)
+        // Sound: the driver keeps this object until every handle is freed.
         let context = Unmanaged.passUnretained(self).toOpaque()
         options.set(CURLOPT_CLOSESOCKETDATA, context)
         options.note(client_curl_set_close_callback(easy.pointer, onClose))
@@ -72,9 +49,7 @@ final class DeliveryTerms {
 
     /// Makes a socket, or `nil` when the system gives none.
     func open(family: Int32, type: Int32, protocol: Int32) -> curl_socket_t? {
-        // Not left to programs that this one starts.
-        let descriptor = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), `protocol`)
-        guard descriptor >= 0 else { return nil }
+        guard let descriptor = deliverySocket(family, type, `protocol`) else { return nil }
         gate.countConnections(1)
         return descriptor
     }
@@ -93,23 +68,6 @@ private let onClose: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) ->
     guard let context else { return -1 }
     // Sound: the driver keeps the terms until every connection is closed.
     return Unmanaged<DeliveryTerms>.fromOpaque(context).takeUnretainedValue().close(socket)
-}
-
-/// Bytes that stay where they are.
-private final class PinnedBytes {
-    let start: UnsafeMutableRawPointer
-    let count: Int
-
-    init(_ bytes: [UInt8]) {
-        // Sound: the memory is this object's from here to `deinit`, and as long as the bytes.
-        start = .allocate(byteCount: max(1, bytes.count), alignment: 1)
-        count = bytes.count
-        UnsafeMutableRawBufferPointer(start: start, count: count).copyBytes(from: bytes)
-    }
-
-    deinit {
-        start.deallocate()
-    }
 }
 
 extension Duration {

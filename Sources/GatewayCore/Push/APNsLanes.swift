@@ -41,8 +41,6 @@ package struct APNsLanes: Sendable {
         case send(push: UInt64, lane: UInt64, opens: Bool)
         /// Give a push up for now: no connection may be opened for a while.
         case refuse(push: UInt64)
-        /// Have a lane give back what it has not sent yet: it is retired.
-        case recall(lane: UInt64)
         /// Close the connection of a lane.
         case close(lane: UInt64)
         /// Nothing before that moment of the caller's monotonic milliseconds, or before something
@@ -69,8 +67,9 @@ package struct APNsLanes: Sendable {
         /// Whether a push was taken.
         var hasSucceeded = false
         var isRetired = false
-        var isRecalled = false
         var underWay = 0
+        /// How many streams the peer allows; `nil` while it has not said so.
+        var streamsMax: Int?
         /// When something was last sent by it.
         var sentAt = Int64.min
         /// The provider token it was last used with, by number, and since when.
@@ -78,8 +77,9 @@ package struct APNsLanes: Sendable {
         var tokenSince = Int64.min
     }
 
-    /// How long a push may be under way on a connection that has to prove itself, in milliseconds;
-    /// then the lane is retired, so that one push that is not answered does not hold up all others.
+    /// How long a push may be under way on a connection that has to prove itself, and how long a
+    /// peer may allow no requests at all, in milliseconds; then the lane is retired, so that it does
+    /// not hold up all others.
     package static let provingMax: Int64 = 10_000
 
     private let terms: Terms
@@ -129,10 +129,10 @@ package struct APNsLanes: Sendable {
         lanes[lane]?.isConnected = true
     }
 
-    /// The connection of a lane was closed. While it is being opened that means nothing: several
-    /// addresses may be tried.
-    package mutating func disconnected(_ lane: UInt64) {
-        if lanes[lane]?.isConnected == true { lanes[lane]?.isRetired = true }
+    /// The peer of a lane allows so many requests at once from now on
+    /// (`SETTINGS_MAX_CONCURRENT_STREAMS`).
+    package mutating func allowed(_ streams: Int, on lane: UInt64) {
+        lanes[lane]?.streamsMax = streams
     }
 
     /// Nothing goes by a lane any more.
@@ -169,32 +169,33 @@ package struct APNsLanes: Sendable {
             retireForeign(token, now: now)
             retireDoubtful(now: now)
         }
-        for (number, lane) in lanes where lane.isRetired {
-            if lane.underWay == 0 {
+        // Lanes are few; of those that are equally full the oldest.
+        var free: (number: UInt64, underWay: Int)?
+        var proving: Int64?
+        var usable = 0
+        for (number, lane) in lanes {
+            guard !lane.isRetired else {
+                guard lane.underWay == 0 else { continue }
                 lanes[number] = nil
                 return .close(lane: number)
             }
-            if !lane.isRecalled {
-                lanes[number]?.isRecalled = true
-                return .recall(lane: number)
+            usable += 1
+            if lane.isConnected, lane.underWay < window(of: lane),
+                free.map({ (lane.underWay, number) < ($0.underWay, $0.number) }) ?? true
+            {
+                free = (number, lane.underWay)
             }
+            if isProving(lane) || isClosedToAll(lane) { proving = lane.sentAt }
         }
         guard let push = waiting.first else { return nil }
-        let usable = lanes.filter { !$0.value.isRetired }
-        let free = usable.filter {
-            $0.value.isConnected && $0.value.underWay < window(of: $0.value)
-        }
-        // Lanes are few; of those that are equally full the oldest.
-        if let lane = free.min(by: { ($0.value.underWay, $0.key) < ($1.value.underWay, $1.key) }) {
+        if let lane = free?.number {
             waiting.removeFirst()
-            send(on: lane.key, token, now: now)
-            return .send(push: push, lane: lane.key, opens: false)
+            send(on: lane, token, now: now)
+            return .send(push: push, lane: lane, opens: false)
         }
         // One connection at a time has to prove itself.
-        if let proving = usable.values.first(where: isProving) {
-            return .wait(until: proving.sentAt.later(by: Self.provingMax))
-        }
-        guard usable.count < terms.lanesMax else { return nil }
+        if let proving { return .wait(until: proving.later(by: Self.provingMax)) }
+        guard usable < terms.lanesMax else { return nil }
         guard pace.open(now: now, random: random) else {
             guard now.later(by: terms.patience) < pace.nextOpening else {
                 return .wait(until: pace.nextOpening)
@@ -227,7 +228,8 @@ package struct APNsLanes: Sendable {
     }
 
     private mutating func retireDoubtful(now: Int64) {
-        for (number, lane) in lanes where isProving(lane) && lane.underWay > 0 {
+        for (number, lane) in lanes where !lane.isRetired {
+            guard isProving(lane) && lane.underWay > 0 || isClosedToAll(lane) else { continue }
             if now >= lane.sentAt.later(by: Self.provingMax) { retire(number) }
         }
     }
@@ -236,9 +238,15 @@ package struct APNsLanes: Sendable {
         lane.isOpening || !(terms.usesTokens ? lane.hasSucceeded : lane.isConnected)
     }
 
+    /// Whether nothing is under way, and the peer allows nothing to be.
+    private func isClosedToAll(_ lane: Lane) -> Bool {
+        lane.underWay == 0 && window(of: lane) == 0
+    }
+
     private func window(of lane: Lane) -> Int {
         APNsConnectionPace.requestsMax(
-            announced: nil, hasSucceeded: terms.usesTokens ? lane.hasSucceeded : lane.isConnected,
+            announced: lane.streamsMax,
+            hasSucceeded: terms.usesTokens ? lane.hasSucceeded : lane.isConnected,
             limit: terms.windowMax)
     }
 }

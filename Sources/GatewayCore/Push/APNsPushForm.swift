@@ -109,6 +109,8 @@ package struct APNsPushForm: Sendable, Hashable {
         channel == .background ? Self.wakingPayload : Self.reloadingPayload
     }
 
-    private static let reloadingPayload = Array(#"{"aps":{"content-changed":true}}"#.utf8)
-    private static let wakingPayload = Array(#"{"aps":{"content-available":1}}"#.utf8)
+    /// Of types `widgets` and `controls`.
+    package static let reloadingPayload = Array(#"{"aps":{"content-changed":true}}"#.utf8)
+    /// Of type `background`.
+    package static let wakingPayload = Array(#"{"aps":{"content-available":1}}"#.utf8)
 }

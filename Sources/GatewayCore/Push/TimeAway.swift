@@ -14,7 +14,7 @@ package enum TimeAway {
 
 extension Int64 {
     /// The moment `duration` later, or the last one there is.
-    func later(by duration: Int64) -> Int64 {
+    package func later(by duration: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(duration)
         return overflow ? (duration < 0 ? .min : .max) : sum
     }

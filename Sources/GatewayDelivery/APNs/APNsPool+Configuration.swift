@@ -47,6 +47,8 @@ extension APNsPool {
         package var deadline: Duration = .seconds(30)
         /// Longest wait for a connection, TLS included.
         package var connectDeadline: Duration = .seconds(15)
+        /// A connection on which nothing was sent for so long is asked whether it is still there.
+        package var idleBeforePing: Duration = .seconds(3_600)
         /// What time it is.
         package var clock = DeliveryClock.system
 
@@ -63,49 +65,14 @@ extension APNsPool {
             if case .key = credential { true } else { false }
         }
 
+        var identity: DeliveryEngine.Configuration.Identity? {
+            if case .certificate(let identity) = credential { identity } else { nil }
+        }
+
         var lanes: APNsLanes.Terms {
             APNsLanes.Terms(
                 lanesMax: connectionsMax, windowMax: windowMax, usesTokens: usesTokens,
                 waitingMax: waitingMax)
-        }
-
-        /// The fields of answers that are kept.
-        static let answerFields = ["apns-id", "apns-unique-id"]
-
-        /// What the engine of one connection is made of.
-        func engine(
-            onConnection: @escaping @Sendable (DeliveryEngine.Configuration.ConnectionEvent) -> Void
-        ) -> DeliveryEngine.Configuration {
-            var engine = DeliveryEngine.Configuration(name: "apns")
-            engine.trust = trust
-            if case .certificate(let identity) = credential { engine.identity = identity }
-            engine.requestsMax = windowMax
-            engine.streamsMax = windowMax
-            engine.connectDeadline = connectDeadline
-            engine.answerFields = Self.answerFields
-            engine.bodyBytesMax = 4_096
-            engine.onConnection = onConnection
-            return engine
-        }
-
-        /// The header fields of a push.
-        func fields(of push: APNsPush, _ token: String?) throws(DeliveryError) -> DeliveryFields {
-            var fields = push.form.fields(wall: clock.wall())
-            if let token { fields.append((name: "authorization", value: "bearer \(token)")) }
-            fields.append((name: "apns-id", value: push.id))
-            return try DeliveryFields(fields)
-        }
-
-        /// The request of a push; `nil` when its fields cannot be made.
-        func request(_ order: APNsPoolState.Order, wall: Int64) -> DeliveryRequest? {
-            guard let fields = order.fields ?? (try? fields(of: order.push, order.token)) else {
-                return nil
-            }
-            var request = DeliveryRequest(
-                origin: origin, target: "/3/device/\(order.push.token)", fields: fields,
-                body: order.push.form.payload, deadline: deadline)
-            request.mayConnect = order.opens
-            return request
         }
     }
 }

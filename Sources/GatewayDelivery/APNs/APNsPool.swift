@@ -1,116 +1,87 @@
+import CCurl
+import CurlMulti
 import GatewayCore
 import GatewaySigning
 import Synchronization
 
 /// Sends pushes to one environment of APNs with one team's key, or with a certificate.
 ///
-/// Pushes go over as few connections as carry them (``GatewayCore/APNsLanes``). What can be mended at
-/// once is: a push that APNs has certainly not looked at is sent again by another connection, a
-/// provider token that expired is replaced. Everything else is for the caller to do, as the result
-/// says. When APNs refuses key or topic, nothing more of that is sent until ``resume()``.
+/// Pushes go over as few connections as carry them (``GatewayCore/APNsLanes``), all of one thread.
+/// What can be mended at once is: a push that APNs has certainly not looked at is sent again by
+/// another connection, a provider token that expired is replaced. Everything else is for the caller
+/// to do, as the result says. When APNs refuses key or topic, nothing more of that is sent until
+/// ``resume()``.
 package final class APNsPool: Sendable {
-    private let configuration: Configuration
-    private let state: Mutex<APNsPoolState>
+    /// Told what came of a push, on the pool's thread: it must not wait for anything.
+    package typealias Finished = @Sendable (APNsPushResult) -> Void
+
+    private let outside = Outside()
+    private let loop: CurlLoop<APNsDriver>?
 
     /// A pool; no connection is opened before the first push.
     package init(_ configuration: Configuration) {
-        self.configuration = configuration
-        state = Mutex(APNsPoolState(configuration))
+        let outside = outside
+        let loop = CurlLoop(
+            name: "apns", corkedMax: 0,
+            configure: { multi in
+                // Retired connections end what is under way on them.
+                multi.set(CURLMOPT_MAXCONNECTS, 16 * configuration.connectionsMax)
+            },
+            driver: { APNsDriver(configuration, outside) })
+        self.loop = loop
+        outside.loop.withLock { $0 = loop }
     }
 
     deinit {
-        state.withLock { $0.closeEngines() }
+        loop?.stop()
+        outside.loop.withLock { $0 = nil }
+    }
+
+    /// Sends a push.
+    ///
+    /// - Parameter finished: Called once, with what came of it.
+    package func push(_ push: APNsPush, _ finished: @escaping Finished) {
+        guard loop?.submit(.push(push, finished)) != true else { return }
+        // There is no thread: libcurl has no memory, or the process no descriptors.
+        finished(
+            APNsPushResult(
+                reaction: APNsReaction(.retry(.connection)), outcome: nil, id: push.id ?? "",
+                uniqueID: nil, milliseconds: 0, requests: 0))
     }
 
     /// Sends a push and waits for what comes of it. A push that is on its way cannot be taken back,
     /// so that a task which is cancelled waits as well.
     package func push(_ push: APNsPush) async -> APNsPushResult {
-        // Made before others are kept out: it takes the longest.
-        let token = state.withLock { $0.token(configuration.clock) }
-        let fields = try? configuration.fields(of: push, token?.text)
-        return await withCheckedContinuation { continuation in
-            let flight = APNsPoolState.Flight(
-                push: push, continuation: continuation, fields: fields, fieldsToken: token?.number)
-            change { $0.add(flight) }
+        await withCheckedContinuation { continuation in
+            self.push(push) { continuation.resume(returning: $0) }
         }
     }
 
     /// Sends again what APNs refused: the configuration there, or its clock, was mended.
     package func resume() {
-        state.withLock { $0.stops.removeAll() }
+        _ = loop?.submit(.resume)
     }
 
     /// Takes no more pushes, gives those up that wait, and returns when what is under way has
     /// ended.
     package func drain() async {
         await withCheckedContinuation { continuation in
-            change { $0.drain(continuation) }
+            if loop?.submit(.drain(continuation)) != true { continuation.resume() }
         }
     }
 
     /// How much there is to do, and was done.
-    package var figures: APNsPoolFigures { state.withLock { $0.figures } }
+    package var figures: APNsPoolFigures { outside.figures.withLock { $0 } }
 
-    // MARK: What happens
+    /// What the pool's thread and all others know.
+    final class Outside: Sendable {
+        let figures = Mutex(APNsPoolFigures())
+        fileprivate let loop = Mutex<CurlLoop<APNsDriver>?>(nil)
 
-    private func change(_ body: (inout APNsPoolState) -> Void) {
-        let due = state.withLock { state in
-            body(&state)
-            pump(&state)
-            return state.takeDue()
+        /// Asks the thread for something, if it is still there.
+        func submit(_ command: APNsDriver.Command) {
+            _ = loop.withLock { $0 }?.submit(command)
         }
-        for (continuation, result) in due.results { continuation.resume(returning: result) }
-        for drainer in due.drainers { drainer.resume() }
-        if let moment = due.timer { wake(at: moment) }
-        if due.wantsToken { fetchToken(refused: due.refused) }
-    }
-
-    private func wake(at moment: Int64) {
-        let clock = configuration.clock
-        Task { [weak self] in
-            await clock.sleep(moment)
-            self?.change { $0.timerRang(at: moment) }
-        }
-    }
-
-    private func fetchToken(refused: SharedProviderToken?) {
-        guard case .key(let key) = configuration.credential else { return }
-        let clock = configuration.clock
-        Task { [weak self] in
-            let token = await key.token(refused: refused, clock)
-            self?.change { $0.fetched(token, clock) }
-        }
-    }
-
-    private func pump(_ state: inout APNsPoolState) {
-        let clock = configuration.clock
-        while let order = state.next(clock) {
-            if order.opens {
-                let lane = order.lane
-                let engine = try? DeliveryEngine(
-                    configuration.engine { [weak self] event in
-                        self?.change { $0.connection(event, lane) }
-                    })
-                guard let engine else {
-                    state.unsent(order)
-                    continue
-                }
-                state.opened(lane, engine)
-            }
-            guard let request = configuration.request(order, wall: clock.wall()),
-                state.engine(of: order.lane)?.submit(request, tag: order.flight, receiver: self)
-                    == true
-            else {
-                state.unsent(order)
-                continue
-            }
-        }
-    }
-}
-
-extension APNsPool: DeliveryReceiver {
-    package func received(_ outcome: DeliveryOutcome, for tag: UInt64) {
-        change { $0.ended(tag, outcome, configuration.clock) }
     }
 }
 

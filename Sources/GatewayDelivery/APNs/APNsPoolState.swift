@@ -1,15 +1,13 @@
 import GatewayCore
 import WidgetModel
 
-/// What a pool knows; everything happens under its lock.
+/// What a pool knows, on its thread.
 struct APNsPoolState {
     /// A push, from its coming to its result.
     struct Flight {
         let push: APNsPush
-        let continuation: CheckedContinuation<APNsPushResult, Never>
-        /// Header fields made in advance, with this provider token.
-        let fields: DeliveryFields?
-        let fieldsToken: UInt64?
+        let id: String
+        let finished: APNsPool.Finished
         /// Its last request.
         var lane: UInt64 = 0
         var token: ProviderTokenAge.Token?
@@ -23,24 +21,31 @@ struct APNsPoolState {
         var hasReconnected = false
     }
 
-    /// A push that is to be sent now.
-    struct Order {
-        let flight: UInt64
-        let lane: UInt64
-        let opens: Bool
-        let push: APNsPush
-        /// Fields that are good as they are, or the token that new ones are made with.
-        let fields: DeliveryFields?
-        let token: String?
+    /// What is to be done now.
+    enum Step {
+        /// Send a push by the connection of a lane, and open that for it or not.
+        case send(UInt64, lane: UInt64, opens: Bool)
+        /// Close the connection of a lane.
+        case close(lane: UInt64)
     }
 
-    /// What is to be done once nobody is kept out any more.
+    /// What is to be done once there is nothing else to do.
     struct Due {
-        var results: [(CheckedContinuation<APNsPushResult, Never>, APNsPushResult)] = []
+        var results: [(APNsPool.Finished, APNsPushResult)] = []
         var drainers: [CheckedContinuation<Void, Never>] = []
         var timer: Int64?
         var wantsToken = false
         var refused: SharedProviderToken?
+    }
+
+    /// When it is, by the pool's clock.
+    struct Moment {
+        /// Monotonic milliseconds.
+        let now: Int64
+        /// Milliseconds since 1970.
+        let wall: Int64
+
+        init(_ clock: DeliveryClock) { (now, wall) = (clock.now(), clock.wall()) }
     }
 
     /// What APNs refuses.
@@ -51,11 +56,11 @@ struct APNsPoolState {
 
     private let configuration: APNsPool.Configuration
     private var lanes: APNsLanes
-    private var engines: [UInt64: DeliveryEngine] = [:]
     /// How many answers came by each lane.
     private var answers: [UInt64: Int] = [:]
-    private var flights: [UInt64: Flight] = [:]
-    private var lastFlight: UInt64 = 0
+    /// Each at the place that is its number.
+    private var flights: [Flight?] = []
+    private var freeFlights: [UInt64] = []
     private var age = ProviderTokenAge()
     /// The tokens of `age`, by number.
     private var tokens: [UInt64: SharedProviderToken] = [:]
@@ -63,7 +68,7 @@ struct APNsPoolState {
     private var timer: Int64?
     private var isDraining = false
     private var drainers: [CheckedContinuation<Void, Never>] = []
-    private var random: UInt64
+    private var random: APNsRandom
     private var totals = APNsPoolFigures()
     private var due = Due()
     /// What is not sent any more, and why.
@@ -72,7 +77,7 @@ struct APNsPoolState {
     init(_ configuration: APNsPool.Configuration) {
         self.configuration = configuration
         lanes = APNsLanes(configuration.lanes)
-        random = .random(in: .min ... .max)
+        random = APNsRandom(seed: .random(in: .min ... .max))
     }
 
     var figures: APNsPoolFigures {
@@ -84,7 +89,7 @@ struct APNsPoolState {
     }
 
     mutating func takeDue() -> Due {
-        if isDraining, flights.isEmpty {
+        if isDraining, flights.count == freeFlights.count {
             due.drainers += drainers
             drainers.removeAll()
         }
@@ -94,14 +99,19 @@ struct APNsPoolState {
 
     // MARK: Pushes come and go
 
-    mutating func add(_ flight: Flight) {
-        lastFlight += 1
-        let stop = stops[.credential] ?? stops[.topic(flight.push.form.topic)]
-        flights[lastFlight] = flight
+    mutating func add(_ push: APNsPush, _ finished: @escaping APNsPool.Finished) {
+        let flight = Flight(push: push, id: push.id ?? random.uuid(), finished: finished)
+        let number = freeFlights.popLast() ?? UInt64(flights.count)
+        if Int(number) == flights.count {
+            flights.append(flight)
+        } else {
+            flights[Int(number)] = flight
+        }
+        let stop = stops[.credential] ?? stops[.topic(push.form.topic)]
         if let stop {
-            finish(lastFlight, stop, nil)
-        } else if isDraining || !lanes.add(lastFlight) {
-            finish(lastFlight, Self.later, nil)
+            finish(number, stop, nil)
+        } else if isDraining || !lanes.add(number) {
+            finish(number, Self.later, nil)
         }
     }
 
@@ -118,31 +128,39 @@ struct APNsPoolState {
         _ number: UInt64, _ reaction: APNsReaction, _ outcome: APNsOutcome?,
         uniqueID: String? = nil, milliseconds: Int64 = 0
     ) {
-        guard let flight = flights.removeValue(forKey: number) else { return }
+        guard let flight = flight(number) else { return }
+        flights[Int(number)] = nil
+        freeFlights.append(number)
         let result = APNsPushResult(
-            reaction: reaction, outcome: outcome, id: flight.push.id, uniqueID: uniqueID,
+            reaction: reaction, outcome: outcome, id: flight.id, uniqueID: uniqueID,
             milliseconds: milliseconds, requests: flight.requests)
-        due.results.append((flight.continuation, result))
+        due.results.append((flight.finished, result))
+    }
+
+    /// The push of a number.
+    func flight(_ number: UInt64) -> Flight? {
+        number < flights.count ? flights[Int(number)] : nil
+    }
+
+    /// Gives up everything: nothing can be sent any more.
+    mutating func giveUp() {
+        isDraining = true
+        for number in lanes.removeWaiting() { finish(number, Self.later, nil) }
+        for number in flights.indices { finish(UInt64(number), Self.later, nil) }
     }
 
     // MARK: Sending
 
-    /// The next push to be sent, if one may be sent now.
-    mutating func next(_ clock: DeliveryClock) -> Order? {
+    /// What is to be done now, until there is nothing.
+    mutating func next(_ moment: Moment) -> Step? {
         while true {
-            let (now, wall) = (clock.now(), clock.wall())
             var token: ProviderTokenAge.Token?
             if configuration.usesTokens, lanes.waitingCount > 0 {
-                token = age.token(now: now, wall: wall)
-                if token == nil || isFetching {
-                    wantToken(clock)
-                    if isFetching { return nil }
-                    token = age.token(now: now, wall: wall)
-                }
+                token = self.token(moment)
                 guard token != nil else { return nil }
             }
-            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            switch lanes.next(now: now, random: random ^ random >> 32, token: token?.number) {
+            let step = lanes.next(now: moment.now, random: random.next(), token: token?.number)
+            switch step {
             case nil:
                 return nil
             case .wait(let until):
@@ -153,33 +171,28 @@ struct APNsPoolState {
                 return nil
             case .refuse(let push):
                 finish(push, Self.later, nil)
-            case .recall(let lane):
-                engines[lane]?.recall()
             case .close(let lane):
                 answers[lane] = nil
-                engines.removeValue(forKey: lane)?.close()
-            case .send(let push, let lane, let opens):
-                return order(push, lane, opens, token, now, wall)
+                return .close(lane: lane)
+            case .send(let number, let lane, let opens):
+                sent(number, lane, token, moment)
+                if opens { totals.opened += 1 }
+                return .send(number, lane: lane, opens: opens)
             }
         }
     }
 
-    private mutating func order(
-        _ number: UInt64, _ lane: UInt64, _ opens: Bool, _ token: ProviderTokenAge.Token?,
-        _ now: Int64, _ wall: Int64
-    ) -> Order? {
-        guard var flight = flights[number] else { return nil }
-        flight.lane = lane
-        flight.token = token
-        flight.sentAt = now
-        flight.sentAtWall = wall
-        flight.answersBefore = answers[lane] ?? 0
-        flight.requests += 1
-        flights[number] = flight
-        let isMade = flight.fields != nil && flight.fieldsToken == token?.number
-        return Order(
-            flight: number, lane: lane, opens: opens, push: flight.push,
-            fields: isMade ? flight.fields : nil, token: token.flatMap { tokens[$0.number]?.text })
+    private mutating func sent(
+        _ number: UInt64, _ lane: UInt64, _ token: ProviderTokenAge.Token?, _ moment: Moment
+    ) {
+        guard number < flights.count else { return }
+        let before = answers[lane] ?? 0
+        flights[Int(number)]?.lane = lane
+        flights[Int(number)]?.token = token
+        flights[Int(number)]?.sentAt = moment.now
+        flights[Int(number)]?.sentAtWall = moment.wall
+        flights[Int(number)]?.answersBefore = before
+        flights[Int(number)]?.requests += 1
     }
 
     mutating func timerRang(at moment: Int64) {
@@ -188,41 +201,36 @@ struct APNsPoolState {
 
     // MARK: Connections
 
-    mutating func opened(_ lane: UInt64, _ engine: DeliveryEngine) {
-        engines[lane] = engine
-        totals.opened += 1
-    }
+    /// The connection of a lane is open.
+    mutating func connected(_ lane: UInt64) { lanes.connected(lane) }
 
-    func engine(of lane: UInt64) -> DeliveryEngine? { engines[lane] }
+    /// The peer of a lane allows so many requests at once.
+    mutating func allowed(_ streams: Int, on lane: UInt64) { lanes.allowed(streams, on: lane) }
 
-    mutating func connection(
-        _ event: DeliveryEngine.Configuration.ConnectionEvent, _ lane: UInt64
-    ) {
-        switch event {
-        case .opened: lanes.connected(lane)
-        case .closed: lanes.disconnected(lane)
-        }
-    }
-
-    func closeEngines() {
-        for engine in engines.values { engine.close() }
-    }
+    /// Nothing is sent by a lane any more.
+    mutating func retire(_ lane: UInt64) { lanes.retire(lane) }
 
     // MARK: The provider token
 
-    /// The token pushes are sent with now.
-    func token(_ clock: DeliveryClock) -> (number: UInt64, text: String)? {
-        guard !isFetching, let token = age.token(now: clock.now(), wall: clock.wall()),
-            let text = tokens[token.number]?.text
-        else { return nil }
-        return (token.number, text)
+    /// What a push is sent with.
+    func text(of token: ProviderTokenAge.Token?) -> (number: UInt64, text: String)? {
+        guard let token, let shared = tokens[token.number] else { return nil }
+        return (token.number, shared.text)
+    }
+
+    /// The token pushes are sent with now; without one it is asked for.
+    private mutating func token(_ moment: Moment) -> ProviderTokenAge.Token? {
+        let known = age.token(now: moment.now, wall: moment.wall)
+        if known != nil, !isFetching { return known }
+        wantToken(moment)
+        return isFetching ? nil : age.token(now: moment.now, wall: moment.wall)
     }
 
     /// A token is needed: at once, or, where nodes share it, soon.
-    private mutating func wantToken(_ clock: DeliveryClock, refused: SharedProviderToken? = nil) {
+    private mutating func wantToken(_ moment: Moment, refused: SharedProviderToken? = nil) {
         guard !isFetching, case .key(let key) = configuration.credential else { return }
         if key.share == nil {
-            take(key.mint(clock), clock)
+            take(key.mint(configuration.clock), moment)
         } else {
             isFetching = true
             due.wantsToken = true
@@ -230,19 +238,19 @@ struct APNsPoolState {
         }
     }
 
-    mutating func fetched(_ token: SharedProviderToken?, _ clock: DeliveryClock) {
+    mutating func fetched(_ token: SharedProviderToken?, _ moment: Moment) {
         isFetching = false
-        take(token, clock)
+        take(token, moment)
     }
 
-    private mutating func take(_ token: SharedProviderToken?, _ clock: DeliveryClock) {
+    private mutating func take(_ token: SharedProviderToken?, _ moment: Moment) {
         guard let token else {
             stop(.credential, APNsReaction(.stop(.credential), alert: .credential))
             return
         }
         totals.providerTokens += 1
         let adopted = age.adopted(
-            issuedAt: token.issuedAt * 1_000, now: clock.now(), wall: clock.wall())
+            issuedAt: token.issuedAt * 1_000, now: moment.now, wall: moment.wall)
         tokens[adopted.number] = token
         // The one before the one before is of no use.
         tokens[adopted.number &- 2] = nil
@@ -250,50 +258,46 @@ struct APNsPoolState {
 
     // MARK: Outcomes
 
-    /// A push could not be handed to the engine of its lane.
-    mutating func unsent(_ order: Order) {
-        lanes.ended(on: order.lane, .unsent)
-        flights[order.flight]?.requests -= 1
-        // A push that can never be sent must not be tried for ever.
-        if order.fields == nil, (try? configuration.fields(of: order.push, order.token)) == nil {
-            finish(order.flight, APNsReaction(.giveUp, alert: .badRequest), nil)
-        } else {
-            lanes.addAgain(order.flight)
-        }
+    /// A push could not be handed to the connection of its lane.
+    mutating func unsent(_ number: UInt64) {
+        guard let flight = flight(number) else { return }
+        lanes.ended(on: flight.lane, .unsent)
+        flights[Int(number)]?.requests -= 1
+        lanes.addAgain(number)
     }
 
-    mutating func ended(_ number: UInt64, _ outcome: DeliveryOutcome, _ clock: DeliveryClock) {
-        guard let flight = flights[number] else { return }
+    /// A push that could never be sent must not be tried for ever.
+    mutating func refuse(_ number: UInt64) {
+        guard let flight = flight(number) else { return }
+        lanes.ended(on: flight.lane, .unsent)
+        flights[Int(number)]?.requests -= 1
+        finish(number, APNsReaction(.giveUp, alert: .badRequest), nil)
+    }
+
+    mutating func ended(_ number: UInt64, _ ending: APNsConnection.Ending, _ moment: Moment) {
+        guard let flight = flight(number) else { return }
         let said: APNsOutcome
         var uniqueID: String?
-        switch outcome {
-        case .success(let answer):
-            said = Self.outcome(of: answer)
-            uniqueID = answer.field(1)
-            lanes.ended(on: flight.lane, (200..<300).contains(answer.status) ? .taken : .answered)
-            answers[flight.lane, default: 0] += 1
-        case .failure(let error) where error.code == .noConnection:
-            lanes.ended(on: flight.lane, .unsent)
-            lanes.addAgain(number)
-            flights[number]?.requests -= 1
+        switch ending {
+        case .unsent:
+            unsent(number)
             return
-        case .failure(let error):
-            guard let failure = error.failure else {
-                lanes.ended(on: flight.lane, .unsent)
-                finish(number, Self.later, nil)
-                return
-            }
+        case .answered(let status, let body, let id):
+            said = Self.outcome(status, body)
+            uniqueID = id
+            lanes.ended(on: flight.lane, (200..<300).contains(status) ? .taken : .answered)
+            answers[flight.lane, default: 0] += 1
+        case .failed(let failure):
             said = .failed(failure)
             lanes.ended(on: flight.lane, .failed)
         }
-        react(to: said, number, flight, uniqueID, clock)
+        react(to: said, number, flight, uniqueID, moment)
     }
 
     private mutating func react(
         to outcome: APNsOutcome, _ number: UInt64, _ flight: Flight, _ uniqueID: String?,
-        _ clock: DeliveryClock
+        _ moment: Moment
     ) {
-        let (now, wall) = (clock.now(), clock.wall())
         var attempt = APNsAttempt(
             registeredAt: flight.push.registeredAt, sentAt: flight.sentAtWall)
         attempt.mayTryOtherEnvironment = flight.push.mayTryOtherEnvironment
@@ -306,14 +310,14 @@ struct APNsPoolState {
         if reaction.providerToken == .useOlder, let token = flight.token {
             age.refusedAsTooSoon(token)
         }
-        if reaction.providerToken == .mint, !mayMint(for: flight, now: now, wall: wall, clock) {
+        if reaction.providerToken == .mint, !mayMint(for: flight, moment) {
             reaction = APNsReaction(.stop(.credential), alert: .credential)
         }
         if reaction.verdict == .retry(.atOnce) {
-            flights[number]?.failures += 1
-            if reaction.providerToken == .mint { flights[number]?.hasMinted = true }
+            flights[Int(number)]?.failures += 1
+            if reaction.providerToken == .mint { flights[Int(number)]?.hasMinted = true }
             if case .answered = outcome, reaction.connection == .replace {
-                flights[number]?.hasReconnected = true
+                flights[Int(number)]?.hasReconnected = true
             }
             let stop = stops[.credential] ?? stops[.topic(flight.push.form.topic)]
             if stop == nil, !isDraining { return lanes.addAgain(number) }
@@ -321,7 +325,7 @@ struct APNsPoolState {
         }
         finish(
             number, reaction, outcome, uniqueID: uniqueID,
-            milliseconds: max(0, now - flight.sentAt))
+            milliseconds: max(0, moment.now - flight.sentAt))
         switch reaction.verdict {
         case .stop(.credential): stop(.credential, reaction)
         case .stop(.topic): stop(.topic(flight.push.form.topic), reaction)
@@ -330,15 +334,13 @@ struct APNsPoolState {
     }
 
     /// Whether there is, or will be, another token than the one a push was refused with as expired.
-    private mutating func mayMint(
-        for flight: Flight, now: Int64, wall: Int64, _ clock: DeliveryClock
-    ) -> Bool {
+    private mutating func mayMint(for flight: Flight, _ moment: Moment) -> Bool {
         guard let token = flight.token, !isFetching else { return isFetching }
-        switch age.expired(token, now: now, wall: wall) {
+        switch age.expired(token, now: moment.now, wall: moment.wall) {
         case .useCurrent: return true
         case .clockIsWrong: return false
         case .mint:
-            wantToken(clock, refused: tokens[token.number])
+            wantToken(moment, refused: tokens[token.number])
             return true
         }
     }
@@ -346,7 +348,7 @@ struct APNsPoolState {
     private mutating func stop(_ what: Stop, _ reaction: APNsReaction) {
         stops[what] = reaction
         for number in lanes.removeWaiting() {
-            guard let flight = flights[number] else { continue }
+            guard let flight = flight(number) else { continue }
             switch what {
             case .credential: finish(number, reaction, nil)
             case .topic(flight.push.form.topic): finish(number, reaction, nil)
@@ -355,11 +357,12 @@ struct APNsPoolState {
         }
     }
 
-    private static func outcome(of answer: DeliveryAnswer) -> APNsOutcome {
-        guard answer.status != 200, let body = try? JSONValue(parsing: answer.body).objectValue
-        else { return .answered(status: answer.status) }
+    private static func outcome(_ status: Int, _ body: [UInt8]) -> APNsOutcome {
+        guard status != 200, let body = try? JSONValue(parsing: body).objectValue else {
+            return .answered(status: status)
+        }
         return .answered(
-            status: answer.status, reason: body["reason"]?.stringValue,
+            status: status, reason: body["reason"]?.stringValue,
             timestamp: body["timestamp"]?.integerValue)
     }
 }

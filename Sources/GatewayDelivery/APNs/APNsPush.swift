@@ -7,8 +7,9 @@ package struct APNsPush: Sendable {
     package let token: String
     /// What its type has in common.
     package let form: APNsPushForm
-    /// `apns-id`. A push that is sent again keeps it, so that APNs can be asked about it.
-    package let id: String
+    /// `apns-id`; `nil` for a new one. A push that is sent again keeps it, so that APNs can be asked
+    /// about it.
+    package let id: String?
     /// When the address was last registered, in milliseconds since 1970.
     package var registeredAt: Int64
     /// How many times it failed before.
@@ -21,11 +22,15 @@ package struct APNsPush: Sendable {
 
     /// A push; `nil` when the token is not hexadecimal, or the id no UUID.
     ///
-    /// - Parameter id: A new one when `nil`.
+    /// - Parameter id: `apns-id`; a new one when `nil`.
     package init?(token: String, form: APNsPushForm, registeredAt: Int64, id: String? = nil) {
-        let isHexadecimal = token.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
-                || (0x41...0x46).contains(byte)
+        var (isHexadecimal, isLower) = (true, true)
+        for byte in token.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x61...0x66: break
+            case 0x41...0x46: isLower = false
+            default: isHexadecimal = false
+            }
         }
         let count = token.utf8.count
         guard isHexadecimal, count.isMultiple(of: 2), (2...Self.tokenDigitsMax).contains(count)
@@ -34,9 +39,9 @@ package struct APNsPush: Sendable {
             guard let uuid = UUID(uuidString: id) else { return nil }
             self.id = uuid.uuidString.lowercased()
         } else {
-            self.id = UUID().uuidString.lowercased()
+            self.id = nil
         }
-        self.token = token.lowercased()
+        self.token = isLower ? token : token.lowercased()
         self.form = form
         self.registeredAt = registeredAt
     }
@@ -44,7 +49,7 @@ package struct APNsPush: Sendable {
 
 extension APNsPush: CustomStringConvertible, CustomReflectable {
     /// Without the token, whatever prints it.
-    package var description: String { "APNsPush(\(form.channel) \(id))" }
+    package var description: String { "APNsPush(\(form.channel) \(id ?? "new"))" }
     /// Nothing: a dump must not show the token.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -134,11 +134,7 @@ final class APNsSender: PushSender {
         push.failures = order.failures
         let other = Place(app: order.client.app, environment: order.environment.other)
         push.mayTryOtherEnvironment = order.mayTryOtherEnvironment && routes[other] != nil
-        let made = push
-        Task {
-            let result = await route.pool.push(made)
-            finished(PushReport(result))
-        }
+        route.pool.push(push) { finished(PushReport($0)) }
     }
 
     func drain() async {

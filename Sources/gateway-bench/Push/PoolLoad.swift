@@ -63,23 +63,49 @@ struct PoolLoad {
 
         /// How many of the pushes were not taken.
         private func push(_ count: Int) async -> Int {
-            await withTaskGroup(of: Int.self) { group in
-                for lane in 0..<PoolLoad.window {
-                    group.addTask { [self] in
-                        var refused = 0
-                        for place in stride(from: lane, to: count, by: PoolLoad.window) {
-                            let token = tokens[place % tokens.count]
-                            guard let push = APNsPush(token: token, form: form, registeredAt: 0),
-                                await pool.push(push).reaction.verdict == .delivered
-                            else {
-                                refused += 1
-                                continue
-                            }
-                        }
-                        return refused
-                    }
-                }
-                return await group.reduce(0, +)
+            await withCheckedContinuation { continuation in
+                let pushes = Pushes(
+                    pool: pool, form: form, tokens: tokens, count: count, continuation)
+                for _ in 0..<min(PoolLoad.window, count) { pushes.next() }
+            }
+        }
+    }
+
+    /// So many pushes, each begun when another has ended, as the gateway pushes.
+    private final class Pushes: Sendable {
+        private let pool: APNsPool
+        private let form: APNsPushForm
+        private let tokens: [String]
+        private let count: Int
+        private let continuation: CheckedContinuation<Int, Never>
+        private let begun = Atomic(0)
+        private let ended = Atomic(0)
+        private let refused = Atomic(0)
+
+        init(
+            pool: APNsPool, form: APNsPushForm, tokens: [String], count: Int,
+            _ continuation: CheckedContinuation<Int, Never>
+        ) {
+            (self.pool, self.form, self.tokens, self.count) = (pool, form, tokens, count)
+            self.continuation = continuation
+        }
+
+        /// Begins another push, if there is one.
+        func next() {
+            let place = begun.wrappingAdd(1, ordering: .relaxed).oldValue
+            guard place < count else { return }
+            let token = tokens[place % tokens.count]
+            guard let push = APNsPush(token: token, form: form, registeredAt: 0) else {
+                return end(isTaken: false)
+            }
+            pool.push(push) { self.end(isTaken: $0.reaction.verdict == .delivered) }
+        }
+
+        private func end(isTaken: Bool) {
+            if !isTaken { refused.add(1, ordering: .relaxed) }
+            next()
+            if ended.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue == count {
+                continuation.resume(returning: refused.load(ordering: .relaxed))
             }
         }
     }

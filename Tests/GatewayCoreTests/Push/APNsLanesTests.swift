@@ -95,10 +95,7 @@ import Testing
         lanes.ended(on: 1, .taken)
         _ = steps(&lanes)
         lanes.retire(1)
-        #expect(
-            steps(&lanes, now: 2_000) == [
-                .recall(lane: 1), .send(push: 4, lane: 2, opens: true),
-            ])
+        #expect(steps(&lanes, now: 2_000) == [.send(push: 4, lane: 2, opens: true)])
         for _ in 0..<3 { lanes.ended(on: 1, .taken) }
         #expect(steps(&lanes, now: 2_000) == [.close(lane: 1)])
         #expect(lanes.usableCount == 1)
@@ -115,25 +112,46 @@ import Testing
             ])
     }
 
-    @Test func `what is closed while it is opened may be another address of the same name`() {
-        var lanes = lanes(waiting: 2)
+    @Test func `what the peer allows counts, if it is less`() {
+        var lanes = lanes(lanesMax: 1, windowMax: 5, waiting: 12)
         _ = steps(&lanes)
-        lanes.disconnected(1)
+        lanes.allowed(1_000, on: 1)
+        #expect(steps(&lanes, now: 1) == [.wait(until: 10_000)])
         lanes.ended(on: 1, .taken)
-        #expect(steps(&lanes) == [.send(push: 1, lane: 1, opens: false)])
-        lanes.disconnected(1)
-        lanes.ended(on: 1, .failed)
-        #expect(steps(&lanes) == [.close(lane: 1)])
+        lanes.allowed(2, on: 1)
+        #expect(steps(&lanes).count == 2)
+        lanes.allowed(4, on: 1)
+        #expect(steps(&lanes).count == 2)
+        lanes.allowed(1_000, on: 1)
+        #expect(steps(&lanes).count == 1)
+        // What is under way already is not taken back.
+        lanes.allowed(3, on: 1)
+        for _ in 0..<2 { lanes.ended(on: 1, .taken) }
+        #expect(steps(&lanes) == [])
+        lanes.ended(on: 1, .taken)
+        #expect(steps(&lanes).count == 1)
+    }
+
+    @Test(arguments: [APNsLanes.Ending.answered, .taken])
+    func `a peer that allows no streams is waited for no longer than any other`(
+        ending: APNsLanes.Ending
+    ) {
+        var lanes = lanes(lanesMax: 1, waiting: 2)
+        _ = steps(&lanes)
+        lanes.ended(on: 1, ending)
+        lanes.allowed(0, on: 1)
+        #expect(steps(&lanes, now: 20) == [.wait(until: 10_000)])
+        #expect(
+            steps(&lanes, now: 10_000) == [
+                .close(lane: 1), .send(push: 1, lane: 2, opens: true),
+            ])
     }
 
     @Test func `a connection that does not prove itself in time is not waited for`() {
         var lanes = lanes(waiting: 2)
         _ = steps(&lanes)
         #expect(steps(&lanes, now: 9_999) == [.wait(until: 10_000)])
-        #expect(
-            steps(&lanes, now: 10_000) == [
-                .recall(lane: 1), .send(push: 1, lane: 2, opens: true),
-            ])
+        #expect(steps(&lanes, now: 10_000) == [.send(push: 1, lane: 2, opens: true)])
         lanes.ended(on: 1, .taken)
         #expect(steps(&lanes, now: 10_000) == [.close(lane: 1)])
     }
@@ -219,7 +237,8 @@ import Testing
             case 4: now += Int64(random.below(3_000))
             case 5 where random.happens(10): token += 1
             case 6 where random.happens(20): lanes.retire(UInt64(random.below(20)))
-            case 7 where random.happens(20): lanes.disconnected(UInt64(random.below(20)))
+            case 7 where random.happens(20):
+                lanes.allowed(random.below(6), on: UInt64(random.below(20)))
             default:
                 guard let lane = underWay.keys.sorted().randomElement(using: &random),
                     let push = underWay[lane]?.popLast()
@@ -245,7 +264,6 @@ import Testing
                     let count = underWay[lane]?.count ?? 0
                     #expect(count <= (usesTokens && !proven.contains(lane) ? 1 : terms.windowMax))
                 case .refuse(let push): done[push, default: 0] += 1
-                case .recall(let lane): #expect(underWay[lane] != nil)
                 case .close(let lane):
                     #expect(underWay[lane] == nil)
                     closed.insert(lane)

@@ -1,0 +1,123 @@
+import CNGHTTP2
+import GatewayCore
+
+/// The header fields of pushes in nghttp2's form: those that many pushes have in common are made
+/// once, and the two that each has for itself are put between them. Used by one thread.
+final class APNsFields {
+    /// Fields that pushes have in common.
+    private struct Common {
+        let form: APNsPushForm
+        let token: UInt64?
+        /// The second since 1970 in which they are right; 0 for any.
+        let second: Int64
+        /// All fields of a request, the two of its own without a value.
+        let fields: UnsafeMutableBufferPointer<nghttp2_nv>
+        /// What the fields point to.
+        let text: UnsafeMutableBufferPointer<UInt8>
+
+        func free() {
+            fields.deallocate()
+            text.deallocate()
+        }
+    }
+
+    private static let pathStart = Array("/3/device/".utf8)
+    private static let idCount = 36
+    /// A pool has few forms; beyond these the oldest are made again.
+    private static let commonMax = 16
+
+    private let authority: String
+    private var common: [Common] = []
+    /// The path and the id of the push at hand.
+    private let own: UnsafeMutableBufferPointer<UInt8>
+
+    /// - Parameter origin: `https://` and what `:authority` says.
+    init(origin: String) {
+        authority = String(origin.drop { $0 != "/" }.drop { $0 == "/" })
+        // Sound: this object's from here to `deinit`, as is what `common` holds.
+        own = .allocate(
+            capacity: Self.pathStart.count + APNsPush.tokenDigitsMax + Self.idCount)
+    }
+
+    deinit {
+        own.deallocate()
+        for common in common { common.free() }
+    }
+
+    /// The fields of a push, which nghttp2 copies before `body` returns; `nil` when there are none
+    /// such.
+    ///
+    /// - Parameters:
+    ///   - token: A provider token and its number.
+    ///   - wall: Milliseconds since 1970.
+    func with<Result>(
+        _ push: APNsPush, id: String, token: (number: UInt64, text: String)?, wall: Int64,
+        _ body: (UnsafeMutableBufferPointer<nghttp2_nv>) -> Result
+    ) -> Result? {
+        let (path, name) = (Self.pathStart.count + push.token.utf8.count, id.utf8.count)
+        guard name == Self.idCount, path + name <= own.count else { return nil }
+        let isDated = (push.form.lifetime ?? 0) > 0
+        let second = isDated ? wall / 1_000 : 0
+        let known = common.first {
+            $0.second == second && $0.token == token?.number && $0.form == push.form
+        }
+        let fields = (known ?? make(push.form, token, second, wall: wall)).fields
+        var next = 0
+        for text in [push.token, id] {
+            if next == 0 { next = own.update(fromContentsOf: Self.pathStart) }
+            for byte in text.utf8 {
+                own[next] = byte
+                next += 1
+            }
+        }
+        fields[Self.pathPlace].value = own.baseAddress
+        fields[Self.pathPlace].valuelen = path
+        fields[Self.idPlace].value = own.baseAddress.map { $0 + path }
+        fields[Self.idPlace].valuelen = name
+        return body(fields)
+    }
+
+    private static let (pathPlace, idPlace) = (3, 4)
+
+    private func make(
+        _ form: APNsPushForm, _ token: (number: UInt64, text: String)?, _ second: Int64,
+        wall: Int64
+    ) -> Common {
+        // What never repeats is not to crowd out what does from the peer's table.
+        let always = UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+        let never = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+        var lines: [(name: String, value: String, flags: UInt8)] = [
+            (":method", "POST", always), (":scheme", "https", always),
+            (":authority", authority, always), (":path", "", never), ("apns-id", "", never),
+            ("content-length", String(form.payload.count), always),
+        ]
+        lines += form.fields(wall: wall).map { ($0.name, $0.value, always) }
+        if let token { lines.append(("authorization", "bearer \(token.text)", never)) }
+        let count = lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        let text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: count)
+        let fields = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(capacity: lines.count)
+        var next = 0
+        func put(_ string: String) -> (UnsafeMutablePointer<UInt8>?, Int) {
+            let start = next
+            for byte in string.utf8 {
+                text[next] = byte
+                next += 1
+            }
+            return (text.baseAddress.map { $0 + start }, next - start)
+        }
+        for (place, line) in lines.enumerated() {
+            let (name, nameCount) = put(line.name)
+            let (value, valueCount) = put(line.value)
+            fields.initializeElement(
+                at: place,
+                to: nghttp2_nv(
+                    name: name, value: value, namelen: nameCount, valuelen: valueCount,
+                    flags: line.flags))
+        }
+        let made = Common(
+            form: form, token: token?.number, second: second, fields: fields, text: text)
+        if common.count == Self.commonMax { common.removeFirst().free() }
+        common.append(made)
+        return made
+    }
+}
