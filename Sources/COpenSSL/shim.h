@@ -17,7 +17,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-// GatewayTLS: calls that OpenSSL offers as macros.
+// Calls that OpenSSL offers as macros.
 static inline long gateway_SSL_CTX_set_mode(SSL_CTX *context, long mode) {
     return SSL_CTX_set_mode(context, mode);
 }
@@ -33,6 +33,9 @@ static inline long gateway_SSL_CTX_add1_chain_cert(SSL_CTX *context, X509 *certi
 }
 static inline long gateway_SSL_CTX_set1_groups_list(SSL_CTX *context, const char *groups) {
     return SSL_CTX_set1_groups_list(context, (char *)groups);
+}
+static inline void gateway_SSL_CTX_set_read_ahead(SSL_CTX *context, int isOn) {
+    SSL_CTX_set_read_ahead(context, isOn);
 }
 // The options every server context of the gateway has, spelled here because SSL_OP_BIT is a macro.
 static inline uint64_t gateway_SSL_CTX_set_server_options(SSL_CTX *context) {

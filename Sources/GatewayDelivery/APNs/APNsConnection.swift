@@ -491,9 +491,11 @@ private let onTLS:
         UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
     ) -> CURLcode = { _, context, _ in
         let offered: [UInt8] = [2, UInt8(ascii: "h"), UInt8(ascii: "2")]
-        // Zero is success here.
-        let isSet = context.map {
-            SSL_CTX_set_alpn_protos(OpaquePointer($0), offered, UInt32(offered.count)) == 0
-        }
-        return isSet == true ? CURLE_OK : CURLE_OUT_OF_MEMORY
+        guard let context = context.map(OpaquePointer.init),
+            // Zero is success here.
+            SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count)) == 0
+        else { return CURLE_OUT_OF_MEMORY }
+        // One read for a record, not one for its head and one for the rest.
+        gateway_SSL_CTX_set_read_ahead(context, 1)
+        return CURLE_OK
     }

@@ -59,6 +59,7 @@ struct APNsDriver: CurlDriver {
     mutating func turned(_ multi: CurlMulti) -> Int32 {
         let now = now
         var next = Int64.max
+        _ = takeEvents()
         repeat {
             next = .max
             pump(multi, now)

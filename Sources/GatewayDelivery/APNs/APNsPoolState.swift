@@ -4,7 +4,7 @@ import WidgetModel
 /// What a pool knows, on its thread.
 struct APNsPoolState {
     /// A push, from its coming to its result.
-    struct Flight {
+    final class Flight {
         let push: APNsPush
         let id: String
         let finished: APNsPool.Finished
@@ -19,6 +19,10 @@ struct APNsPoolState {
         var failures = 0
         var hasMinted = false
         var hasReconnected = false
+
+        init(_ push: APNsPush, id: String, _ finished: @escaping APNsPool.Finished) {
+            (self.push, self.id, self.finished) = (push, id, finished)
+        }
     }
 
     /// What is to be done now.
@@ -100,7 +104,7 @@ struct APNsPoolState {
     // MARK: Pushes come and go
 
     mutating func add(_ push: APNsPush, _ finished: @escaping APNsPool.Finished) {
-        let flight = Flight(push: push, id: push.id ?? random.uuid(), finished: finished)
+        let flight = Flight(push, id: push.id ?? random.uuid(), finished)
         let number = freeFlights.popLast() ?? UInt64(flights.count)
         if Int(number) == flights.count {
             flights.append(flight)
@@ -185,14 +189,13 @@ struct APNsPoolState {
     private mutating func sent(
         _ number: UInt64, _ lane: UInt64, _ token: ProviderTokenAge.Token?, _ moment: Moment
     ) {
-        guard number < flights.count else { return }
-        let before = answers[lane] ?? 0
-        flights[Int(number)]?.lane = lane
-        flights[Int(number)]?.token = token
-        flights[Int(number)]?.sentAt = moment.now
-        flights[Int(number)]?.sentAtWall = moment.wall
-        flights[Int(number)]?.answersBefore = before
-        flights[Int(number)]?.requests += 1
+        guard let flight = flight(number) else { return }
+        flight.lane = lane
+        flight.token = token
+        flight.sentAt = moment.now
+        flight.sentAtWall = moment.wall
+        flight.answersBefore = answers[lane] ?? 0
+        flight.requests += 1
     }
 
     mutating func timerRang(at moment: Int64) {
@@ -262,16 +265,8 @@ struct APNsPoolState {
     mutating func unsent(_ number: UInt64) {
         guard let flight = flight(number) else { return }
         lanes.ended(on: flight.lane, .unsent)
-        flights[Int(number)]?.requests -= 1
+        flight.requests -= 1
         lanes.addAgain(number)
-    }
-
-    /// A push that could never be sent must not be tried for ever.
-    mutating func refuse(_ number: UInt64) {
-        guard let flight = flight(number) else { return }
-        lanes.ended(on: flight.lane, .unsent)
-        flights[Int(number)]?.requests -= 1
-        finish(number, APNsReaction(.giveUp, alert: .badRequest), nil)
     }
 
     mutating func ended(_ number: UInt64, _ ending: APNsConnection.Ending, _ moment: Moment) {
@@ -314,10 +309,10 @@ struct APNsPoolState {
             reaction = APNsReaction(.stop(.credential), alert: .credential)
         }
         if reaction.verdict == .retry(.atOnce) {
-            flights[Int(number)]?.failures += 1
-            if reaction.providerToken == .mint { flights[Int(number)]?.hasMinted = true }
+            flight.failures += 1
+            if reaction.providerToken == .mint { flight.hasMinted = true }
             if case .answered = outcome, reaction.connection == .replace {
-                flights[Int(number)]?.hasReconnected = true
+                flight.hasReconnected = true
             }
             let stop = stops[.credential] ?? stops[.topic(flight.push.form.topic)]
             if stop == nil, !isDraining { return lanes.addAgain(number) }
