@@ -69,9 +69,6 @@ static inline CURLMcode client_curl_multi_set_timer_callback(
     CURLMcode code = curl_multi_setopt(handle, CURLMOPT_TIMERDATA, context);
     return code != CURLM_OK ? code : curl_multi_setopt(handle, CURLMOPT_TIMERFUNCTION, callback);
 }
-static inline CURLcode client_curl_get_long(CURL *handle, CURLINFO info, long *value) {
-    return curl_easy_getinfo(handle, info, value);
-}
 static inline CURLcode client_curl_get_socket(CURL *handle, curl_socket_t *value) {
     return curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, value);
 }

@@ -103,12 +103,6 @@ package struct CurlEasy {
     /// What ``CurlOptions/context(_:)`` was given.
     package var context: UnsafeMutableRawPointer? { client_curl_get_context(pointer) }
 
-    /// A figure of the last request; `nil` when libcurl does not know it.
-    package func figure(_ info: CURLINFO) -> Int? {
-        var value = 0
-        return client_curl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
-    }
-
     /// Frees the handle, which must not be in a multi handle any more.
     package func free() {
         curl_easy_cleanup(pointer)

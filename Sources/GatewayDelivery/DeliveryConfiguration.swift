@@ -27,14 +27,6 @@ extension DeliveryEngine {
             }
         }
 
-        /// What happens to connections.
-        package enum ConnectionEvent: Sendable, Hashable {
-            /// One is open, TLS included, and its first request goes out now.
-            case opened
-            /// One was closed, by either side; also one that never became open.
-            case closed
-        }
-
         /// Names the thread, up to 15 bytes of it.
         package var name: String
         /// Which certificates are trusted.
@@ -59,9 +51,6 @@ extension DeliveryEngine {
 
         /// Longest wait for a connection, TLS included.
         package var connectDeadline: Duration = .seconds(15)
-        /// A request that may open no connection is given back when none has taken it for so long,
-        /// and nothing was answered meanwhile.
-        package var stallMax: Duration = .seconds(5)
         /// A connection that nothing used for so long is not used again.
         package var idleMax: Duration = .seconds(4 * 3_600)
         /// A connection that was open for so long is not used again.
@@ -75,10 +64,6 @@ extension DeliveryEngine {
         package var fieldBytesMax = 1_024
         /// As much of an answer's body is read, in bytes.
         package var bodyBytesMax = 16 * 1_024
-
-        /// Called on the engine's thread when a connection was opened or closed: it must not wait
-        /// for anything.
-        package var onConnection: (@Sendable (ConnectionEvent) -> Void)?
 
         /// The usual bounds, for one connection.
         package init(name: String) {

@@ -7,7 +7,6 @@ struct DeliveryDriver: CurlDriver {
     enum Command: Sendable {
         case start(DeliveryOrder)
         case cancel(DeliveryCall)
-        case recall
     }
 
     private let gate: DeliveryGate
@@ -15,12 +14,8 @@ struct DeliveryDriver: CurlDriver {
     /// Every handle there is, each under way or in `idle`.
     private var slots: [DeliverySlot] = []
     private var idle: [DeliverySlot] = []
-    /// Answers so far, and how many there were when waiting requests were last looked at.
-    private var answers: (count: Int, looked: Int) = (0, 0)
-    /// When waiting requests are looked at next, and since when nothing was answered, in monotonic
-    /// milliseconds.
+    /// When waiting requests are looked at next, in monotonic milliseconds.
     private var nextLook = Int64.min
-    private var quietSince = Int64.min
 
     /// How often requests are looked at that libcurl has handed to no connection, in milliseconds.
     private static let lookInterval: Int32 = 250
@@ -37,10 +32,6 @@ struct DeliveryDriver: CurlDriver {
         case .cancel(let call):
             guard let slot = slots.first(where: { $0.receiver === call }) else { return }
             finish(slot, .failure(.wasCancelled), multi)
-        case .recall:
-            for slot in slots where slot.receiver != nil && !slot.isSent {
-                finish(slot, .failure(.wasRecalled), multi)
-            }
         }
     }
 
@@ -48,9 +39,7 @@ struct DeliveryDriver: CurlDriver {
         guard let context = easy.context else { return }
         // Sound: the context is the slot, which `slots` keeps alive as long as its handle.
         let slot = Unmanaged<DeliverySlot>.fromOpaque(context).takeUnretainedValue()
-        let outcome = slot.outcome(code)
-        if case .success = outcome { answers.count += 1 }
-        finish(slot, outcome, multi)
+        finish(slot, slot.outcome(code), multi)
     }
 
     mutating func turned(_ multi: CurlMulti) -> Int32 {
@@ -67,15 +56,8 @@ struct DeliveryDriver: CurlDriver {
     /// request that waits for a connection to be gone, and after a GOAWAY one is not gone before
     /// the last of its streams has ended, though its peer has fallen silent.
     private mutating func look(_ now: Int64, _ multi: CurlMulti) {
-        if answers.count != answers.looked { quietSince = now }
-        answers.looked = answers.count
-        let stallMax = Int64(terms.configuration.stallMax.curlMilliseconds)
-        for slot in slots where slot.receiver != nil && !slot.isSent {
-            if slot.isOverdue(now) {
-                finish(slot, .failure(.wasNotSent), multi)
-            } else if !slot.mayConnect, now - max(quietSince, slot.begunAt) >= stallMax {
-                finish(slot, .failure(.wasStalled), multi)
-            }
+        for slot in slots where slot.receiver != nil && !slot.isSent && slot.isOverdue(now) {
+            finish(slot, .failure(.wasNotSent), multi)
         }
     }
 

@@ -17,9 +17,8 @@ package protocol DeliveryReceiver: AnyObject, Sendable {
 /// caller decides. HTTP/2 carries many requests over one connection where the peer offers it, as
 /// many at once as the peer and ``Configuration/streamsMax`` allow.
 ///
-/// An engine is as narrow as its user wants: with ``Configuration/connectionsMax`` 1 it is one
-/// connection, whose requests never go anywhere else. libcurl cannot send an HTTP/2 PING for an
-/// engine (`curl_easy_upkeep` reaches no multi handle), so idle connections are kept alive by TCP.
+/// libcurl cannot send an HTTP/2 PING for an engine (`curl_easy_upkeep` reaches no multi handle), so
+/// idle connections are kept alive by TCP.
 package final class DeliveryEngine: Sendable {
     private let gate: DeliveryGate
     private let loop: CurlLoop<DeliveryDriver>
@@ -73,13 +72,6 @@ package final class DeliveryEngine: Sendable {
             gate.cancel(call, in: loop)
         }
         return try outcome.get()
-    }
-
-    /// Ends what was accepted and not handed to a connection yet with `noConnection`. libcurl lets
-    /// requests wait for a connection that takes no more until that is gone, however long one of
-    /// its streams lasts.
-    package func recall() {
-        gate.recall(in: loop)
     }
 
     /// Refuses new requests, lets those end that were accepted or wait, and closes. Each has its

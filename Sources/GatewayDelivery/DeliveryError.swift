@@ -25,8 +25,6 @@ package struct DeliveryError: Error, Sendable, Hashable, CustomStringConvertible
         case unreachable
         /// One of the two sides does not trust the other's certificate, or they share no TLS.
         case notTrusted = "not-trusted"
-        /// There is no connection, and the request may not open one.
-        case noConnection = "no-connection"
         /// The deadline passed before the request could be sent.
         case notSent = "not-sent"
 
@@ -59,7 +57,7 @@ package struct DeliveryError: Error, Sendable, Hashable, CustomStringConvertible
     package var failure: APNsOutcome.Failure? {
         switch code {
         case .closed, .busy, .badRequest, .noMemory, .cancelled: nil
-        case .unresolved, .addressNotAllowed, .unreachable, .notTrusted, .noConnection, .notSent:
+        case .unresolved, .addressNotAllowed, .unreachable, .notTrusted, .notSent:
             .notConnected
         case .notProcessed: .notProcessed
         case .connectionEnded: .connectionEnded

@@ -91,12 +91,6 @@ final class DeliveryGate: Sendable {
         if didWait { call.received(.failure(.wasCancelled), for: 0) }
     }
 
-    /// Ends what was let in and not sent. Under the lock, so that it comes after the orders to start
-    /// of those that were let in before.
-    func recall(in loop: CurlLoop<DeliveryDriver>) {
-        state.withLock { _ in _ = loop.submit(.recall) }
-    }
-
     /// Lets nobody in any more, and those go who wait.
     func close() {
         let waiting = state.withLock { state in

@@ -15,9 +15,6 @@ package struct DeliveryRequest: Sendable {
     /// Longest time from being accepted by the engine to the end of the answer, connecting
     /// included; not that in which ``DeliveryEngine/send(_:)`` waits for room.
     package var deadline: Duration
-    /// Whether a connection may be opened for it. One that may not fails at once with
-    /// `noConnection` where there is none.
-    package var mayConnect = true
     /// The address to connect to instead of what the name resolves to. Certificates are still
     /// checked against the name.
     package var address: IPAddress?

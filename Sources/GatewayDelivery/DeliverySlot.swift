@@ -19,9 +19,8 @@ final class DeliverySlot {
     private var deadline: Duration?
     private var route: UnsafeMutablePointer<curl_slist>?
 
-    private(set) var mayConnect = true
     /// When the request was begun, in monotonic milliseconds.
-    private(set) var begunAt: Int64 = 0
+    private var begunAt: Int64 = 0
     /// Whether libcurl handed the request to a connection.
     private(set) var isSent = false
     private var refusal: DeliveryError?
@@ -79,7 +78,6 @@ final class DeliverySlot {
         receiver = order.receiver
         tag = order.tag
         let request = order.request
-        mayConnect = request.mayConnect
         begunAt = DeliveryClock.system.now()
         isSent = false
         refusal = nil
@@ -216,10 +214,6 @@ final class DeliverySlot {
             noteRepetition()
             return refused
         }
-        guard mayConnect else {
-            refusal = DeliveryError(.noConnection, "there is no connection, and none may be opened")
-            return refused
-        }
         if let addressGuard = terms.configuration.addressGuard {
             guard let target = IPAddress(address) else { return refused }
             if let reason = addressGuard.refusal(of: target) {
@@ -242,7 +236,6 @@ final class DeliverySlot {
         }
         isSent = true
         refusal = nil
-        if easy.figure(CURLINFO_NUM_CONNECTS).map({ $0 > 0 }) == true { terms.connectionOpened() }
         return true
     }
 
@@ -253,9 +246,6 @@ final class DeliverySlot {
 }
 
 extension DeliveryError {
-    static let wasRecalled = DeliveryError(.noConnection, "the request was recalled")
-    static let wasStalled = DeliveryError(
-        .noConnection, "the connection has taken nothing and answered nothing for a while")
     static let wasNotSent = DeliveryError(
         .notSent, "the deadline passed before a connection took the request")
     static let wasRefused = DeliveryError(.notProcessed, "the stream was refused")

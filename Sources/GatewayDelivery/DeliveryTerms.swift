@@ -42,11 +42,6 @@ final class DeliveryTerms {
         options.note(client_curl_set_close_callback(easy.pointer, onClose))
     }
 
-    /// A connection is open, and its first request goes out.
-    func connectionOpened() {
-        configuration.onConnection?(.opened)
-    }
-
     /// Makes a socket, or `nil` when the system gives none.
     func open(family: Int32, type: Int32, protocol: Int32) -> curl_socket_t? {
         guard let descriptor = deliverySocket(family, type, `protocol`) else { return nil }
@@ -57,7 +52,6 @@ final class DeliveryTerms {
     fileprivate func close(_ socket: curl_socket_t) -> Int32 {
         let result = Glibc.close(socket)
         gate.countConnections(-1)
-        configuration.onConnection?(.closed)
         return result
     }
 }

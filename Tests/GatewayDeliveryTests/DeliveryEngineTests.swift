@@ -160,11 +160,11 @@ import Testing
     }
 
     /// A connection of which one stream is still open, and which takes no other.
-    private func mute(
-        _ change: (inout DeliveryEngine.Configuration) -> Void = { _ in }
-    ) async throws -> (ScriptedServer, DeliveryEngine, Task<DeliveryError.Code?, any Error>) {
+    private func mute() async throws -> (
+        ScriptedServer, DeliveryEngine, Task<DeliveryError.Code?, any Error>
+    ) {
         let server = try ScriptedServer([.ok, .goAwayAndSilence, .ok])
-        let engine = try Self.engine(server, change)
+        let engine = try Self.engine(server)
         let request = try Self.request(server)
         _ = try await engine.send(request)
         let silent = Task { await Self.code(engine, request) as DeliveryError.Code? }
@@ -178,16 +178,6 @@ import Testing
         let (server, engine, silent) = try await mute()
         let late = try Self.request(server, deadline: .milliseconds(300))
         #expect(await Self.code(engine, late) == .notSent)
-        #expect(engine.figures.underWay == 1)
-        engine.close()
-        #expect(try await silent.value == .closed)
-    }
-
-    @Test func `a request that no connection takes is given back`() async throws {
-        let (server, engine, silent) = try await mute { $0.stallMax = .milliseconds(300) }
-        var request = try Self.request(server)
-        request.mayConnect = false
-        #expect(await Self.code(engine, request) == .noConnection)
         #expect(engine.figures.underWay == 1)
         engine.close()
         #expect(try await silent.value == .closed)
@@ -266,39 +256,6 @@ import Testing
         request.origin = origin
         let code = await Self.code(try Self.engine(server), request)
         #expect(code == .badRequest)
-    }
-
-    @Test func `a request that may not connect waits for no connection`() async throws {
-        let server = try ScriptedServer([.ok, .ok, .close, .ok])
-        let engine = try Self.engine(server)
-        let request = try Self.request(server)
-        var careful = request
-        careful.mayConnect = false
-        #expect(await Self.code(engine, careful) == .noConnection)
-        #expect(try server.seen() == [])
-        #expect(await Self.code(engine, request) == nil)
-        #expect(await Self.code(engine, careful) == nil)
-        #expect(await Self.code(engine, careful) == .connectionEnded)
-        #expect(await Self.code(engine, careful) == .noConnection)
-        #expect(await Self.code(engine, request) == nil)
-        #expect(try server.seen().filter { $0.hasPrefix("accepted") }.count == 2)
-    }
-
-    @Test func `connections are told of when they open and close`() async throws {
-        typealias Event = DeliveryEngine.Configuration.ConnectionEvent
-        let server = try ScriptedServer([.ok, .ok, .close, .ok])
-        let events = Mutex<[Event]>([])
-        let engine = try Self.engine(server) {
-            $0.onConnection = { event in events.withLock { $0.append(event) } }
-        }
-        let request = try Self.request(server)
-        for _ in 0..<2 { _ = try await engine.send(request) }
-        #expect(events.withLock { $0 } == [.opened])
-        _ = await Self.code(engine, request)
-        _ = try await engine.send(request)
-        #expect(events.withLock { $0 } == [.opened, .closed, .opened])
-        await engine.drain()
-        #expect(events.withLock { $0 } == [.opened, .closed, .opened, .closed])
     }
 
     @Test func `a guarded engine connects to no address that is refused`() async throws {

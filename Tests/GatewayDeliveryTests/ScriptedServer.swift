@@ -55,6 +55,12 @@ final class ScriptedServer: Sendable {
         /// GOAWAY that names this stream as the last one; the stream is not answered, and the
         /// connection stays.
         case goAwayAndSilence
+        /// 200, and no PING is answered any more.
+        case deaf
+        /// Bytes that are no frames.
+        case garbage
+        /// 200, after which no request is allowed any more.
+        case narrow
     }
 
     let directory: String
@@ -72,9 +78,10 @@ final class ScriptedServer: Sendable {
     ///   - streamsMax: The server's `SETTINGS_MAX_CONCURRENT_STREAMS`.
     ///   - addresses: Loopback addresses that it listens on, at one port.
     ///   - wantsCertificate: Whether clients must show a certificate of `ca.pem`'s.
+    ///   - speaks: The protocol that it agrees to (ALPN); `nil` where it does not say.
     init(
         _ script: [Action], streamsMax: Int = 1_000, addresses: [String] = ["127.0.0.1"],
-        wantsCertificate: Bool = false
+        wantsCertificate: Bool = false, speaks: String? = "h2"
     ) throws {
         directory = NSTemporaryDirectory() + "gateway-delivery-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
@@ -93,7 +100,7 @@ final class ScriptedServer: Sendable {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
             ["python3", program, directory, String(streamsMax), wantsCertificate ? "1" : "0"]
-            + [addresses.joined(separator: ",")] + script.map(\.rawValue)
+            + [speaks ?? "", addresses.joined(separator: ",")] + script.map(\.rawValue)
         let output = Pipe()
         process.standardOutput = output
         // The server ends with its standard input, so none outlives even a test that crashed.
@@ -140,8 +147,8 @@ final class ScriptedServer: Sendable {
 
     private static let program = """
         import os, socket, ssl, struct, sys, threading, time
-        directory, streams_max, wants, addresses = sys.argv[1:5]
-        script = sys.argv[5:]
+        directory, streams_max, wants, speaks, addresses = sys.argv[1:6]
+        script = sys.argv[6:]
         lock = threading.Lock()
         seen, count, connections = [], 0, 0
         DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
@@ -162,7 +169,7 @@ final class ScriptedServer: Sendable {
                 connections += 1
                 me = connections
                 seen.append("connection %d" % me)
-            last, silent, dead, waiting = 0, False, False, []
+            last, silent, dead, deaf, waiting = 0, False, False, False, []
             def send(*frames):
                 try: sock.sendall(b"".join(frames))
                 except OSError: pass
@@ -176,7 +183,9 @@ final class ScriptedServer: Sendable {
                 stream = struct.unpack(">I", head[5:])[0] & 0x7fffffff
                 payload = file.read(size)
                 if kind == SETTINGS and not flags & 1: send(frame(SETTINGS, 1, 0))
-                if kind == PING and not flags & 1: send(frame(PING, 1, 0, payload))
+                if kind == PING and not flags & 1:
+                    with lock: seen.append("ping %d" % me)
+                    if not deaf: send(frame(PING, 1, 0, payload))
                 if kind == DATA and flags & 1:
                     with lock:
                         action = script[min(count, len(script) - 1)]
@@ -184,6 +193,12 @@ final class ScriptedServer: Sendable {
                         seen.append("request %d %s" % (me, action))
                     ok = frame(HEADERS, 5, stream, b"\\x88" + field(b"apns-id", b"id-%d" % stream))
                     if action == "ok": send(ok)
+                    elif action == "deaf":
+                        deaf = True
+                        send(ok)
+                    elif action == "garbage": send(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+                    elif action == "narrow":
+                        send(ok, frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 0)))
                     elif action == "big":
                         send(frame(HEADERS, 4, stream, status(200)))
                         for part in range(10): send(frame(DATA, 1 if part == 9 else 0, stream, b"x" * 10000))
@@ -236,7 +251,7 @@ final class ScriptedServer: Sendable {
                     if silent: waiting.append(stream)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(directory + "/ca.pem", directory + "/ca.key")
-        context.set_alpn_protocols(["h2"])
+        if speaks: context.set_alpn_protocols([speaks])
         if wants == "1":
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(directory + "/ca.pem")

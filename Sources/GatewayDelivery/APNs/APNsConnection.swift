@@ -57,6 +57,8 @@ final class APNsConnection {
     private var (written, filled) = (0, 0)
     private var isBlocked = false
     private var isRetired = false
+    /// Whether the peer sent anything.
+    private var hasHeard = false
     /// When something was last sent, and since when a PING is not answered, in monotonic
     /// milliseconds.
     private var sentAt: Int64
@@ -197,7 +199,7 @@ final class APNsConnection {
             case .blocked: return
             case .ended: return fail(.connectionEnded)
             case .bytes(let count):
-                pingedAt = nil
+                (pingedAt, hasHeard) = (nil, true)
                 let taken = nghttp2_session_mem_recv(session, input.baseAddress, count)
                 // It sends a GOAWAY of its own before it gives up.
                 guard taken == count else {
@@ -227,11 +229,9 @@ final class APNsConnection {
     /// - Returns: When that is to be looked at again.
     func expire(now: Int64) -> Int64 {
         while let (place, stream) = streams.first, stream.deadline <= now {
-            // What nghttp2 has not begun for want of room is not in its table.
-            let isBegun = nghttp2_session_find_stream(session, stream.id) != nil
             switch standing {
             case .connecting: finish(place, .failed(.notConnected))
-            case .open where stream.status == 0 && !isBegun: finish(place, .unsent)
+            case .open where !isBegun(stream): finish(place, .unsent)
             default: finish(place, .failed(.timedOut))
             }
             nghttp2_session_set_stream_user_data(session, stream.id, nil)
@@ -307,12 +307,21 @@ final class APNsConnection {
     private func fail(_ failure: APNsOutcome.Failure) {
         if case .closed = standing { return }
         while let (place, stream) = streams.first {
-            let wasBegun =
-                failure == .notConnected || nghttp2_session_find_stream(session, stream.id) != nil
-            finish(place, wasBegun ? .failed(failure) : .unsent)
+            if failure == .notConnected || isBegun(stream) {
+                finish(place, .failed(failure))
+            } else {
+                // Who ends a connection at once, as for want of a certificate, never was a peer.
+                finish(place, hasHeard ? .unsent : .failed(.notConnected))
+            }
         }
         standing = .closed
         retire()
+    }
+
+    /// Whether something of a request was made ready to be written. What waits for room on the
+    /// connection is not in nghttp2's table.
+    private func isBegun(_ stream: APNsStreams.Stream) -> Bool {
+        nghttp2_session_find_stream(session, stream.id) != nil
     }
 
     private func retire() {
