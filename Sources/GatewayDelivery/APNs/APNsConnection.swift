@@ -485,6 +485,12 @@ private enum APNsCallbacks {
     }
 }
 
+/// The version of the libnghttp2 that is loaded, such as `1.52.0`.
+package var nghttp2Version: String {
+    // Sound: nghttp2 answers with a constant of its own, valid as long as the process.
+    nghttp2_version(0)?.pointee.version_str.map { String(cString: $0) } ?? ""
+}
+
 /// Called by libcurl for a socket.
 private let onOpen:
     @convention(c) (

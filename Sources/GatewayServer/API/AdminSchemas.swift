@@ -11,7 +11,8 @@ extension Schema {
 
     /// What runs.
     static let version = answer([
-        "version": text, "swift": text, "openssl": text, "libcurl": text, "sqlite": text,
+        "version": text, "swift": text, "openssl": text, "libcurl": text, "nghttp2": text,
+        "sqlite": text,
     ]).named("Version")
 
     // MARK: Overview

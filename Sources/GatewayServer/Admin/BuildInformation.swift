@@ -1,4 +1,5 @@
 import CurlMulti
+import GatewayDelivery
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -20,7 +21,7 @@ enum BuildInformation {
     static var all: [(name: String, value: String)] {
         [
             ("version", productVersion), ("swift", swift), ("openssl", openSSLVersion),
-            ("libcurl", curlVersion), ("sqlite", sqliteVersion),
+            ("libcurl", curlVersion), ("nghttp2", nghttp2Version), ("sqlite", sqliteVersion),
         ]
     }
 

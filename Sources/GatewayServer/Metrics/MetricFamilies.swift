@@ -190,7 +190,7 @@ extension MetricFamily {
             + "waited.")
     static let build = own(
         "build", .info,
-        labels: ["version", "swift", "openssl", "libcurl", "sqlite"].map {
+        labels: ["version", "swift", "openssl", "libcurl", "nghttp2", "sqlite"].map {
             Label($0, valuesMax: 1)
         }, "What runs.")
     static let processCPU = MetricFamily(

@@ -22,6 +22,9 @@ enum ScenarioName: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether it loads a gateway.
+    var needsGateway: Bool { self != .push }
+
     /// Whether its streams can be HTTP/2 connections.
     var canBeHTTP2: Bool { self == .fanout || self == .latency }
 
