@@ -269,7 +269,7 @@ struct APNsPoolState {
         lanes.addAgain(number)
     }
 
-    mutating func ended(_ number: UInt64, _ ending: APNsConnection.Ending, _ moment: Moment) {
+    mutating func ended(_ number: UInt64, _ ending: APNsSession.Ending, _ moment: Moment) {
         guard let flight = flight(number) else { return }
         let said: APNsOutcome
         var uniqueID: String?

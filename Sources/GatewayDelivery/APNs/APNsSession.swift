@@ -1,0 +1,325 @@
+import CNGHTTP2
+import GatewayCore
+
+/// The HTTP/2 of one connection to APNs (RFC 9113), without the connection: pushes and bytes go in,
+/// bytes and events come out. nghttp2 makes and reads the frames. Used by one thread.
+final class APNsSession {
+    /// What came of a push.
+    enum Ending: Hashable {
+        /// It was answered.
+        case answered(status: Int, body: [UInt8], uniqueID: String?)
+        /// It was not.
+        case failed(APNsOutcome.Failure)
+        /// It was not sent.
+        case unsent
+    }
+
+    /// What a pool has to know.
+    enum Event: Hashable {
+        /// The connection is open.
+        case connected
+        /// The peer allows so many requests at once.
+        case allowed(Int)
+        /// The peer takes no more requests, or the connection is gone.
+        case retired
+        /// A push has ended.
+        case ended(UInt64, Ending)
+    }
+
+    private let session: OpaquePointer
+    private let fields: APNsFields
+    private var streams = APNsStreams()
+    private var events: [Event] = []
+    private var isRetired = false
+    /// Whether the peer sent anything.
+    private var hasHeard = false
+    private let payloads = [APNsPushForm.reloadingPayload, APNsPushForm.wakingPayload]
+
+    private static let bodyBytesMax = 4_096
+    private static let uniqueIDBytesMax = 256
+    private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+
+    /// A session that begins with the preface; `nil` when there is no memory.
+    ///
+    /// - Parameter fields: Of the pool's pushes.
+    init?(_ fields: APNsFields) {
+        var session: OpaquePointer?
+        guard let callbacks = APNsCallbacks.all,
+            nghttp2_session_client_new(&session, callbacks, nil) == 0, let session
+        else { return nil }
+        self.session = session
+        self.fields = fields
+        // Sound: the session does not outlive this object.
+        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        var noPush = nghttp2_settings_entry(
+            settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0)
+        guard nghttp2_submit_settings(session, Self.noFlags, &noPush, 1) == 0 else { return nil }
+    }
+
+    deinit {
+        nghttp2_session_del(session)
+    }
+
+    // MARK: Pushes
+
+    /// Takes a push.
+    ///
+    /// - Parameters:
+    ///   - flight: What its ending is reported with.
+    ///   - token: A provider token and its number.
+    ///   - deadline: When it ends without an answer, in monotonic milliseconds: no earlier than that
+    ///     of any push before it.
+    /// - Returns: Whether it was taken; if not, there is nothing to report.
+    func send(
+        _ push: APNsPush, id: String, _ flight: UInt64,
+        token: (number: UInt64, text: String)?, deadline: Int64, wall: Int64
+    ) -> Bool {
+        let place = streams.add(flight, deadline: deadline)
+        let number = fields.with(push, id: id, token: token, wall: wall) { fields in
+            var body = nghttp2_data_provider(
+                source: nghttp2_data_source(fd: push.form.channel == .background ? 1 : 0),
+                read_callback: APNsCallbacks.onPayload)
+            return nghttp2_submit_request(
+                session, nil, fields.baseAddress, fields.count, &body, Self.pointer(to: place))
+        }
+        guard let number, number > 0 else {
+            _ = streams.remove(place)
+            return false
+        }
+        streams[place]?.id = number
+        return true
+    }
+
+    /// Tells what happened since it was last asked.
+    func takeEvents() -> [Event] {
+        defer { events.removeAll(keepingCapacity: true) }
+        return events
+    }
+
+    /// Notes that the connection is open.
+    func connected() { events.append(.connected) }
+
+    /// When the next push ends without an answer; `nil` when none is under way.
+    var nextDeadline: Int64? { streams.first?.stream.deadline }
+
+    /// Ends what has taken too long.
+    ///
+    /// - Parameter isConnected: Whether the connection is open.
+    func expire(now: Int64, isConnected: Bool) {
+        while let (place, stream) = streams.first, stream.deadline <= now {
+            if !isConnected {
+                finish(place, .failed(.notConnected))
+            } else {
+                finish(place, isBegun(stream) ? .failed(.timedOut) : .unsent)
+            }
+            nghttp2_session_set_stream_user_data(session, stream.id, nil)
+            nghttp2_submit_rst_stream(session, Self.noFlags, stream.id, NGHTTP2_CANCEL.rawValue)
+        }
+    }
+
+    /// The connection is gone, or never was: what is under way ended like this, unless it was
+    /// answered.
+    func end(_ failure: APNsOutcome.Failure) {
+        while let (place, stream) = streams.first {
+            if failure == .notConnected || isBegun(stream) {
+                finish(place, .failed(failure))
+            } else {
+                // Who ends a connection at once, as for want of a certificate, never was a peer.
+                finish(place, hasHeard ? .unsent : .failed(.notConnected))
+            }
+        }
+        retire()
+    }
+
+    // MARK: Bytes
+
+    /// Takes what the peer sent.
+    ///
+    /// - Returns: Whether it made sense; if not, what is still to be written says so to the peer.
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        hasHeard = true
+        return nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count) == bytes.count
+    }
+
+    /// The next bytes to be written, good until it is asked again; empty when there are none, and
+    /// `nil` when there is no memory.
+    func output() -> UnsafeRawBufferPointer? {
+        var bytes: UnsafePointer<UInt8>?
+        let count = nghttp2_session_mem_send(session, &bytes)
+        return count < 0 ? nil : UnsafeRawBufferPointer(start: bytes, count: count)
+    }
+
+    /// Whether both sides have said all.
+    var isOver: Bool {
+        nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+    }
+
+    /// Asks the peer whether it is there.
+    func ping() { nghttp2_submit_ping(session, Self.noFlags, nil) }
+
+    /// Says goodbye.
+    func goodbye() { nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue) }
+
+    // MARK: Streams
+
+    /// Whether something of a request was made ready to be written. What waits for room on the
+    /// connection is not in nghttp2's table.
+    private func isBegun(_ stream: APNsStreams.Stream) -> Bool {
+        nghttp2_session_find_stream(session, stream.id) != nil
+    }
+
+    private func retire() {
+        guard !isRetired else { return }
+        isRetired = true
+        events.append(.retired)
+    }
+
+    /// - Parameter ending: What came of it, unless its status is here: then that counts, whatever
+    ///   happened to the rest of the answer.
+    private func finish(_ place: Int, _ ending: Ending) {
+        guard let stream = streams.remove(place) else { return }
+        guard stream.status >= 200 else {
+            events.append(.ended(stream.flight, ending))
+            return
+        }
+        let uniqueID =
+            stream.uniqueID.isEmpty ? nil : String(decoding: stream.uniqueID, as: UTF8.self)
+        events.append(
+            .ended(
+                stream.flight,
+                .answered(status: stream.status, body: stream.body, uniqueID: uniqueID)))
+    }
+
+    /// nghttp2 keeps a pointer for each stream; this one is the stream's place and one.
+    private static func pointer(to place: Int) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(bitPattern: place + 1)
+    }
+
+    private func place(of stream: Int32) -> Int? {
+        let place = Int(bitPattern: nghttp2_session_get_stream_user_data(session, stream)) - 1
+        return place >= 0 ? place : nil
+    }
+
+    // MARK: What nghttp2 tells
+
+    fileprivate func took(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ stream: Int32
+    ) {
+        guard let place = place(of: stream) else { return }
+        if name.elementsEqual(":status".utf8) {
+            // nghttp2 lets none pass but three digits.
+            streams[place]?.status = value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 0x30) }
+        } else if name.elementsEqual("apns-unique-id".utf8), value.count <= Self.uniqueIDBytesMax {
+            streams[place]?.uniqueID = Array(value)
+        }
+    }
+
+    fileprivate func took(_ piece: UnsafeBufferPointer<UInt8>, _ stream: Int32) {
+        guard let place = place(of: stream), let room = streams[place].map({ $0.body.count }),
+            room < Self.bodyBytesMax
+        else { return }
+        streams[place]?.body.append(contentsOf: piece.prefix(Self.bodyBytesMax - room))
+    }
+
+    fileprivate func closed(_ stream: Int32, _ code: UInt32) {
+        guard let place = place(of: stream) else { return }
+        finish(
+            place,
+            .failed(code == NGHTTP2_REFUSED_STREAM.rawValue ? .notProcessed : .streamReset))
+    }
+
+    fileprivate func notSent(_ stream: Int32) {
+        guard let place = streams.place(of: stream) else { return }
+        finish(place, .unsent)
+    }
+
+    fileprivate func tookSettings() {
+        let allowed = nghttp2_session_get_remote_settings(
+            session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        events.append(.allowed(Int(clamping: allowed)))
+    }
+
+    fileprivate func tookGoAway() { retire() }
+
+    fileprivate func payload(
+        _ number: Int32, into memory: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let payload = payloads[number == 1 ? 1 : 0]
+        memory.copyBytes(from: payload.prefix(memory.count))
+        return min(payload.count, memory.count)
+    }
+}
+
+/// nghttp2's callbacks, for all sessions.
+private enum APNsCallbacks {
+    private struct Callbacks: @unchecked Sendable {
+        // Sound: nghttp2 only reads them once they are made.
+        let pointer: OpaquePointer
+    }
+
+    /// `nil` when there was no memory.
+    static var all: OpaquePointer? { made?.pointer }
+
+    private static let made: Callbacks? = {
+        var callbacks: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
+        nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+            _, frame, name, nameCount, value, valueCount, _, context in
+            guard let frame, UInt32(frame.pointee.hd.type) == NGHTTP2_HEADERS.rawValue
+            else { return 0 }
+            session(context)?.took(
+                UnsafeBufferPointer(start: name, count: nameCount),
+                UnsafeBufferPointer(start: value, count: valueCount), frame.pointee.hd.stream_id)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+            _, _, stream, bytes, count, context in
+            session(context)?.took(UnsafeBufferPointer(start: bytes, count: count), stream)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
+            _, stream, code, context in
+            session(context)?.closed(stream, code)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
+            guard let head = frame?.pointee.hd else { return 0 }
+            switch UInt32(head.type) {
+            case NGHTTP2_GOAWAY.rawValue: session(context)?.tookGoAway()
+            case NGHTTP2_SETTINGS.rawValue
+            where UInt32(head.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
+                session(context)?.tookSettings()
+            default: break
+            }
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
+            _, frame, _, context in
+            guard let head = frame?.pointee.hd, UInt32(head.type) == NGHTTP2_HEADERS.rawValue
+            else { return 0 }
+            session(context)?.notSent(head.stream_id)
+            return 0
+        }
+        return Callbacks(pointer: callbacks)
+    }()
+
+    /// Called for the body of a push.
+    static let onPayload: nghttp2_data_source_read_callback = {
+        _, _, bytes, count, flags, source, context in
+        flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+        return session(context)?.payload(
+            source?.pointee.fd ?? 0, into: UnsafeMutableRawBufferPointer(start: bytes, count: count)
+        ) ?? 0
+    }
+
+    private static func session(_ context: UnsafeMutableRawPointer?) -> APNsSession? {
+        // Sound: the object frees its session before it goes.
+        context.map { Unmanaged<APNsSession>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// The version of the libnghttp2 that is loaded, such as `1.52.0`.
+package var nghttp2Version: String {
+    // Sound: nghttp2 answers with a constant of its own, valid as long as the process.
+    nghttp2_version(0)?.pointee.version_str.map { String(cString: $0) } ?? ""
+}

@@ -1,0 +1,146 @@
+import GatewayCore
+import GatewayTestSupport
+import Testing
+
+@testable import GatewayDelivery
+
+/// What goes over a connection, byte for byte and without one.
+@Suite struct APNsSessionTests {
+    /// Frames as a peer writes them (RFC 9113, section 4.1).
+    private static func frame(
+        _ kind: UInt8, flags: UInt8 = 0, _ stream: Int, _ payload: [UInt8] = []
+    ) -> [UInt8] {
+        let (count, id) = (payload.count, UInt32(stream))
+        return [UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255), kind, flags]
+            + number(id) + payload
+    }
+
+    private static func number(_ value: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) }
+    }
+
+    private static func field(_ name: String, _ value: String) -> [UInt8] {
+        [0, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
+    }
+
+    private static let settings = frame(4, 0, [0, 3] + number(7))
+
+    private static func session(_ pushes: Int) throws -> APNsSession {
+        let session = try #require(
+            APNsSession(APNsFields(origin: "https://api.push.apple.com:443")))
+        let form = try APNsPushForm(.widgets, app: "com.mygame")
+        for number in 0..<pushes {
+            let token = String(repeating: "0", count: 62) + (number < 16 ? "0" : "")
+            let push = try #require(
+                APNsPush(token: token + String(number, radix: 16), form: form, registeredAt: 0))
+            let isTaken = session.send(
+                push, id: "123e4567-e89b-42d3-a456-426614174000", UInt64(number),
+                token: (1, "abc"), deadline: 1_000, wall: 0)
+            #expect(isTaken)
+        }
+        return session
+    }
+
+    private static func output(_ session: APNsSession) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let more = session.output(), !more.isEmpty { bytes += more }
+        return bytes
+    }
+
+    private static func take(_ bytes: [UInt8], _ session: APNsSession) -> Bool {
+        bytes.withUnsafeBytes { session.take($0) }
+    }
+
+    @Test func `answers are told as they are`() throws {
+        let session = try Self.session(4)
+        #expect(Self.output(session).starts(with: Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)))
+        let dead =
+            Self.field(":status", "410") + Self.field("apns-unique-id", "u-1")
+            + Self.field("apns-id", "x")
+        #expect(
+            Self.take(
+                Self.settings + Self.frame(1, flags: 5, 1, [0x88])
+                    + Self.frame(1, flags: 4, 3, dead) + Self.frame(0, flags: 0, 3, Array("{".utf8))
+                    + Self.frame(0, flags: 1, 3, Array("}".utf8))
+                    + Self.frame(3, 5, Self.number(7))
+                    + Self.frame(7, 0, Self.number(7) + Self.number(0)), session))
+        #expect(
+            session.takeEvents() == [
+                .allowed(7), .ended(0, .answered(status: 200, body: [], uniqueID: nil)),
+                .ended(1, .answered(status: 410, body: Array("{}".utf8), uniqueID: "u-1")),
+                .ended(2, .failed(.notProcessed)), .retired,
+            ])
+        // The last one may still be answered: the GOAWAY includes it.
+        #expect(!session.isOver && session.nextDeadline == 1_000)
+        session.expire(now: 1_000, isConnected: true)
+        #expect(session.takeEvents() == [.ended(3, .failed(.timedOut))])
+    }
+
+    @Test func `what waits for room on the connection was not sent`() throws {
+        let session = try Self.session(12)
+        #expect(Self.take(Self.settings, session))
+        _ = Self.output(session)
+        session.end(.connectionEnded)
+        #expect(
+            session.takeEvents()
+                == [.allowed(7)]
+                + (0..<7).map { .ended($0, .failed(.connectionEnded)) }
+                + (7..<12).map { .ended($0, .unsent) } + [.retired])
+    }
+
+    @Test func `of what was never heard of nothing was sent`() throws {
+        let session = try Self.session(3)
+        session.end(.connectionEnded)
+        #expect(
+            session.takeEvents()
+                == (0..<3).map { .ended($0, .failed(.notConnected)) } + [.retired])
+    }
+
+    /// Whatever a peer sends, each push ends once.
+    @Test(arguments: 0..<400 as Range<UInt64>)
+    func `bytes that make no sense do no harm`(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let count = 1 + random.below(30)
+        let session = try Self.session(count)
+        var bytes = Self.settings
+        for _ in 0..<random.below(60) {
+            let stream = random.happens(90) ? 2 * random.below(count) + 1 : random.below(100)
+            bytes += random.pick([
+                Self.frame(1, flags: 5, stream, [0x88]),
+                Self.frame(1, flags: 4, stream, Self.field(":status", "400")),
+                Self.frame(1, flags: 4, stream, Self.field(":status", "9x")),
+                Self.frame(1, flags: 5, stream, Self.field("apns-unique-id", "u")),
+                Self.frame(0, flags: UInt8(random.below(2)), stream, Array("{}".utf8)),
+                Self.frame(3, stream, Self.number(UInt32(random.below(14)))),
+                Self.frame(4, 0, [0, 3] + Self.number(UInt32(random.below(40)))),
+                Self.frame(6, 0, Array(repeating: 1, count: 8)),
+                Self.frame(7, 0, Self.number(UInt32(stream)) + Self.number(0)),
+                Self.frame(8, stream, Self.number(1)),
+            ])
+        }
+        for _ in 0..<random.below(6) {
+            bytes[random.below(bytes.count)] = UInt8(random.below(256))
+        }
+        var endings: [UInt64: Int] = [:]
+        func note() {
+            for case .ended(let flight, _) in session.takeEvents() {
+                endings[flight, default: 0] += 1
+            }
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            if random.happens(50) { _ = Self.output(session) }
+            let piece = Array(rest.prefix(1 + random.below(40)))
+            rest = rest.dropFirst(piece.count)
+            guard Self.take(piece, session) else { break }
+            note()
+        }
+        _ = Self.output(session)
+        if random.happens(30) { session.expire(now: 1_000, isConnected: random.happens(50)) }
+        _ = Self.output(session)
+        session.end(.connectionEnded)
+        note()
+        #expect(endings.count == count && endings.values.allSatisfy { $0 == 1 })
+        #expect(session.nextDeadline == nil)
+    }
+}
