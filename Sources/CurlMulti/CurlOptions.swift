@@ -27,6 +27,15 @@ package struct CurlOptions {
         set(CURLOPT_CONNECTTIMEOUT_MS, connectDeadline.curlMilliseconds)
     }
 
+    /// Has an idle connection probed by TCP after this time, in whole seconds, and then as often: a
+    /// router on the way may forget one that says nothing.
+    package mutating func keepAlive(_ interval: Duration) {
+        let seconds = max(1, Int(clamping: interval.components.seconds))
+        set(CURLOPT_TCP_KEEPALIVE, 1)
+        set(CURLOPT_TCP_KEEPIDLE, seconds)
+        set(CURLOPT_TCP_KEEPINTVL, seconds)
+    }
+
     /// Trusts the certificates of a PEM file instead of the system's.
     package mutating func trust(file: String) {
         set(CURLOPT_CAINFO, file)

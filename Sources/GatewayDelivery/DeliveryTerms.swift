@@ -30,9 +30,7 @@ final class DeliveryTerms {
         options.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         options.set(CURLOPT_MAXAGE_CONN, configuration.idleMax.seconds)
         options.set(CURLOPT_MAXLIFETIME_CONN, configuration.lifetimeMax.seconds)
-        options.set(CURLOPT_TCP_KEEPALIVE, 1)
-        options.set(CURLOPT_TCP_KEEPIDLE, configuration.keepAlive.seconds)
-        options.set(CURLOPT_TCP_KEEPINTVL, configuration.keepAlive.seconds)
+        options.keepAlive(configuration.keepAlive)
         // Answers are short, and each handle has a buffer of its own.
         options.set(CURLOPT_BUFFERSIZE, 16_384)
         trust.configure(easy, &options)

@@ -51,6 +51,12 @@ import Testing
         bytes.withUnsafeBytes { session.take($0) }
     }
 
+    private static func events(_ session: APNsSession) -> [APNsSession.Event] {
+        var events: [APNsSession.Event] = []
+        session.takeEvents(into: &events)
+        return events
+    }
+
     @Test func `answers are told as they are`() throws {
         let session = try Self.session(4)
         #expect(Self.output(session).starts(with: Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)))
@@ -65,7 +71,7 @@ import Testing
                     + Self.frame(3, 5, Self.number(7))
                     + Self.frame(7, 0, Self.number(7) + Self.number(0)), session))
         #expect(
-            session.takeEvents() == [
+            Self.events(session) == [
                 .allowed(7), .ended(0, .answered(status: 200, body: [], uniqueID: nil)),
                 .ended(1, .answered(status: 410, body: Array("{}".utf8), uniqueID: "u-1")),
                 .ended(2, .failed(.notProcessed)), .retired,
@@ -73,7 +79,7 @@ import Testing
         // The last one may still be answered: the GOAWAY includes it.
         #expect(!session.isOver && session.nextDeadline == 1_000)
         session.expire(now: 1_000, isConnected: true)
-        #expect(session.takeEvents() == [.ended(3, .failed(.timedOut))])
+        #expect(Self.events(session) == [.ended(3, .failed(.timedOut))])
     }
 
     @Test func `what waits for room on the connection was not sent`() throws {
@@ -82,7 +88,7 @@ import Testing
         _ = Self.output(session)
         session.end(.connectionEnded)
         #expect(
-            session.takeEvents()
+            Self.events(session)
                 == [.allowed(7)]
                 + (0..<7).map { .ended($0, .failed(.connectionEnded)) }
                 + (7..<12).map { .ended($0, .unsent) } + [.retired])
@@ -92,7 +98,7 @@ import Testing
         let session = try Self.session(3)
         session.end(.connectionEnded)
         #expect(
-            session.takeEvents()
+            Self.events(session)
                 == (0..<3).map { .ended($0, .failed(.notConnected)) } + [.retired])
     }
 
@@ -123,7 +129,7 @@ import Testing
         }
         var endings: [UInt64: Int] = [:]
         func note() {
-            for case .ended(let flight, _) in session.takeEvents() {
+            for case .ended(let flight, _) in Self.events(session) {
                 endings[flight, default: 0] += 1
             }
         }

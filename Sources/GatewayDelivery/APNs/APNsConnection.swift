@@ -79,6 +79,7 @@ final class APNsConnection {
         // Not the environment's: what is sent here goes where it says and nowhere else.
         options.set(CURLOPT_PROXY, "")
         options.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+        options.keepAlive(.seconds(600))
         trust.configure(easy, &options)
         // Sound: the handle is in use only as long as the driver keeps this object.
         options.context(Unmanaged.passUnretained(self).toOpaque())
@@ -90,7 +91,7 @@ final class APNsConnection {
     // MARK: For the pool
 
     /// Tells what happened since it was last asked.
-    func takeEvents() -> [APNsSession.Event] { session.takeEvents() }
+    func takeEvents(into told: inout [APNsSession.Event]) { session.takeEvents(into: &told) }
 
     /// Takes a push that is to be sent, as soon as the connection is open.
     ///

@@ -25,6 +25,9 @@ struct APNsDriver: CurlDriver {
     private let trust: DeliveryTrust
     private var state: APNsPoolState
     private var connections: [UInt64: APNsConnection] = [:]
+    /// What happened on a connection, and what is due, each in the same memory again and again.
+    private var events: [APNsSession.Event] = []
+    private var due = APNsPoolState.Due()
 
     init(_ configuration: APNsPool.Configuration, _ outside: APNsPool.Outside) {
         self.configuration = configuration
@@ -113,8 +116,9 @@ struct APNsDriver: CurlDriver {
         let moment = moment
         var isAny = false
         for (lane, connection) in connections {
-            for event in connection.takeEvents() {
-                isAny = true
+            connection.takeEvents(into: &events)
+            if !events.isEmpty { isAny = true }
+            for event in events {
                 switch event {
                 case .connected: state.connected(lane)
                 case .allowed(let streams): state.allowed(streams, on: lane)
@@ -128,12 +132,15 @@ struct APNsDriver: CurlDriver {
 
     /// Has the rest of the process know.
     private mutating func report() {
-        let due = state.takeDue()
+        state.takeDue(into: &due)
         outside.figures.withLock { $0 = state.figures }
         for (finished, result) in due.results { finished(result) }
         for drainer in due.drainers { drainer.resume() }
         if let moment = due.timer { wake(at: moment) }
         if due.wantsToken { fetchToken(refused: due.refused) }
+        // What they hold is not to be kept until something else happens.
+        due.results.removeAll(keepingCapacity: true)
+        due.drainers.removeAll()
     }
 
     private func wake(at moment: Int64) {

@@ -92,13 +92,14 @@ struct APNsPoolState {
         return figures
     }
 
-    mutating func takeDue() -> Due {
+    /// Tells what is due since it was last asked, in the memory of what it told before and was done.
+    mutating func takeDue(into told: inout Due) {
         if isDraining, flights.count == freeFlights.count {
             due.drainers += drainers
             drainers.removeAll()
         }
-        defer { due = Due() }
-        return due
+        (told.timer, told.wantsToken, told.refused) = (nil, false, nil)
+        swap(&told, &due)
     }
 
     // MARK: Pushes come and go

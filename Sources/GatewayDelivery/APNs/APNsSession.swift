@@ -90,10 +90,10 @@ final class APNsSession {
         return true
     }
 
-    /// Tells what happened since it was last asked.
-    func takeEvents() -> [Event] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
+    /// Tells what happened since it was last asked, in the memory of what it told before.
+    func takeEvents(into told: inout [Event]) {
+        told.removeAll(keepingCapacity: true)
+        swap(&told, &events)
     }
 
     /// Notes that the connection is open.
