@@ -145,15 +145,16 @@ final class DeliveryGate: Sendable {
         state.withLock { $0.figures.handles += change }
     }
 
-    /// A socket was opened, or closed.
-    func countConnections(_ change: Int) {
-        state.withLock { $0.figures.connections += change }
+    /// There are so many sockets.
+    func noteConnections(_ count: Int) {
+        state.withLock { $0.figures.connections = count }
     }
 
     /// The thread is at its end.
     func ended() {
         let enders = state.withLock { state in
             state.hasEnded = true
+            state.figures.connections = 0
             defer { state.enders.removeAll() }
             return state.enders
         }

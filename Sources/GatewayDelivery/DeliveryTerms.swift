@@ -10,6 +10,9 @@ final class DeliveryTerms {
     let fieldNames: [[UInt8]]
     private let gate: DeliveryGate
     private let trust: DeliveryTrust
+    /// By descriptor, as libcurl closes some without a word: one whose connecting was given up. The
+    /// next socket has its number.
+    private var sockets: Set<curl_socket_t> = []
 
     init(_ configuration: DeliveryEngine.Configuration, _ gate: DeliveryGate) {
         self.configuration = configuration
@@ -43,14 +46,15 @@ final class DeliveryTerms {
     /// Makes a socket, or `nil` when the system gives none.
     func open(family: Int32, type: Int32, protocol: Int32) -> curl_socket_t? {
         guard let descriptor = deliverySocket(family, type, `protocol`) else { return nil }
-        gate.countConnections(1)
+        sockets.insert(descriptor)
+        gate.noteConnections(sockets.count)
         return descriptor
     }
 
     fileprivate func close(_ socket: curl_socket_t) -> Int32 {
-        let result = Glibc.close(socket)
-        gate.countConnections(-1)
-        return result
+        sockets.remove(socket)
+        gate.noteConnections(sockets.count)
+        return Glibc.close(socket)
     }
 }
 
