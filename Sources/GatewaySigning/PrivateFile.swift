@@ -54,23 +54,6 @@ enum PrivateFile {
         try syncDirectory(of: path)
     }
 
-    /// Puts `content` at `path` unless a file is there already.
-    ///
-    /// - Returns: `false`, and nothing is changed, when another process came first.
-    static func create(_ path: String, with content: [UInt8]) throws(SigningError) -> Bool {
-        let temporary = try writeTemporary(beside: path, content)
-        let result = link(temporary, path)
-        let reason = errno
-        unlink(temporary)
-        guard result == 0 else {
-            if reason == EEXIST { return false }
-            errno = reason
-            throw failure("created", path)
-        }
-        try syncDirectory(of: path)
-        return true
-    }
-
     /// Removes a file; one that is not there is removed already.
     static func remove(_ path: String) throws(SigningError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("removed", path) }
@@ -124,6 +107,21 @@ enum PrivateFile {
         #else
             return Darwin.read(descriptor, buffer.baseAddress, buffer.count)
         #endif
+    }
+
+    /// Does something while nobody else does so under a lock on the same directory, in this process
+    /// or another; waits for whoever does.
+    static func withLock<Result>(
+        on directory: String, _ body: () throws(SigningError) -> Result
+    ) throws(SigningError) -> Result {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("opened", directory) }
+        // Closing it gives the lock back, as does the end of the process.
+        defer { _ = close(descriptor) }
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw failure("locked", directory) }
+        }
+        return try body()
     }
 
     /// A name is durable only when its directory is.

@@ -49,6 +49,11 @@ package struct SHA256Digest: Sendable, Hashable {
         self.words = words
     }
 
+    /// The same in lower case hexadecimal.
+    package var hexadecimal: String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
     /// The 32 bytes.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: words) { Array($0) }

@@ -33,7 +33,7 @@ import Testing
     /// Reasons that are this program's own.
     private static let own = [
         "NotSent", "NotConfigured", "BadToken", "BadURL", "NotSigned", "410", "unresolved",
-        "address-not-allowed", "unreachable", "no-connection", "not-sent", "not-trusted", "busy",
+        "address-not-allowed", "unreachable", "not-sent", "not-trusted", "busy",
         "closed", "cancelled", "no-memory", "bad-request",
     ]
 }

@@ -226,10 +226,17 @@ import WidgetModel
         #expect(connection.channel.isActive)
     }
 
-    @Test func theLastRequestEndsTheConnection() async throws {
+    @Test(
+        arguments: [
+            ("close", .http1_1), ("Close", .http1_1), ("foo, close", .http1_1), (nil, .http1_0),
+            ("keep-alive", .http1_0),
+        ] as [(String?, HTTPVersion)])
+    func theLastRequestEndsTheConnection(field: String?, version: HTTPVersion) async throws {
         let connection = try await Connection(Self.echo)
-        try await connection.take(
-            Self.head("/1", ["connection": "close"]), .end(nil), Self.head("/2"), .end(nil))
+        let last = HTTPRequestHead(
+            version: version, method: .POST, uri: "/1",
+            headers: field.map { ["connection": $0] } ?? [:])
+        try await connection.take(.head(last), .end(nil), Self.head("/2"), .end(nil))
         #expect(try await connection.answers(1) == ["200 /1 "])
         await connection.channel.testingEventLoop.run()
         #expect(try await connection.bytesAnswer() == nil)

@@ -39,6 +39,31 @@ import Testing
         #expect(try open() == ring)
     }
 
+    /// A gateway advances its ring while people rotate it: no key that was published is lost, and no
+    /// key that a ring names.
+    @Test func manyMayChangeARingAtATime() async throws {
+        let (store, timing) = (store, timing)
+        let kids = try await withThrowingTaskGroup(of: Set<String>.self) { group in
+            for number in 0..<(2 * (KeyRing.keysMax - 1)) {
+                group.addTask {
+                    var ring = try store.open(timing: timing, now: 1_000)
+                    guard number.isMultiple(of: 2) else {
+                        _ = try store.advance(&ring, now: 1_000)
+                        return []
+                    }
+                    let before = Set(ring.publishedKeys.keys.map(\.kid))
+                    try store.rotate(&ring, to: .es256, now: 1_000)
+                    return Set(ring.publishedKeys.keys.map(\.kid)).subtracting(before)
+                }
+            }
+            return try await group.reduce(into: Set()) { $0.formUnion($1) }
+        }
+        let ring = try open()
+        #expect(ring.others.count == KeyRing.keysMax - 1)
+        #expect(kids == Set(ring.others.map(\.key.kid)))
+        #expect(try directory.names(in: "keys").count == KeyRing.keysMax + 1)
+    }
+
     @Test func everyStateSurvivesARestart() throws {
         var ring = try open()
         try store.rotate(&ring, to: .es256, now: 2_000)

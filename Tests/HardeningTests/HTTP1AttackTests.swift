@@ -100,6 +100,21 @@ struct HTTP1AttackTests {
         expectRefusal(try #require(conversation.answers.first), 400, "malformed")
     }
 
+    @Test(
+        "An answer that is the last one says so and is, however that was asked for",
+        arguments: [
+            "HTTP/1.0\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n",
+            "HTTP/1.1\r\nConnection: TE, Close\r\n",
+        ])
+    func lastAnswer(_ rest: String) async throws {
+        let target = try await Target.shared()
+        let request = "GET /.well-known/jwks.json \(rest)Host: x\r\n\r\n"
+        let conversation = try await target.converse(Array(request.utf8))
+        let answer = try #require(conversation.answers.first)
+        #expect(answer.status == 200 && answer.headers["connection"] == "close")
+        #expect(conversation.isClosed)
+    }
+
     @Test("More than a hundred header fields are 431")
     func manyFields() async throws {
         let fields = (0..<150).map { "X-\($0): y\r\n" }.joined()

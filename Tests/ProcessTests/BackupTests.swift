@@ -133,9 +133,13 @@ extension ProcessTests {
             for file in Self.files(copy).sorted() {
                 let path = URL(fileURLWithPath: copy + "/" + file)
                 let whole = try Data(contentsOf: path)
-                var damaged = whole
-                damaged[whole.count / 2] ^= 1
-                for content in [damaged, whole.dropLast(), nil] {
+                // Wherever it is hit: in a manifest some bytes say what other files are.
+                let damaged = (0..<8).map { part in
+                    var damaged = whole
+                    damaged[part * (whole.count - 1) / 7] ^= 1
+                    return damaged
+                }
+                for content in damaged + [whole.dropLast(), nil] {
                     if let content {
                         try content.write(to: path)
                     } else {

@@ -37,6 +37,7 @@ final class APNsFields {
         // Sound: this object's from here to `deinit`, as is what `common` holds.
         own = .allocate(
             capacity: Self.pathStart.count + APNsPush.tokenDigitsMax + Self.idCount)
+        _ = own.initialize(fromContentsOf: Self.pathStart)
     }
 
     deinit {
@@ -62,19 +63,21 @@ final class APNsFields {
             $0.second == second && $0.token == token?.number && $0.form == push.form
         }
         let fields = (known ?? make(push.form, token, second, wall: wall)).fields
-        var next = 0
-        for text in [push.token, id] {
-            if next == 0 { next = own.update(fromContentsOf: Self.pathStart) }
-            for byte in text.utf8 {
-                own[next] = byte
-                next += 1
-            }
-        }
+        write(push.token, at: Self.pathStart.count)
+        write(id, at: path)
         fields[Self.pathPlace].value = own.baseAddress
         fields[Self.pathPlace].valuelen = path
         fields[Self.idPlace].value = own.baseAddress.map { $0 + path }
         fields[Self.idPlace].valuelen = name
         return body(fields)
+    }
+
+    private func write(_ text: String, at start: Int) {
+        var next = start
+        for byte in text.utf8 {
+            own[next] = byte
+            next += 1
+        }
     }
 
     private static let (pathPlace, idPlace) = (3, 4)

@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySigning
 import WidgetModel
 
 /// What a backup of a data directory holds, and what each of its files is known by.
@@ -57,6 +58,18 @@ package struct BackupManifest: Sendable, Equatable {
         ]
     }
 
+    /// The manifest as it is written: with a checksum of itself, so that damage to it is not taken
+    /// for damage to a file that it names.
+    ///
+    /// - Throws: ``SigningError`` when OpenSSL has no memory.
+    var document: [UInt8] {
+        get throws(SigningError) {
+            var object = json.objectValue ?? [:]
+            object["sha256"] = .string(try SHA256Digest(of: json.serialized).hexadecimal)
+            return JSONValue.object(object).serialized
+        }
+    }
+
     init(
         created: String, version: String, head: UInt64, clients: Int, apps: Int, files: [File]
     ) {
@@ -73,7 +86,7 @@ package struct BackupManifest: Sendable, Equatable {
     /// - Throws: ``Faults``: not one of this version, or one that names files outside of a data
     ///   directory.
     init(_ value: JSONValue) throws(Faults) {
-        let object = value.objectValue ?? [:]
+        var object = value.objectValue ?? [:]
         guard let format = object["format"]?.integerValue else {
             throw Faults(Self.fileName, "is no manifest of a backup")
         }
@@ -83,6 +96,12 @@ package struct BackupManifest: Sendable, Equatable {
                 "has the format \(format), and this program reads \(Self.format): use the version "
                     + (object["version"]?.stringValue.map { "\($0.prefix(64)) " } ?? "")
                     + "that made the backup")
+        }
+        let checksum = object["sha256"]?.stringValue
+        object["sha256"] = nil
+        let digest = try? SHA256Digest(of: JSONValue.object(object).serialized)
+        guard let checksum, checksum == digest?.hexadecimal else {
+            throw Faults(Self.fileName, "is damaged or was changed: it is not as it was written")
         }
         guard let created = object["created"]?.stringValue,
             let version = object["version"]?.stringValue,

@@ -64,7 +64,7 @@ extension DataDirectory {
         let document = staging + "/" + BackupManifest.fileName
         guard
             FileManager.default.createFile(
-                atPath: document, contents: Data(manifest.json.serialized),
+                atPath: document, contents: Data(try manifest.document),
                 attributes: [.posixPermissions: 0o600])
         else { throw Faults(BackupManifest.fileName, "cannot be written") }
         _ = try DurableFiles.seal(document, named: BackupManifest.fileName)

@@ -99,10 +99,7 @@ enum DurableFiles {
             try take(piece)
             return piece
         }
-        return digest.bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return byte < 16 ? "0" + text : text
-        }.joined()
+        return digest.hexadecimal
     }
 
     private static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {

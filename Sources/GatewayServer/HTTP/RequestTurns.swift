@@ -186,7 +186,8 @@ final class RequestTurns {
     private func begin(_ head: HTTPRequestHead, _ body: RequestBody, _ gate: ChannelHandlerContext)
     {
         isAnswering = true
-        let isLast = head.headers.value(FieldName.connection) == "close"
+        // RFC 9112, section 9.3. Whoever speaks HTTP/1.0 is not asked whether they would keep it.
+        let isLast = !isHTTP2 && (!head.isKeepAlive || head.version == .http1_0)
         let request = GatewayRequest(head: head, body: body)
         let (channel, loop) = (gate.channel, gate.eventLoop)
         let turns = NIOLoopBound(self, eventLoop: loop)
@@ -203,10 +204,11 @@ final class RequestTurns {
     private func give(_ answer: GatewayAnswer?, isLast: Bool) {
         isAnswering = false
         guard let gate, !isOver else { return }
-        guard let answer else {
+        guard var answer else {
             end(gate)
             return
         }
+        if isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }
         write(answer, gate)
         lastActive = .now()
         if idleTimer == nil { startIdleTimer(gate) }
@@ -217,7 +219,7 @@ final class RequestTurns {
             end(gate)
             return
         }
-        if isLast, !isHTTP2 {
+        if isLast {
             isOver = true
             gate.close(mode: .output, promise: nil)
         } else {
