@@ -106,7 +106,8 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "CurlMulti", dependencies: ["CCurl"], swiftSettings: settings),
+        .target(
+            name: "CurlMulti", dependencies: ["CCurl", "COpenSSL"], swiftSettings: settings),
         .target(
             name: "GatewayDelivery",
             dependencies: [
@@ -196,7 +197,7 @@ let package = Package(
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "GatewayServer", "GatewaySigning", "WidgetModel",
+                "CurlMulti", "GatewayServer", "GatewaySigning", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -205,7 +206,7 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "APNsSimulator", "GatewayServer", "GatewaySigning", "GatewayTLS",
+                "APNsSimulator", "CurlMulti", "GatewayServer", "GatewaySigning", "GatewayTLS",
                 "TimelineClient", "TimelineClientHTTP", "WidgetModel",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

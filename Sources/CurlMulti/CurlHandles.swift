@@ -6,7 +6,10 @@ package struct CurlMulti {
     private let sockets: CurlSockets
 
     /// Once per process, before any other call.
-    private static let isInitialised = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    private static let isInitialised = {
+        keepOpenSSLAtExit()
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    }()
 
     /// `nil` when libcurl has no memory.
     init?(corkedMax: Int) {

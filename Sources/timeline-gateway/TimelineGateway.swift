@@ -1,4 +1,5 @@
 import ArgumentParser
+import CurlMulti
 import Foundation
 import GatewayServer
 import WidgetModel
@@ -8,6 +9,7 @@ import WidgetModel
 @main
 enum Main {
     static func main() {
+        keepOpenSSLAtExit()
         Task.detached {
             await TimelineGateway.main()
             exit(EXIT_SUCCESS)

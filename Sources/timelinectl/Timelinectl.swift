@@ -1,4 +1,5 @@
 import ArgumentParser
+import CurlMulti
 import Foundation
 import WidgetModel
 
@@ -39,6 +40,7 @@ struct Timelinectl: AsyncParsableCommand {
         ])
 
     static func main() async {
+        keepOpenSSLAtExit()
         do {
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
