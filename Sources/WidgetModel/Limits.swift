@@ -35,8 +35,15 @@ public struct Limits: Sendable, Equatable {
     public var propertiesMax = 128
     /// Bindings of one rule.
     public var bindingsMax = 4
-    /// Keys one change may raise by one rule.
+    /// Combinations of values that one change may have at the bindings of one rule.
     public var changeRuleKeysMax = 64
+    /// Keys one change may raise by all rules, those of unset parameters included; and keys that any
+    /// change of an entity would raise by the rules of a catalog.
+    public var changeKeysMax = 10_000
+    /// Keys the changes of one post may raise.
+    public var postKeysMax: Int {
+        changeKeysMax.multipliedReportingOverflow(by: 20).overflow ? .max : changeKeysMax * 20
+    }
 
     /// The defaults.
     public init() {}
@@ -50,7 +57,7 @@ public struct Limits: Sendable, Equatable {
             \.catalogKindsMax, \.kindRulesMax, \.registrationBytesMax, \.registrationWidgetsMax,
             \.recommendationItemsMax, \.deliveriesMax, \.widgetKeysMax, \.clientKeysMax,
             \.stringBytesMax, \.listValuesMax, \.attributesMax, \.propertiesMax, \.bindingsMax,
-            \.changeRuleKeysMax,
+            \.changeRuleKeysMax, \.changeKeysMax,
         ] {
             limits[keyPath: bound] = .max
         }

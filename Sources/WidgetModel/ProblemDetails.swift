@@ -18,11 +18,32 @@ public struct ProblemDetails: Error, Sendable, Equatable {
     public var faults: [Fault]
     /// How many seconds to wait before the next try, where waiting helps.
     public var retryAfter: Int?
+    /// The digest of the registration in force, where a client believes another one in force.
+    public var digest: String?
+    /// The limit that was exceeded, for the `RateLimit` fields.
+    public var rateLimit: RateLimit?
+
+    /// A limit of requests in a time window.
+    public struct RateLimit: Sendable, Equatable {
+        /// The name of the policy: plain letters.
+        public var policy: String
+        /// The requests that a window allows.
+        public var quota: Int
+        /// The window, in seconds.
+        public var window: Int
+
+        /// Creates the description of a limit.
+        public init(policy: String, quota: Int, window: Int) {
+            self.policy = policy
+            self.quota = quota
+            self.window = window
+        }
+    }
 
     /// A problem.
     public init(
         status: Int, code: String, title: String, detail: String? = nil, faults: [Fault] = [],
-        retryAfter: Int? = nil
+        retryAfter: Int? = nil, digest: String? = nil
     ) {
         self.status = status
         self.code = code
@@ -30,6 +51,7 @@ public struct ProblemDetails: Error, Sendable, Equatable {
         self.detail = detail
         self.faults = faults
         self.retryAfter = retryAfter
+        self.digest = digest
     }
 
     /// The problem as JSON.
@@ -41,6 +63,7 @@ public struct ProblemDetails: Error, Sendable, Equatable {
         if let detail { object["detail"] = .string(detail) }
         if !faults.isEmpty { object["faults"] = .array(faults.map(\.json)) }
         if let retryAfter { object["retryAfter"] = .integer(Int64(retryAfter)) }
+        if let digest { object["digest"] = .string(digest) }
         return .object(object)
     }
 
@@ -58,7 +81,8 @@ public struct ProblemDetails: Error, Sendable, Equatable {
         self.init(
             status: status, code: code, title: object["title"]?.stringValue ?? code,
             detail: object["detail"]?.stringValue, faults: faults,
-            retryAfter: object["retryAfter"]?.integerValue.flatMap { Int(exactly: $0) })
+            retryAfter: object["retryAfter"]?.integerValue.flatMap { Int(exactly: $0) },
+            digest: object["digest"]?.stringValue)
     }
 }
 

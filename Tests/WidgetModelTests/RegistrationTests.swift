@@ -111,7 +111,7 @@ import Testing
                     "recommendations": [["kind": "k", "items": [["parameters": [:], "icon": 1]]]],
                 ]))
         #expect(
-            Set(reading.warnings.map(\.place)) == [
+            Set(reading.warnings.list.map(\.place)) == [
                 "future", "widgets[0].size", "delivery[0].type", "delivery[1].speed",
                 "recommendations[0].items[0].icon",
             ])

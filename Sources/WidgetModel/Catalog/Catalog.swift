@@ -17,9 +17,12 @@ public struct Catalog: Sendable, Hashable {
     /// What is unusual but not wrong.
     public let warnings: [Fault]
 
+    /// The positions of kinds in ``widgets``.
+    let widgetPositions: [String: Int]
+
     /// The declaration of a kind.
     public func widget(kind: String) -> WidgetDeclaration? {
-        widgets.first { $0.kind == kind }
+        widgetPositions[kind].map { widgets[$0] }
     }
 
     /// The intent a kind is configured with, if any.

@@ -59,6 +59,7 @@ extension Catalog {
         let elements = reader.required("widgets", &faults)
         let scope = RuleScope(entities: entities, intents: intents, limits: limits)
         var widgets: [WidgetDeclaration] = []
+        var kinds: Set<String> = []
         if case .array(let elements) = elements {
             if elements.count > limits.catalogKindsMax {
                 faults.add(
@@ -71,7 +72,7 @@ extension Catalog {
                         let widget = WidgetDeclaration(
                             element, at: place, scope, &faults, &warnings)
                     else { continue }
-                    if widgets.contains(where: { $0.kind == widget.kind }) {
+                    if !kinds.insert(widget.kind).inserted {
                         faults.add("\(place).kind", "is declared twice")
                     }
                     widgets.append(widget)
@@ -81,13 +82,43 @@ extension Catalog {
             faults.add("widgets", "must be an array, not \(elements.shape)")
         }
         reader.refuseUnknown(&faults)
+        Self.checkKeys(of: widgets, limits, &faults)
         guard faults.isEmpty, let declaredApp else { throw faults }
         self.app = declaredApp
         self.selfDeclared = Set(selfDeclared)
         self.entities = entities
         self.intents = intents
         self.widgets = widgets
+        widgetPositions = Dictionary(
+            widgets.enumerated().map { ($1.kind, $0) }, uniquingKeysWith: { first, _ in first })
         self.warnings = warnings.list
+    }
+
+    /// Refuses rules by which a change of one entity that has one value of each attribute raises more
+    /// keys than a change may: one for each rule, and for each parameter that may be left unset twice as
+    /// many.
+    private static func checkKeys(
+        of widgets: [WidgetDeclaration], _ limits: Limits,
+        _ faults: inout Faults
+    ) {
+        var byEntity: [String: (rules: Int, keys: Int)] = [:]
+        for widget in widgets {
+            for rule in widget.dependsOn + (widget.recommendations ?? []) {
+                let keys = rule.match.reduce(1) { keys, match in
+                    if case .parameter = match.binding { keys * 2 } else { keys }
+                }
+                byEntity[rule.entity, default: (0, 0)].rules += 1
+                byEntity[rule.entity, default: (0, 0)].keys += keys
+            }
+        }
+        for (entity, sum) in byEntity.sorted(by: { $0.key < $1.key })
+        where sum.keys > limits.changeKeysMax {
+            faults.add(
+                "entities.\(entity.forError)",
+                "has \(sum.rules) rules by which one change raises up to \(sum.keys) keys; at most "
+                    + "\(limits.changeKeysMax) are allowed: declare fewer rules about it, or fewer "
+                    + "bindings to parameters")
+        }
     }
 
     private static func entities(
@@ -171,10 +202,9 @@ extension ParameterDeclaration {
         let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
             .map(ParameterType.init)
         if let type, entities[type.name] == nil, !ParameterType.builtIn.contains(type.name) {
-            let names = ParameterType.builtIn.union(entities.keys)
-            let hint = type.name.nearest(of: names.sorted()).map { "; did you mean `\($0)`?" } ?? ""
             faults.add(
-                reader.path("type"), "is neither a declared entity nor a built-in type\(hint)")
+                reader.path("type"), "is neither a declared entity nor a built-in type",
+                hint: type.name, among: ParameterType.builtIn.union(entities.keys))
         }
         if let name, name.hasPrefix("client.") {
             faults.add(reader.path("name"), "must not start with `client.`")

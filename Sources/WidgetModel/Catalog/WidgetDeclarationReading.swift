@@ -18,12 +18,9 @@ extension WidgetDeclaration {
         let intentName = reader.string("intent", limit: limits.stringBytesMax, &faults)
         let intent = intentName.flatMap { scope.intents[$0] }
         if let intentName, intent == nil {
-            let hint =
-                intentName.nearest(of: scope.intents.keys.sorted()).map {
-                    "; did you mean `\($0)`?"
-                }
-                ?? ""
-            faults.add(reader.path("intent"), "is not a declared intent\(hint)")
+            faults.add(
+                reader.path("intent"), "is not a declared intent", hint: intentName,
+                among: scope.intents.keys)
         }
         switch configuration {
         case .appIntent where intentName == nil:
@@ -143,20 +140,18 @@ extension DependencyRule {
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
         let entity = reader.string("entity", required: true, limit: limits.stringBytesMax, &faults)
         if let entity, scope.entities[entity] == nil {
-            let hint =
-                entity.nearest(of: scope.entities.keys.sorted()).map { "; did you mean `\($0)`?" }
-                ?? ""
-            faults.add(reader.path("entity"), "is not a declared entity\(hint)")
+            faults.add(
+                reader.path("entity"), "is not a declared entity", hint: entity,
+                among: scope.entities.keys)
         }
         let match = Self.match(&reader, intent, limits, &faults)
         let properties = reader.strings(
             "properties", limit: limits.stringBytesMax, countMax: limits.propertiesMax, &faults)
         if let declared = entity.flatMap({ scope.entities[$0] })?.properties {
             for (index, property) in properties.enumerated() where !declared.contains(property) {
-                let hint = property.nearest(of: declared).map { "; did you mean `\($0)`?" } ?? ""
                 faults.add(
-                    "\(reader.path("properties"))[\(index)]",
-                    "is not a property of the entity\(hint)")
+                    "\(reader.path("properties"))[\(index)]", "is not a property of the entity",
+                    hint: property, among: declared)
             }
         }
         let operations = (reader.array("operations", countMax: 8, &faults) ?? []).enumerated()
@@ -206,9 +201,9 @@ extension DependencyRule {
                 continue
             }
             if case .parameter(let name) = binding, intent?.parameter(name) == nil {
-                let names = intent?.parameters.map(\.name) ?? []
-                let hint = name.nearest(of: names).map { "; did you mean `$\($0)`?" } ?? ""
-                faults.add(place, "binds to a parameter that the kind's intent lacks\(hint)")
+                faults.add(
+                    place, "binds to a parameter that the kind's intent lacks", hint: name,
+                    among: intent?.parameters.map(\.name) ?? [], sign: "$")
             }
             match.append(Match(attribute: member.name, binding: binding))
         }

@@ -15,8 +15,10 @@ enum YAMLGuard {
             switch byte {
             case UInt8(ascii: "*") where startsToken(bytes, index):
                 hasAlias = true
-                let name = bytes[(index + 1)...].prefix { !isSpace($0) && $0 != UInt8(ascii: ":") }
-                hasComplexName = hasComplexName || precedesColon(bytes, name.endIndex)
+                if !hasComplexName {
+                    let end = endOfAlias(bytes, from: index + 1)
+                    hasComplexName = end.map { precedesColon(bytes, $0) } ?? true
+                }
             case UInt8(ascii: "?") where startsToken(bytes, index):
                 hasComplexName = true
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
@@ -26,6 +28,18 @@ enum YAMLGuard {
             if hasAlias, hasComplexName { return true }
         }
         return false
+    }
+
+    /// Longer names of aliases are refused.
+    private static let aliasBytesMax = 128
+
+    /// The end of the name of an alias; `nil` for one that is too long to be looked at for each alias
+    /// of a text.
+    private static func endOfAlias(_ bytes: [UInt8], from start: Int) -> Int? {
+        let name = bytes[start...].prefix(aliasBytesMax + 1).prefix {
+            !isSpace($0) && !",]}:".utf8.contains($0)
+        }
+        return name.count <= aliasBytesMax ? name.endIndex : nil
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

@@ -145,7 +145,7 @@ public struct CloudEvent: Sendable, Hashable {
     }
 
     /// Whether `text` is RFC 3339's `date-time`; a leap second passes on any day.
-    static func isTimestamp(_ text: String) -> Bool {
+    package static func isTimestamp(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40 else { return false }
         func number(_ range: Range<Int>) -> Int? {

@@ -27,6 +27,8 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
     public private(set) var list: [Fault] = []
     /// How many were found in all.
     public private(set) var count = 0
+    /// Searches for the names that were probably meant.
+    private var nearest = NearestName()
 
     /// No faults yet.
     public init() {}
@@ -39,10 +41,36 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
     /// Whether nothing is wrong.
     public var isEmpty: Bool { count == 0 }
 
-    /// Notes a fault.
-    public mutating func add(_ place: String, _ message: String) {
+    /// Adds a fault. Place and message are made only for a fault that is kept.
+    public mutating func add(
+        _ place: @autoclosure () -> String, _ message: @autoclosure () -> String
+    ) {
         count += 1
-        if list.count < Self.keptMax { list.append(Fault(place, message)) }
+        if list.count < Self.keptMax { list.append(Fault(place(), message())) }
+    }
+
+    /// Adds a fault about an unknown name, with the known name nearest to it. The search happens only
+    /// for a fault that is kept, and within a budget for all faults of the document.
+    ///
+    /// - Parameters:
+    ///   - name: The unknown name.
+    ///   - candidates: The known names.
+    ///   - sign: Stands before the known name where it is written, such as `$`.
+    public mutating func add(
+        _ place: @autoclosure () -> String, _ message: @autoclosure () -> String,
+        hint name: String, among candidates: @autoclosure () -> some Sequence<String>,
+        sign: String = ""
+    ) {
+        count += 1
+        guard list.count < Self.keptMax else { return }
+        let known = nearest.search(name, among: candidates())
+        let hint = known.map { "; did you mean `\(sign)\($0)`?" } ?? ""
+        list.append(Fault(place(), message() + hint))
+    }
+
+    /// Faults are equal when those kept and their number are.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.list == right.list && left.count == right.count
     }
 
     /// Takes over another document's faults, with `prefix` before their places.

@@ -103,42 +103,31 @@ private struct JSONParser {
 
     mutating func object(depth: Int) throws(JSONFault) -> JSONValue {
         offset += 1
-        var members: [JSONObject.Member] = []
-        // Comparing with every earlier name is fastest for the few members real objects have;
-        // from here on a set keeps a hostile object from costing quadratic time.
-        var names: Set<[UInt8]> = []
         skipWhitespace()
         if next == UInt8(ascii: "}") {
             offset += 1
             return .object(JSONObject())
         }
-        members.reserveCapacity(8)
+        var builder = JSONObjectBuilder()
         while true {
             skipWhitespace()
             guard next == UInt8(ascii: "\"") else { throw fault("a member name is expected") }
             let start = offset
             let name = try string()
-            let isDuplicate: Bool
-            if members.count < 16 {
-                isDuplicate = members.contains { $0.name.hasSameBytes(as: name) }
-            } else {
-                if names.isEmpty { names.formUnion(members.map { Array($0.name.utf8) }) }
-                isDuplicate = !names.insert(Array(name.utf8)).inserted
-            }
-            if isDuplicate {
+            guard builder.begin(name) else {
                 throw JSONFault(offset: start, message: "the member name occurs twice")
             }
             skipWhitespace()
             guard next == UInt8(ascii: ":") else { throw fault("a colon is expected") }
             offset += 1
             skipWhitespace()
-            members.append(.init(name: name, value: try value(depth: depth + 1)))
+            builder.add(name, try value(depth: depth + 1))
             skipWhitespace()
             switch next {
             case UInt8(ascii: ","): offset += 1
             case UInt8(ascii: "}"):
                 offset += 1
-                return .object(JSONObject(uniqueMembers: members))
+                return .object(builder.object)
             default: throw fault("a comma or `}` is expected")
             }
         }

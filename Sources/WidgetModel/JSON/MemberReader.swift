@@ -126,8 +126,7 @@ struct MemberReader {
     /// Notes a fault for every member nobody asked for, with the nearest name that is known.
     func refuseUnknown(_ faults: inout Faults) {
         for name in unknownNames {
-            let hint = name.nearest(of: asked ?? []).map { "; did you mean `\($0)`?" } ?? ""
-            faults.add(path(name.forError), "is not known here\(hint)")
+            faults.add(path(name.forError), "is not known here", hint: name, among: asked ?? [])
         }
     }
 }
@@ -148,30 +147,5 @@ extension String {
     /// The text cut to a length an error message can carry.
     var forError: String {
         utf8.count <= 64 ? self : String(prefix(40)) + "…"
-    }
-
-    /// The candidate nearest to this text, when one is near enough to be a slip of the finger.
-    public func nearest(of candidates: some Sequence<String>) -> String? {
-        guard utf8.count <= 64 else { return nil }
-        let best = candidates.map { ($0, distance(to: $0)) }.min { $0.1 < $1.1 }
-        guard let best, best.1 <= Swift.max(1, utf8.count / 3) else { return nil }
-        return best.0
-    }
-
-    /// Levenshtein's edit distance, ignoring case.
-    private func distance(to other: String) -> Int {
-        let left = Array(lowercased().utf8)
-        let right = Array(other.lowercased().utf8)
-        var row = Array(0...right.count)
-        for (i, a) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, b) in right.enumerated() {
-                let cost = Swift.min(row[j + 1] + 1, row[j] + 1, diagonal + (a == b ? 0 : 1))
-                diagonal = row[j + 1]
-                row[j + 1] = cost
-            }
-        }
-        return row[right.count]
     }
 }

@@ -1,17 +1,21 @@
 extension JSONValue {
     /// The value after a merge patch (RFC 7396): members named are replaced, `null` removes.
+    ///
+    /// Costs time in proportion to the members of both objects, however many the patch removes.
     public func merging(patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var object = objectValue ?? JSONObject()
+        var hasRemovals = false
         for member in changes.members {
             // Not one conditional expression: there a bare `nil` would be taken for JSON's null.
             if member.value == .null {
-                object[member.name] = nil
+                hasRemovals = true
             } else {
                 let old = object[member.name] ?? .null
                 object[member.name] = old.merging(patch: member.value)
             }
         }
+        if hasRemovals { object.removeAll { changes[$0.name] == .null } }
         return .object(object)
     }
 }

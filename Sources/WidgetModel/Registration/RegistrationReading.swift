@@ -4,7 +4,7 @@ extension ClientRegistration {
         /// The registration.
         public let registration: ClientRegistration
         /// What was left out: unknown members and delivery types.
-        public let warnings: [Fault]
+        public let warnings: Faults
     }
 
     /// Reads a registration document.
@@ -60,7 +60,7 @@ extension ClientRegistration {
             platform: platform, osVersion: osVersion, attributes: attributes,
             widgets: Self.counted(widgets), recommendations: recommendations, controls: controls,
             delivery: delivery)
-        return Reading(registration: registration, warnings: warnings.list)
+        return Reading(registration: registration, warnings: warnings)
     }
 
     /// Identical widgets as one with their counts added up.
