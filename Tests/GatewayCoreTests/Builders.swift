@@ -56,7 +56,8 @@ func client(
         client: name,
         registration: ClientRegistration(
             platform: "iOS", attributes: attributes, widgets: widgets,
-            recommendations: recommendations), attributes: attributes, confirmed: confirmed)
+            recommendations: recommendations),
+        attributes: ClientAttributes(own: attributes), confirmed: confirmed)
 }
 
 /// Whether a change hits a widget, decided the way versions are: by the keys both sides have.

@@ -1,3 +1,4 @@
+import GatewayTestSupport
 import Testing
 
 @testable import GatewayCore
@@ -5,7 +6,7 @@ import Testing
 @Suite struct ClientAttributesTests {
     static func client(
         _ stated: [String: [String]], token: [String: [String]] = [:],
-        before: [String: [String]] = [:]
+        before: ClientAttributes = ClientAttributes()
     ) throws(ClientAttributes.Refusal) -> ClientAttributes {
         try ClientAttributes(
             statedByClient: stated, token: token, before: before, selfDeclared: ["theme"])
@@ -13,24 +14,93 @@ import Testing
 
     @Test func `a backend vouches for all it states`() {
         let attributes = ClientAttributes(statedByBackend: ["account": ["42"], "theme": ["dark"]])
-        #expect(attributes.own.isEmpty)
-        #expect(attributes.vouched == ["account": ["42"], "theme": ["dark"]])
+        #expect(attributes.backend == ["account": ["42"], "theme": ["dark"]])
+        #expect(attributes.inForce == attributes.backend)
     }
 
     @Test func `a client states what the catalog lists and repeats what is vouched for`() throws {
         let attributes = try Self.client(
             ["theme": ["dark"], "account": ["2", "1", "1"], "team": ["7"]],
-            token: ["account": ["1", "2"]], before: ["team": ["7"]])
+            token: ["account": ["1", "2"]], before: ClientAttributes(backend: ["team": ["7"]]))
         #expect(attributes.own == ["theme": ["dark"]])
-        #expect(attributes.vouched == ["account": ["1", "2"], "team": ["7"]])
+        #expect(attributes.token == ["account": ["1", "2"]])
+        #expect(attributes.backend == ["team": ["7"]])
+        #expect(
+            attributes.inForce == ["theme": ["dark"], "account": ["1", "2"], "team": ["7"]])
     }
 
-    @Test func `the token overrides what was vouched for before`() throws {
-        let attributes = try Self.client([:], token: ["team": ["8"]], before: ["team": ["7"]])
-        #expect(attributes.vouched == ["team": ["8"]])
-        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "team")) {
-            try Self.client(["team": ["7"]], token: ["team": ["8"]], before: ["team": ["7"]])
+    /// Before, whatever a token once vouched for held as long as the registration.
+    @Test func `of tokens only the present one counts`() throws {
+        let before = try Self.client([:], token: ["account": ["42"], "team": ["7"]])
+        #expect(try Self.client([:], before: before).inForce.isEmpty)
+        #expect(try before.presenting([:]).inForce.isEmpty)
+        #expect(try before.presenting(["team": ["8"]]).inForce == ["team": ["8"]])
+        #expect(throws: ClientAttributes.Refusal.notVouched(attribute: "account")) {
+            try Self.client(["account": ["42"]], before: before)
         }
+        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "team")) {
+            try Self.client(["team": ["7"]], token: ["team": ["8"]], before: before)
+        }
+    }
+
+    @Test func `what a backend set holds until a backend sets it again`() throws {
+        let set = ClientAttributes(statedByBackend: ["account": ["42"]])
+        let registered = try Self.client(["theme": ["dark"]], before: set)
+        #expect(registered.inForce == ["account": ["42"], "theme": ["dark"]])
+        #expect(try registered.presenting(["team": ["7"]]).backend == ["account": ["42"]])
+        let again = ClientAttributes(statedByBackend: ["team": ["8"]], before: registered)
+        #expect(again.inForce == ["team": ["8"]])
+    }
+
+    @Test func `a token contradicts neither the backend nor what the client registered`() throws {
+        let before = ClientAttributes(own: ["theme": ["dark"]], backend: ["account": ["1", "2"]])
+        #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: "account")) {
+            try Self.client([:], token: ["account": ["1"]], before: before)
+        }
+        for name in ["theme", "account"] {
+            #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: name)) {
+                try before.presenting([name: ["other"]])
+            }
+        }
+        #expect(try before.presenting(["account": ["2", "1"]]).backend == before.backend)
+        // Whoever registers again states its own anew.
+        #expect(
+            try Self.client([:], token: ["theme": ["light"]], before: before).inForce == [
+                "theme": ["light"], "account": ["1", "2"],
+            ])
+    }
+
+    @Test func `the latest token counts beside what a backend sets, unless it contradicts`() {
+        let before = ClientAttributes(
+            own: ["theme": ["dark"]], token: ["account": ["42"], "team": ["7"]])
+        let set = ClientAttributes(statedByBackend: ["team": ["8"]], before: before)
+        #expect(set == ClientAttributes(token: ["account": ["42"]], backend: ["team": ["8"]]))
+    }
+
+    @Test func `a backend's patch leaves the attributes that it does not name`() {
+        let before = ClientAttributes(
+            own: ["theme": ["dark"], "units": ["metric"]], token: ["account": ["42"]],
+            backend: ["team": ["7"]], unattributed: ["house": ["9"], "door": ["1"]])
+        let patched = ClientAttributes(
+            statedByBackend: ["team": ["7"], "theme": ["light"]], naming: ["theme", "door"],
+            before: before)
+        #expect(
+            patched
+                == ClientAttributes(
+                    own: ["units": ["metric"]], token: ["account": ["42"]],
+                    backend: ["team": ["7"], "theme": ["light"]],
+                    unattributed: ["house": ["9"]]))
+    }
+
+    /// Stores of before do not say who vouched: a backend's attribute must not be lost, and a client
+    /// must not be refused for what its token before vouched for.
+    @Test func `what nobody can be named for holds until a token or a backend names it`() throws {
+        let before = ClientAttributes(unattributed: ["account": ["42"], "team": ["7"]])
+        #expect(try before.presenting([:]) == before)
+        let presented = try Self.client([:], token: ["account": ["43"]], before: before)
+        #expect(presented.inForce == ["account": ["43"], "team": ["7"]])
+        #expect(try presented.presenting([:]).inForce == ["team": ["7"]])
+        #expect(ClientAttributes(statedByBackend: [:], before: before).inForce.isEmpty)
     }
 
     /// A name on the catalog's list that is vouched for is the token's to say all the same.
@@ -46,6 +116,46 @@ import Testing
     @Test func `what nobody vouches for is refused, the first by name`() {
         #expect(throws: ClientAttributes.Refusal.notVouched(attribute: "account")) {
             try Self.client(["b": ["1"], "account": ["42"], "theme": ["dark"]])
+        }
+    }
+
+    /// Against a model that remembers who said what last.
+    @Test(arguments: 0..<20)
+    func `whatever happens, each attribute in force is vouched for now`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let names = ["account", "team", "theme"]
+        func some() -> [String: [String]] {
+            var some: [String: [String]] = [:]
+            for name in names where Bool.random(using: &random) {
+                some[name] = [["1", "2"].randomElement(using: &random) ?? ""]
+            }
+            return some
+        }
+        var attributes = ClientAttributes()
+        var (token, backend): ([String: [String]], [String: [String]]) = ([:], [:])
+        for _ in 0..<200 {
+            let said = some()
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0:
+                attributes = ClientAttributes(statedByBackend: said, before: attributes)
+                backend = said
+                token = token.filter { said[$0.key] == nil || said[$0.key] == $0.value }
+            case 1:
+                guard let presented = try? attributes.presenting(said) else { continue }
+                (attributes, token) = (presented, said)
+            default:
+                let stated = some()
+                guard let registered = try? Self.client(stated, token: said, before: attributes)
+                else { continue }
+                (attributes, token) = (registered, said)
+            }
+            for (name, values) in attributes.inForce {
+                let isVouched = backend[name] == values || token[name] == values
+                #expect(isVouched || (name == "theme" && attributes.own[name] == values))
+            }
+            for (name, values) in token.merging(backend, uniquingKeysWith: { $1 }) {
+                #expect(attributes.inForce[name] == values)
+            }
         }
     }
 }

@@ -41,13 +41,14 @@ import WidgetModel
         }
         var open = Set(streams)
         for place in order {
-            gateway.shard.removed(client: "client", app: "app")
-            #expect(gateway.shard.output.ended == streams.filter(open.contains))
+            gateway.reload(.client("client"))
+            let told = gateway.shard.output.touched.map { $0.stream }
+            #expect(told == streams.filter(open.contains))
             gateway.shard.clearOutput()
             gateway.shard.close(streams[place])
             open.remove(streams[place])
         }
-        gateway.shard.removed(client: "client", app: "app")
-        #expect(gateway.shard.output.ended.isEmpty)
+        gateway.reload(.client("client"))
+        #expect(gateway.shard.output.isEmpty)
     }
 }

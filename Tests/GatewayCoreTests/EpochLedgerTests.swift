@@ -42,13 +42,47 @@ import WidgetModel
         #expect(EpochLedger([]).verdict(on: Self.cursor(Self.ids[0], 5), head: 30) == .isVoid)
     }
 
-    @Test func `a lost tail voids every older epoch once`() {
+    @Test func `a proved loss voids the running epoch too`() {
         var ledger = Self.ledger()
-        let changes = [ledger.voidOlder(), ledger.voidOlder()]
-        #expect(changes == [true, false])
-        #expect(ledger.verdict(on: Self.cursor(Self.ids[0], 5), head: 30) == .isVoid)
-        #expect(ledger.verdict(on: Self.cursor(Self.ids[1], 99), head: 30) == .isVoid)
-        #expect(ledger.verdict(on: Self.cursor(Self.ids[2], 25), head: 30) == .holds(25))
+        let proof = Self.cursor(EpochID(ordinal: 4, nonce: 9), 25)
+        let next = ledger.replaceAll(provedBy: proof, head: 30, nonce: 7, now: 0)
+        #expect(next == EpochID(ordinal: 5, nonce: 7))
+        #expect(ledger.current?.id == next)
+        for id in Self.ids {
+            #expect(ledger.verdict(on: Self.cursor(id, 5), head: 30) == .isVoid)
+        }
+        #expect(ledger.verdict(on: Self.cursor(next, 30), head: 31) == .holds(30))
+    }
+
+    @Test func `one loss is proved once, whoever shows what was lost, after restarts too`() {
+        var ledger = Self.ledger()
+        let lost = (4...9).map { EpochID(ordinal: UInt32($0), nonce: 9) }
+        let proof = Self.cursor(lost[0], 25)
+        let next = ledger.replaceAll(provedBy: proof, head: 30, nonce: 7, now: 1_000_000)
+        for id in lost {
+            #expect(ledger.verdict(on: Self.cursor(id, 25), head: 30) == .isVoid)
+        }
+        // As the next start reads it from disk.
+        let restarted = EpochLedger(
+            Self.ledger().epochs.map { .init(id: $0.id, openedAt: $0.openedAt, isVoid: true) }
+                + [
+                    .init(id: next, openedAt: 30, isVoid: false),
+                    .init(
+                        id: EpochID(ordinal: next.ordinal + 1, nonce: 1), openedAt: 40,
+                        isVoid: false),
+                ])
+        for id in lost + Self.ids {
+            #expect(restarted.verdict(on: Self.cursor(id, 25), head: 50) == .isVoid)
+        }
+        #expect(restarted.verdict(on: Self.cursor(next, 40), head: 50) == .holds(40))
+        #expect(restarted.verdict(on: Self.cursor(next, 41), head: 50) == .provesLostTail)
+    }
+
+    @Test func `the time never makes an ordinal that leaves no room`() {
+        for now in [Int64.min, -1, 0, Int64(UInt32.max), .max] {
+            let ordinal = EpochLedger.ordinalBeyondLoss(after: 7, now: now)
+            #expect(ordinal >= 8 && ordinal <= UInt32.max - 1_000_000)
+        }
     }
 
     @Test func `a forged cursor is not genuine`() {

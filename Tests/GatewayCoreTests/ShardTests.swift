@@ -147,22 +147,71 @@ import WidgetModel
         #expect(gateway.shard.output.ended == [id])
     }
 
-    @Test func `attributes a token vouches for stay with the stream`() throws {
+    /// A connection may close turns after its client was removed; the client may be back by then.
+    @Test func `nothing that comes after its client's removal is said on a stream`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.removed(client: "client", app: "app")
+        #expect(gateway.shard.output.ended == [id])
+        try gateway.change(Change(entity: "F"))
+        gateway.reload(.client("client"))
+        gateway.shard.endWindows(now: 200)
+        gateway.put(try catalog([kind([Self.rule, ["entity": "F"]])]))
+        gateway.shard.registered(Self.own("1", "2"), app: "app")
+        #expect(gateway.taken(id) == ["k(a=1) id 2"])
+        gateway.shard.lagging(id, since: 2)
+        gateway.shard.recovered(id)
+        gateway.shard.voidCursors()
+        gateway.shard.removed(client: "client", app: "app")
+        #expect(gateway.shard.output.isEmpty)
+        #expect(gateway.shard.heartbeat(id) == nil && gateway.shard.isOpen(id))
+        gateway.shard.close(id)
+        #expect(gateway.shard.openStreams == 0)
+        let next = try gateway.open(Self.own("1"), since: .after(6))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(next) == ["k(a=1) id 7"])
+    }
+
+    /// Its shard is told of a registration that the stream was opened by, or of an older one, of
+    /// which its caller makes the one in force.
+    @Test func `a stream is told nothing of the registration that it was opened by`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let record = Self.own("1")
+        let id = try gateway.open(record, since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        // Waits, so that the id stays below what comes next.
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.taken(id) == ["k(a=1) id 2", "l"])
+        gateway.shard.registered(record, app: "app")
+        #expect(gateway.taken(id) == [])
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.taken(id) == ["k(a=1) id 4"])
+    }
+
+    @Test func `a stream goes by the attributes of the token presented last`() throws {
         var gateway = SmallGateway(
             try catalog([kind([["entity": "E", "match": ["h": "$client.h"]]])]))
         func change(_ household: String) -> Change {
             Change(entity: "E", attributes: ["h": [household]])
         }
-        let opened = gateway.shard.open(
-            client([widget()], attributes: ["h": ["7"]]), app: "app", since: .after(1), kinds: nil,
-            vouched: ["h": ["8"]])
-        let id = try #require(opened)
-        try gateway.change(change("7"))
-        #expect(gateway.taken(id) == [])
-        gateway.shard.registered(client([widget()], attributes: ["h": ["7"]]), app: "app")
+        func presenting(_ token: [String: [String]]) -> ClientRecord {
+            ClientRecord(
+                client: "client",
+                registration: client([widget()]).registration,
+                attributes: ClientAttributes(token: token))
+        }
+        let id = try gateway.open(presenting(["h": ["7"]]), since: .after(1))
+        gateway.shard.registered(presenting(["h": ["8"]]), app: "app")
         try gateway.change(change("7"))
         try gateway.change(change("8"))
-        #expect(gateway.taken(id) == ["k id 4"])
+        #expect(gateway.taken(id) == ["k id 3"])
+        gateway.shard.registered(presenting([:]), app: "app")
+        try gateway.change(change("7"))
+        try gateway.change(change("8"))
+        #expect(gateway.taken(id) == [])
     }
 
     /// The frames of what had waited carried the catalog's id, and the frame after them said what

@@ -111,7 +111,7 @@ import WidgetModel
             PlacedControl(kind: "c", id: "1", parameters: ["a": .single("1")]),
             PlacedControl(kind: "r", id: "2", parameters: [:]),
         ]
-        let own = ClientRecord(client: "client", registration: registration, attributes: [:])
+        let own = ClientRecord(client: "client", registration: registration, attributes: .init())
         try gateway.change(Change(entity: "E", id: "1"))
         #expect(Self.poll(gateway, own, .after(1)) == "r.relevance, c.control")
         // What is registered as the other of the two sleeps.

@@ -6,8 +6,10 @@ package final class ClientRecord: Sendable {
     package let client: String
     /// What it registered.
     package let registration: ClientRegistration
-    /// Its attributes: those it may state itself and those its token or backend vouched for.
+    /// The attributes that count for it.
     package let attributes: [String: [String]]
+    /// The same attributes by who answers for them.
+    package let origins: ClientAttributes
     /// Up to where each recommendation set is known to be built: by its `builtAt`, by an
     /// acknowledgement, or else by the position at which it was first registered.
     package let confirmed: [String: UInt64]
@@ -16,38 +18,34 @@ package final class ClientRecord: Sendable {
     package let since: UInt64
     /// When it, or its backend, last said how it is told, in milliseconds since 1970.
     package let addressedAt: Int64
+    /// Stands for what was registered; see ``RegistrationDigest``.
+    package let digest: String
     /// Whether it, or a control of its, can be told otherwise than by streams and polls.
     package let isPushable: Bool
 
     /// A record.
     package init(
-        client: String, registration: ClientRegistration, attributes: [String: [String]],
-        confirmed: [String: UInt64] = [:], since: UInt64 = 0, addressedAt: Int64 = 0
+        client: String, registration: ClientRegistration, attributes origins: ClientAttributes,
+        confirmed: [String: UInt64] = [:], since: UInt64 = 0, addressedAt: Int64 = 0,
+        digest: String = ""
     ) {
         self.client = client
         self.registration = registration
-        self.attributes = attributes
+        self.origins = origins
+        attributes = origins.inForce
         self.confirmed = confirmed
         self.since = since
         self.addressedAt = addressedAt
+        self.digest = digest
         isPushable =
             registration.delivery.contains { $0 != .stream }
             || registration.controls.contains { ($0.delivery ?? .stream) != .stream }
     }
 
-    /// The same client with attributes that a token vouches for beside those registered.
-    package func vouched(_ vouched: [String: [String]]) -> ClientRecord {
-        guard vouched.contains(where: { attributes[$0.key] != $0.value }) else { return self }
-        return ClientRecord(
-            client: client, registration: registration,
-            attributes: attributes.merging(vouched) { $1 }, confirmed: confirmed, since: since,
-            addressedAt: addressedAt)
-    }
-
     /// The same client with a recommendation set confirmed.
     package func with(confirmed: [String: UInt64]) -> ClientRecord {
         ClientRecord(
-            client: client, registration: registration, attributes: attributes,
-            confirmed: confirmed, since: since, addressedAt: addressedAt)
+            client: client, registration: registration, attributes: origins,
+            confirmed: confirmed, since: since, addressedAt: addressedAt, digest: digest)
     }
 }

@@ -71,53 +71,49 @@ extension RuleSet {
         return overflow ? Int.max : product
     }
 
-    /// What was understood only in part: the rest of the registration is in force.
-    package func warnings(about record: ClientRecord) -> [Fault] {
-        var warnings: [Fault] = []
+    /// Adds what was understood only in part: the rest of the registration is in force.
+    package func addWarnings(about record: ClientRecord, to warnings: inout Faults) {
         let registration = record.registration
         for (index, widget) in registration.widgets.enumerated() {
-            warnings += self.warnings(
+            addWarnings(
                 kind: widget.kind, parameters: widget.parameters, family: widget.family,
-                at: "widgets[\(index)]", record, isControl: false)
+                at: "widgets[\(index)]", record, isControl: false, to: &warnings)
         }
         for (index, control) in registration.controls.enumerated() {
-            warnings += self.warnings(
+            addWarnings(
                 kind: control.kind, parameters: control.parameters, family: nil,
-                at: "controls[\(index)]", record, isControl: true)
+                at: "controls[\(index)]", record, isControl: true, to: &warnings)
         }
         for (index, set) in registration.recommendations.enumerated() {
-            warnings += self.warnings(about: set, at: "recommendations[\(index)]", registration)
+            addWarnings(about: set, at: "recommendations[\(index)]", registration, to: &warnings)
         }
-        return warnings
     }
 
-    private func warnings(
+    private func addWarnings(
         kind: String, parameters: [String: ParameterValue], family: String?,
-        at place: @autoclosure () -> String, _ record: ClientRecord, isControl: Bool
-    ) -> [Fault] {
+        at place: @autoclosure () -> String, _ record: ClientRecord, isControl: Bool,
+        to warnings: inout Faults
+    ) {
         guard let widget = catalog.widget(kind: kind) else {
-            let hint = kind.nearest(of: catalog.widgets.map(\.kind)).map { "; did you mean \($0)?" }
-            return [Fault("\(place()).kind", "is not in the catalog and sleeps\(hint ?? "")")]
+            return warnings.add(
+                "\(place()).kind", "is not in the catalog and sleeps", hint: kind,
+                among: catalog.widgets.lazy.map(\.kind))
         }
-        var warnings: [Fault] = []
         if isControl != (widget.configuration == .control) {
-            warnings.append(
-                Fault(
-                    "\(place()).kind",
-                    isControl ? "is not a control and sleeps" : "is a control and sleeps"))
+            warnings.add(
+                "\(place()).kind",
+                isControl ? "is not a control and sleeps" : "is a control and sleeps")
         }
         if let family, !widget.families.isEmpty, !widget.families.contains(family) {
-            warnings.append(
-                Fault("\(place()).family", "is not among the families the catalog declares"))
+            warnings.add("\(place()).family", "is not among the families the catalog declares")
         }
         if !WidgetFamilies.isOffered(on: record.registration.platform, declared: widget.platforms) {
-            warnings.append(
-                Fault(place(), "is not declared for the platform \(record.registration.platform)"))
+            warnings.add(
+                place(), "is not declared for the platform \(record.registration.platform)")
         }
         let intent = catalog.intent(of: widget)
         for name in parameters.keys.sorted() where intent?.parameter(name) == nil {
-            warnings.append(
-                Fault("\(place()).parameters.\(name)", "is not a parameter of the kind's intent"))
+            warnings.add("\(place()).parameters.\(name)", "is not a parameter of the kind's intent")
         }
         var lacking: Set<String> = []
         for slot in slots(ofKind: kind) where rules[slot].target != .recommendations {
@@ -130,33 +126,29 @@ extension RuleSet {
             }
         }
         for name in lacking.sorted() {
-            warnings.append(
-                Fault(
-                    place(),
-                    "the client lacks the attribute `\(name)`: it depends on nothing by rules that "
-                        + "bind to it"))
+            warnings.add(
+                place(),
+                "the client lacks the attribute `\(name)`: it depends on nothing by rules that "
+                    + "bind to it")
         }
-        return warnings
     }
 
-    private func warnings(
-        about set: RecommendationSet, at place: String, _ registration: ClientRegistration
-    ) -> [Fault] {
+    private func addWarnings(
+        about set: RecommendationSet, at place: String, _ registration: ClientRegistration,
+        to warnings: inout Faults
+    ) {
         guard let widget = catalog.widget(kind: set.kind) else {
-            return [Fault("\(place).kind", "is not in the catalog and sleeps")]
+            return warnings.add("\(place).kind", "is not in the catalog and sleeps")
         }
-        var warnings: [Fault] = []
         if widget.recommendations == nil {
-            warnings.append(Fault(place, "the kind declares no recommendations in the catalog"))
+            warnings.add(place, "the kind declares no recommendations in the catalog")
         }
         if set.items.isEmpty, registration.platform == "watchOS",
             let version = registration.osVersion, let first = version.parts.first, first <= 11
         {
-            warnings.append(
-                Fault(
-                    "\(place).items",
-                    "is empty, but watchOS 11 and older have no interface to configure widgets"))
+            warnings.add(
+                "\(place).items",
+                "is empty, but watchOS 11 and older have no interface to configure widgets")
         }
-        return warnings
     }
 }

@@ -24,7 +24,9 @@ package final class Rule: Sendable {
     /// The declaration.
     package let declaration: DependencyRule
     /// The sequence of the catalog that first declared it, without interruption since.
-    package let since: UInt64
+    package var since: UInt64 { declared.sequence }
+    /// The catalog that first declared it.
+    let declared: CatalogPosition
     /// The content in words that differ exactly when the content does.
     package let identity: [UInt8]
     /// The bindings that have a position in this rule's keys: all but literals.
@@ -77,39 +79,24 @@ package final class Rule: Sendable {
 
     init(
         _ declaration: DependencyRule, target: Target, widget: WidgetDeclaration,
-        intent: IntentDeclaration?, since: UInt64, hash: SipHash
+        intent: IntentDeclaration?, identity: [UInt8], declared: CatalogPosition, hash: SipHash
     ) {
         self.declaration = declaration
         self.target = target
-        self.since = since
+        self.declared = declared
+        self.identity = identity
         self.hash = hash
         kind = widget.kind
         collapse = widget.collapseMilliseconds
         properties = declaration.properties.count > 8 ? Set(declaration.properties) : nil
         operations = declaration.operations.reduce(0) { $0 | $1.bit }
-        var bindings: [Binding] = []
-        var literals: [(String, String)] = []
-        for match in declaration.match {
-            switch match.binding {
-            case .literal(let text):
-                literals.append((match.attribute, text))
-            case .parameter(let name):
-                let value = intent?.parameter(name)?.defaultValue ?? .unset
-                bindings.append(
-                    Binding(
-                        attribute: match.attribute,
-                        source: .parameter(name: name, defaultValue: value)))
-            case .clientAttribute(let name):
-                bindings.append(
-                    Binding(attribute: match.attribute, source: .clientAttribute(name)))
-            }
+        literals = declaration.match.compactMap { match in
+            if case .literal(let text) = match.binding { (match.attribute, text) } else { nil }
         }
-        self.bindings = bindings
+        bindings = Self.bindings(of: declaration, intent)
         parameterNames = bindings.map {
             if case .parameter(let name, _) = $0.source { name } else { nil }
         }
-        self.literals = literals
-        identity = Self.identity(declaration, target, kind, bindings)
         hashState = hash.absorbing(hash(identity))
         let unset = [UInt8](repeating: 1, count: bindings.count)
         let state = hashState
@@ -121,10 +108,30 @@ package final class Rule: Sendable {
         hasProperties = !declaration.properties.isEmpty
     }
 
+    /// The bindings that differ from widget to widget.
+    private static func bindings(
+        of declaration: DependencyRule, _ intent: IntentDeclaration?
+    ) -> [Binding] {
+        declaration.match.compactMap { match in
+            switch match.binding {
+            case .literal: return nil
+            case .parameter(let name):
+                let value = intent?.parameter(name)?.defaultValue ?? .unset
+                return Binding(
+                    attribute: match.attribute,
+                    source: .parameter(name: name, defaultValue: value))
+            case .clientAttribute(let name):
+                return Binding(attribute: match.attribute, source: .clientAttribute(name))
+            }
+        }
+    }
+
     /// The rule's content as JSON: an encoding in which no two contents share a text.
-    private static func identity(
-        _ declaration: DependencyRule, _ target: Target, _ kind: String, _ bindings: [Binding]
+    static func identity(
+        _ declaration: DependencyRule, _ target: Target, _ kind: String,
+        _ intent: IntentDeclaration?
     ) -> [UInt8] {
+        let bindings = bindings(of: declaration, intent)
         let operations = declaration.operations.map(\.rawValue).sorted()
         let match = declaration.match.map { match -> JSONValue in
             switch match.binding {
@@ -204,14 +211,23 @@ package final class Rule: Sendable {
     /// `missing` when it lacks the attribute.
     ///
     /// - Parameter isBroad: Becomes `true` where the change hits for lack of an attribute.
-    /// - Throws: ``RuleSet/TooManyKeys`` beyond `keysMax` combinations of values.
+    /// - Throws: ``RuleSet/TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations of values, and
+    ///   where `keys` would be more than `limits.changeKeysMax`; `keys` is as it was then.
     func raise(
-        _ change: Change, slot: Int, keysMax: Int, _ isBroad: inout Bool, _ keys: inout RaisedKeys
+        _ change: Change, slot: Int, _ limits: Limits, _ isBroad: inout Bool,
+        _ keys: inout RaisedKeys
     ) throws(RuleSet.TooManyKeys) {
         for literal in literals where change.valueCount(of: literal.attribute) == nil {
             isBroad = true
         }
+        func requireRoom(_ count: Int) throws(RuleSet.TooManyKeys) {
+            let (sum, overflow) = keys.count.addingReportingOverflow(count)
+            guard !overflow, sum <= limits.changeKeysMax else {
+                throw RuleSet.TooManyKeys(count: overflow ? .max : sum, kind: nil)
+            }
+        }
         if isByIDAlone, let id = change.id {
+            try requireRoom(2)
             // As nearly all rules and changes are: what is the same for all is not made anew.
             keys.begin()
             keys.add(value: id)
@@ -224,18 +240,20 @@ package final class Rule: Sendable {
             return
         }
         let values = bindings.map { change.values(of: $0.attribute) }
-        var (combinations, lacksOne) = (1, false)
-        for values in values {
+        var (combinations, keyCount, lacksOne) = (1, 1, false)
+        for (place, values) in values.enumerated() {
             guard let values else {
                 lacksOne = true
                 continue
             }
-            let (product, overflow) = combinations.multipliedReportingOverflow(by: values.count)
-            combinations = overflow ? Int.max : product
+            let isUnsetToo = agreesUnset[place] ?? bindings[place].agreesUnset(with: values)
+            combinations = combinations.saturatingProduct(values.count)
+            keyCount = keyCount.saturatingProduct(values.count + (isUnsetToo ? 1 : 0))
         }
-        guard combinations <= keysMax else {
+        guard combinations <= limits.changeRuleKeysMax else {
             throw RuleSet.TooManyKeys(count: combinations, kind: kind)
         }
+        try requireRoom(keyCount)
         if lacksOne { isBroad = true }
         /// Adds what may stand at `place` and after it to the key begun; the first position's
         /// values vary slowest.
@@ -286,6 +304,14 @@ package final class Rule: Sendable {
         }
         if parameters.count > 1 { parameters.sort { $0.name < $1.name } }
         return StaleName(target, kind, parameters)
+    }
+}
+
+extension Int {
+    /// The product, or the greatest number where it is greater.
+    fileprivate func saturatingProduct(_ other: Int) -> Int {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
     }
 }
 

@@ -5,7 +5,8 @@ package final class RuleSet: Sendable {
     /// The catalog.
     package let catalog: Catalog
     /// The sequence of the log entry that put it in force.
-    package let sequence: UInt64
+    package var sequence: UInt64 { position.sequence }
+    private let position: CatalogPosition
     /// Every rule; a rule's place here is its slot in the live index of this rule set.
     package let rules: [Rule]
 
@@ -28,29 +29,28 @@ package final class RuleSet: Sendable {
     package init(_ catalog: Catalog, sequence: UInt64, replacing previous: RuleSet?, hash: SipHash)
     {
         self.catalog = catalog
-        self.sequence = sequence
         self.hash = hash
-        var known: [[UInt8]: UInt64] = [:]
-        for rule in previous?.rules ?? [] { known[rule.identity] = rule.since }
+        let position = CatalogPosition(sequence)
+        self.position = position
+        var known: [[UInt8]: CatalogPosition] = [:]
+        for rule in previous?.rules ?? [] { known[rule.identity] = rule.declared }
         var rules: [Rule] = []
         var identities: Set<[UInt8]> = []
-        var kindSince: [String: UInt64] = [:]
+        var kindSince: [String: CatalogPosition] = [:]
         for widget in catalog.widgets {
             // A kind that becomes a control, or ceases to be one, is another kind.
             let isKept =
                 previous?.target(ofKind: widget.kind) == widget.configuration.target
-            kindSince[widget.kind] = isKept ? previous?.since(kind: widget.kind) : sequence
+            kindSince[widget.kind] = isKept ? previous?.kinds[widget.kind]?.declared : position
             let intent = catalog.intent(of: widget)
             func add(_ declarations: [DependencyRule], _ target: Target) {
                 for declaration in declarations {
-                    let fresh = Rule(
-                        declaration, target: target, widget: widget, intent: intent,
-                        since: sequence, hash: hash)
-                    guard identities.insert(fresh.identity).inserted else { continue }
+                    let identity = Rule.identity(declaration, target, widget.kind, intent)
+                    guard identities.insert(identity).inserted else { continue }
                     rules.append(
                         Rule(
                             declaration, target: target, widget: widget, intent: intent,
-                            since: known[fresh.identity] ?? sequence, hash: hash))
+                            identity: identity, declared: known[identity] ?? position, hash: hash))
                 }
             }
             add(widget.dependsOn, widget.configuration.target)
@@ -60,12 +60,12 @@ package final class RuleSet: Sendable {
         let dropped = (previous?.rules ?? []) + (previous?.retired ?? [])
         let droppedByKind = Dictionary(grouping: dropped, by: \.kind)
         for (kind, rules) in droppedByKind.sorted(by: { $0.key < $1.key }) {
-            guard let since = kindSince[kind], since != sequence else { continue }
+            guard let since = kindSince[kind], since !== position else { continue }
             let rules = rules.filter { !identities.contains($0.identity) }
             if rules.count <= Self.kindRetiredRulesMax {
                 retired += rules
             } else {
-                kindSince[kind] = sequence
+                kindSince[kind] = position
             }
         }
         self.rules = rules
@@ -82,13 +82,16 @@ package final class RuleSet: Sendable {
             let kind = widget.kind
             kinds[kind] = KindRules(
                 kind: kind, target: widget.configuration.target,
-                since: kindSince[kind] ?? sequence, slots: slots[kind] ?? [],
+                declared: kindSince[kind] ?? position, slots: slots[kind] ?? [],
                 retired: (retiredSlots[kind] ?? []).map { $0 + rules.count },
                 operatorKey: hash(1, hash(kind))
             ) { $0 < rules.count ? rules[$0] : retired[$0 - rules.count] }
         }
         self.kinds = kinds
     }
+
+    /// Notes the sequence of the entry that puts the catalog in force, before anybody decides by it.
+    package func comeIntoForce(at sequence: UInt64) { position.sequence = sequence }
 
     /// What is known of a declared kind.
     func rules(ofKind kind: String) -> KindRules? {
@@ -109,6 +112,9 @@ package final class RuleSet: Sendable {
     package func slots(ofKind kind: String) -> ArraySlice<Int> {
         kinds[kind].map { $0.slots.prefix($0.slotsInForce) } ?? []
     }
+
+    /// The number of rules about an entity.
+    package func ruleCount(ofEntity entity: String) -> Int { slots(ofEntity: entity).count }
 
     /// The slots of the rules about an entity.
     func slots(ofEntity entity: String) -> [Int] {
@@ -138,25 +144,25 @@ package final class RuleSet: Sendable {
         package var isUnmatched: Bool { keys.isEmpty }
     }
 
-    /// A change has more values at the positions of one rule than are allowed.
+    /// A change raises more keys than are allowed.
     package struct TooManyKeys: Error, Sendable, Equatable {
-        /// How many there would be.
+        /// The number of combinations of values at the positions of one rule; or the keys raised by all
+        /// rules up to the one that goes beyond the limit.
         package let count: Int
-        /// The kind whose rule it is.
-        package let kind: String
+        /// The kind of the one rule; `nil` where all rules together raise too many.
+        package let kind: String?
     }
 
     /// Decides a change: the same input gives the same decision, whoever asks and whenever.
     ///
-    /// - Throws: ``TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations for one rule.
+    /// - Throws: ``TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations of values for one rule,
+    ///   and beyond `limits.changeKeysMax` keys in all.
     package func decide(_ change: Change, limits: Limits) throws(TooManyKeys) -> Decision {
         var decision = Decision()
         for slot in slots(ofEntity: change.entity) {
             let rule = rules[slot]
             guard case .hit = rule.verdict(onOwnEntity: change) else { continue }
-            try rule.raise(
-                change, slot: slot, keysMax: limits.changeRuleKeysMax, &decision.isBroad,
-                &decision.keys)
+            try rule.raise(change, slot: slot, limits, &decision.isBroad, &decision.keys)
         }
         return decision
     }

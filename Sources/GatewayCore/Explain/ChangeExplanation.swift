@@ -32,13 +32,13 @@ extension RuleSet {
         _ change: Change, limits: Limits
     ) throws(TooManyKeys) -> ChangeExplanation {
         var considered: [ChangeExplanation.Considered] = []
+        let decision = try decide(change, limits: limits)
         for slot in slots(ofEntity: change.entity) {
             let rule = rules[slot]
             let verdict = rule.verdict(onOwnEntity: change)
             var (keys, isBroad) = (RaisedKeys(), false)
             if case .hit = verdict {
-                try rule.raise(
-                    change, slot: slot, keysMax: limits.changeRuleKeysMax, &isBroad, &keys)
+                try rule.raise(change, slot: slot, limits, &isBroad, &keys)
             }
             considered.append(
                 .init(
@@ -47,7 +47,7 @@ extension RuleSet {
         }
         return ChangeExplanation(
             rules: considered, otherRules: rules.count - considered.count,
-            decision: try decide(change, limits: limits))
+            decision: decision)
     }
 
     /// Where the catalog declares a rule, as `widgets[0].dependsOn[1]`; of rules that it repeats,

@@ -15,6 +15,8 @@ package struct Health: Sendable {
         package var commits: UInt64
         /// Transactions the disk refused.
         package var failedCommits: UInt64
+        /// Whether the disk refuses writes; see ``WriteHealth``.
+        package var isDiskRefusing: Bool
         /// Writes that wait for the disk.
         package var waitingWrites: Int
         /// When the server's certificate ends, in seconds since 1970.
@@ -23,7 +25,7 @@ package struct Health: Sendable {
         /// A look.
         package init(
             isServing: Bool, head: UInt64, loops: UInt64, pushes: UInt64?, commits: UInt64,
-            failedCommits: UInt64, waitingWrites: Int, certificateEnds: Int64
+            failedCommits: UInt64, isDiskRefusing: Bool, waitingWrites: Int, certificateEnds: Int64
         ) {
             self.isServing = isServing
             self.head = head
@@ -31,6 +33,7 @@ package struct Health: Sendable {
             self.pushes = pushes
             self.commits = commits
             self.failedCommits = failedCommits
+            self.isDiskRefusing = isDiskRefusing
             self.waitingWrites = waitingWrites
             self.certificateEnds = certificateEnds
         }
@@ -66,8 +69,6 @@ package struct Health: Sendable {
     private var loops = ProgressWatch()
     private var pushes = ProgressWatch()
     private var writes = ProgressWatch()
-    private var commits: (done: UInt64, failed: UInt64) = (0, 0)
-    private var isDiskRefusing = false
 
     /// Nothing was looked at yet.
     package init() {}
@@ -88,7 +89,7 @@ package struct Health: Sendable {
             .eventLoops,
             stuckFor: loops.look(position: look.loops, target: look.head, now: now))
         judgeLog(look, now: now, note)
-        if isDiskRefusing, !verdict.notReady.contains(.log) { verdict.notReady.append(.log) }
+        if look.isDiskRefusing, !verdict.notReady.contains(.log) { verdict.notReady.append(.log) }
         if let position = look.pushes {
             note(.pushes, stuckFor: pushes.look(position: position, target: look.head, now: now))
         }
@@ -96,19 +97,12 @@ package struct Health: Sendable {
         return verdict
     }
 
-    /// The writer moves when transactions end, either way; the disk refuses while the last one that
-    /// ended did not get there.
+    /// The writer moves when transactions end, either way.
     private mutating func judgeLog(
         _ look: Look, now: Int64, _ note: (Part, _ stuckFor: Int64) -> Void
     ) {
         let ended = look.commits &+ look.failedCommits
         let target = look.waitingWrites > 0 ? ended &+ 1 : ended
         note(.log, writes.look(position: ended, target: target, now: now))
-        if look.commits != commits.done {
-            isDiskRefusing = false
-        } else if look.failedCommits != commits.failed {
-            isDiskRefusing = true
-        }
-        commits = (look.commits, look.failedCommits)
     }
 }

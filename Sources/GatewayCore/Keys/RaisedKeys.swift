@@ -48,6 +48,9 @@ package struct RaisedKeys: Sendable, Collection {
         var stride: Int { 2 + (byteCount + 7) / 8 }
     }
 
+    /// The memory that the keys take, in bytes.
+    package var memoryBytes: Int { words.count * 8 }
+
     /// Where the first key starts.
     package var startIndex: Index { Index(word: 0) }
     /// Where the last key ends.

@@ -23,6 +23,13 @@ package struct Decider: Sendable {
         return ruleSet
     }
 
+    /// Puts a compiled catalog in force as of `sequence`, in place of the one it was compiled to
+    /// replace.
+    package mutating func install(_ ruleSet: RuleSet, at sequence: UInt64) {
+        ruleSet.comeIntoForce(at: sequence)
+        ruleSets.set(ruleSet.catalog.app, ruleSet)
+    }
+
     /// An app is gone: what comes after hits nothing, and its next catalog is its first.
     package mutating func remove(app: String) {
         ruleSets.remove(app)
@@ -35,5 +42,24 @@ package struct Decider: Sendable {
         _ change: Change, app: String
     ) throws(RuleSet.TooManyKeys) -> RuleSet.Decision {
         try ruleSets[app]?.decide(change, limits: limits) ?? RuleSet.Decision()
+    }
+
+    /// Decides a change that was accepted before, maybe by another version or under other limits.
+    ///
+    /// What a replay keeps of one change must not take memory without bound. A change that raises more
+    /// keys than `limits.changeKeysMax` counts as a reload of everything of its app: that reloads more
+    /// than it has to and misses nobody. The limit for one rule is not asked for: those keys are
+    /// few.
+    package func replay(_ change: Change, app: String, causeTime: String?) -> LogEntry.Body {
+        var limits = limits
+        limits.changeRuleKeysMax = .max
+        guard let ruleSet = ruleSets[app] else {
+            return .change(RuleSet.Decision(), causeTime: causeTime)
+        }
+        do throws(RuleSet.TooManyKeys) {
+            return .change(try ruleSet.decide(change, limits: limits), causeTime: causeTime)
+        } catch {
+            return .reload(.everything)
+        }
     }
 }

@@ -23,12 +23,16 @@ package struct EpochLedger: Sendable, Equatable {
         }
     }
 
-    /// The epochs that are remembered, oldest first; the last is the current one.
+    /// The epochs whose cursors hold, oldest first; the last is the current one.
     package private(set) var epochs: [Epoch]
 
     /// The epochs as recorded, in order; the last one is current.
+    ///
+    /// Those up to the last void one are not needed: ordinals of later epochs are higher than any
+    /// that a lost tail may have used, so whatever is older is void, known or not.
     package init(_ epochs: [Epoch]) {
-        self.epochs = epochs
+        let start = epochs.lastIndex(where: \.isVoid).map { $0 + 1 } ?? 0
+        self.epochs = Array(epochs[start...])
     }
 
     /// The epoch in which the log is being written.
@@ -40,8 +44,8 @@ package struct EpochLedger: Sendable, Equatable {
         case holds(UInt64)
         /// It is void, or older than what is remembered: everything is stale for it.
         case isVoid
-        /// It proves a lost tail: everything is stale for it, and all older epochs are to be
-        /// voided, here and on disk.
+        /// It proves a lost tail: everything is stale for it, and so it is for everybody who came
+        /// before it: all epochs so far are to be voided, the running one too.
         case provesLostTail
     }
 
@@ -54,19 +58,34 @@ package struct EpochLedger: Sendable, Equatable {
         guard let index = epochs.firstIndex(where: { $0.id == cursor.epoch }) else {
             return .provesLostTail
         }
-        if epochs[index].isVoid { return .isVoid }
         let end = epochs[index].id == current.id ? head : epochs[index + 1].openedAt
         return cursor.sequence <= end ? .holds(cursor.sequence) : .provesLostTail
     }
 
-    /// Voids every epoch but the current one. Returns whether that changed anything.
-    package mutating func voidOlder() -> Bool {
-        var changed = false
-        for index in epochs.indices.dropLast() where !epochs[index].isVoid {
-            epochs[index].isVoid = true
-            changed = true
-        }
-        return changed
+    /// Voids all epochs, because a cursor proved a lost tail, and begins another.
+    ///
+    /// One proof leads to one new epoch: the other cursors of the same lost tail carry ordinals
+    /// below its own and prove nothing any more, however often they are shown and across restarts.
+    ///
+    /// - Parameters:
+    ///   - cursor: The cursor that proved the loss.
+    ///   - now: Seconds since 1970.
+    /// - Returns: The name of the new epoch, which is the current one from here on.
+    package mutating func replaceAll(
+        provedBy cursor: Cursor, head: UInt64, nonce: UInt32, now: Int64
+    ) -> EpochID {
+        let highest = max(cursor.epoch.ordinal, current?.id.ordinal ?? 0)
+        let id = EpochID(ordinal: Self.ordinalBeyondLoss(after: highest, now: now), nonce: nonce)
+        epochs = [Epoch(id: id, openedAt: head, isVoid: false)]
+        return id
+    }
+
+    /// Returns the ordinal of an epoch that voids all before it: higher than the last one's, and
+    /// than those of starts whose record a restore took away. There are fewer starts than seconds,
+    /// so the time, in seconds since 1970, is beyond all of them.
+    package static func ordinalBeyondLoss(after last: UInt32, now: Int64) -> UInt32 {
+        // Later starts need ordinals, too.
+        max(last &+ 1, UInt32(clamping: min(max(now, 0), Int64(UInt32.max) - 1_000_000)))
     }
 }
 

@@ -25,6 +25,11 @@ package struct LogEntry: Sendable {
         case reload(ReloadScope)
     }
 
+    /// The keys that a shard looks up to apply the entry.
+    package var keyCount: Int {
+        if case .change(let decision, _) = body { decision.keys.count } else { 0 }
+    }
+
     /// An entry.
     package init(
         sequence: UInt64, app: String, acceptedAt: Int64, urgency: Urgency = .normal, body: Body

@@ -30,6 +30,8 @@ package struct PushOrder: Sendable {
     /// Names the message to a webhook, whose receiver takes one of that name for one it has: equal
     /// when the same is said to the same address again, after a restart too.
     package let message: UInt64
+    /// The epoch in which it was composed, for the cursor that it carries.
+    package var epoch = EpochID(ordinal: 0, nonce: 0)
 }
 
 /// What came of a push.

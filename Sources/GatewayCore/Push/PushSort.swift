@@ -89,7 +89,7 @@ extension ClientRecord {
             registration.controls.removeAll { $0.id != id }
         }
         return ClientRecord(
-            client: client, registration: registration, attributes: attributes,
+            client: client, registration: registration, attributes: origins,
             confirmed: confirmed, since: since, addressedAt: addressedAt)
     }
 }

@@ -175,10 +175,10 @@ extension Shard {
         Staleness(ruleSet: apps[app].ruleSet, versions: apps[app].versions, limits: limits)
     }
 
-    /// What the client of an open stream holds by the catalog in force.
+    /// Returns the subscriptions of an open stream by the catalog in force; `nil` for a stream that is
+    /// about to be closed.
     func holdings(of slot: UInt32, _ app: Int) -> Holdings? {
-        subscriptions[Int(slot)].map {
-            apps[app].ruleSet.holdings(of: $0.record, kinds: $0.kinds)
-        }
+        guard let subscription = subscriptions[Int(slot)], !subscription.isEnded else { return nil }
+        return apps[app].ruleSet.holdings(of: subscription.record, kinds: subscription.kinds)
     }
 }

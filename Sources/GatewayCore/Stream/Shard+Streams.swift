@@ -14,12 +14,9 @@ extension Shard {
 
     /// Opens a stream. If anything is stale since `point`, the catch-up is in ``output``.
     ///
-    /// - Parameter vouched: Attributes that the stream's token vouches for beside those of the
-    ///   registration; they stay with the stream when the client registers anew.
     /// - Returns: `nil` for an app without a catalog.
     package mutating func open(
-        _ record: ClientRecord, app name: String, since point: ResumePoint, kinds: Set<String>?,
-        vouched: [String: [String]] = [:]
+        _ record: ClientRecord, app name: String, since point: ResumePoint, kinds: Set<String>?
     ) -> StreamID? {
         guard let app = number(ofApp: name) else { return nil }
         let slot: UInt32
@@ -46,8 +43,8 @@ extension Shard {
             streams[index].covered = 0
         }
         subscriptions[index] = StreamSubscription(
-            record: record.vouched(vouched), kinds: kinds, vouched: vouched,
-            openedAt: position, place: UInt32(apps[app].streams.count),
+            record: record, kinds: kinds, openedAt: position,
+            place: UInt32(apps[app].streams.count),
             previous: apps[app].clients.updateValue(slot, forKey: record.client))
         apps[app].streams.append(slot)
         openStreams += 1
@@ -103,11 +100,12 @@ extension Shard {
             id.slot, since: watermark == 0 ? .everything : .after(watermark), includingOwed: true)
     }
 
-    /// The id an idle stream's heartbeat carries; `nil` when the stream is gone or lags, and then
+    /// The id an idle stream's heartbeat carries; `nil` when the stream is over or lags, and then
     /// its id must not move.
     package mutating func heartbeat(_ id: StreamID) -> UInt64? {
-        guard isOpen(id), !streams[Int(id.slot)].isLagging else { return nil }
         let index = Int(id.slot)
+        guard isOpen(id), !streams[index].isLagging, subscriptions[index]?.isEnded == false
+        else { return nil }
         streams[index].watermark = max(
             streams[index].watermark, streams[index].covered,
             watermark(streams[index].app))
@@ -130,13 +128,15 @@ extension Shard {
         subscriptions[Int(later)]?.previous = subscription.previous
     }
 
-    /// The slots of a client's open streams, in the order in which they were opened.
+    /// The slots of a client's open streams, in the order in which they were opened; without those
+    /// that are to be closed.
     func slots(ofClient client: String, _ app: Int) -> [UInt32] {
         var slots: [UInt32] = []
         var next = apps[app].clients[client]
         while let slot = next {
-            slots.append(slot)
-            next = subscriptions[Int(slot)]?.previous
+            let subscription = subscriptions[Int(slot)]
+            if subscription?.isEnded == false { slots.append(slot) }
+            next = subscription?.previous
         }
         return slots.reversed()
     }
@@ -144,12 +144,15 @@ extension Shard {
     // MARK: Registrations
 
     /// A client registered anew: its open streams follow at once.
+    ///
+    /// - Parameter record: The registration in force, which may be newer than the one that the
+    ///   shard is told of. A stream that was opened by it goes on as it is, and is told nothing.
     package mutating func registered(_ record: ClientRecord, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {
-            guard let subscription = subscriptions[Int(slot)] else { continue }
+            guard let held = subscriptions[Int(slot)]?.record, held !== record else { continue }
             removeKeys(of: slot, app)
-            subscriptions[Int(slot)]?.record = record.vouched(subscription.vouched)
+            subscriptions[Int(slot)]?.record = record
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
             // The id it last got is the cursor it goes by for what it holds from now on, too.
@@ -171,12 +174,21 @@ extension Shard {
         }
     }
 
-    /// A client was removed: its streams end.
+    /// A client was removed: its streams end. What comes after the removal is not said on them, for
+    /// some close only later.
     package mutating func removed(client: String, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: client, app) {
-            output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
+            removeKeys(of: slot, app)
+            end(slot)
         }
+    }
+
+    /// Has a stream closed by the caller; from here on it depends on nothing.
+    mutating func end(_ slot: UInt32) {
+        guard subscriptions[Int(slot)]?.isEnded == false else { return }
+        subscriptions[Int(slot)]?.isEnded = true
+        output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
     }
 
     mutating func insertKeys(of slot: UInt32, _ app: Int, _ holdings: Holdings) {

@@ -130,6 +130,18 @@ package struct Shard: Sendable {
         }
     }
 
+    /// A tail of the log is lost, and every cursor given so far is void: everything is stale for
+    /// every open stream.
+    package mutating func voidCursors() {
+        for app in apps.indices where !apps[app].isGone {
+            for slot in apps[app].streams {
+                // A stream that lags is told when it recovers.
+                streams[Int(slot)].watermark = 0
+                catchUp(slot, since: .everything)
+            }
+        }
+    }
+
     private mutating func apply(
         _ keys: RaisedKeys, _ entry: LogEntry, _ causeTime: String?, _ app: Int, _ now: Int64
     ) {
@@ -219,9 +231,7 @@ package struct Shard: Sendable {
         apps[app].isGone = true
         apps[app].versions = VersionWindow(floor: floor, keysMax: limits.versionKeysMax)
         _ = apps[app].collapse.endAll()
-        for slot in apps[app].streams {
-            output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
-        }
+        for slot in apps[app].streams { end(slot) }
         freeIfOver(app)
     }
 

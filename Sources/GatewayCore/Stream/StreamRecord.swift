@@ -41,11 +41,12 @@ struct StreamRecord {
 struct StreamSubscription {
     var record: ClientRecord
     let kinds: Set<String>?
-    let vouched: [String: [String]]
     /// Everything up to here was said when it opened, or was known to its client.
     let openedAt: UInt64
     /// Its place in the app's list of streams.
     var place: UInt32
     /// The slot of the same client's stream that was opened before it.
     var previous: UInt32?
+    /// Its client or app was removed: it is to be closed, and nothing is said on it any more.
+    var isEnded = false
 }

@@ -90,7 +90,7 @@ import WidgetModel
             let record = ClientRecord(
                 client: "c\(index)",
                 registration: RandomInputs.registration(attributes: attributes, &random),
-                attributes: attributes, confirmed: ["k0": 1])
+                attributes: ClientAttributes(own: attributes), confirmed: ["k0": 1])
             records.append(record)
             streams.append(try gateway.open(record, since: .after(gateway.head)))
         }

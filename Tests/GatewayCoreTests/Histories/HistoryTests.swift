@@ -25,7 +25,10 @@ import Testing
         }
         for what in [
             "opening", "recovery", "registration", "gap", "catalog or reload", "live",
-            "at once", "id covers", "received id", "poll", "settled",
+            "at once", "id covers", "received id", "poll", "settled", "removed", "accepted",
+            "refused", "opened by another", "opened by it", "registered while opening",
+            "registered while silent", "registered while speaking", "registered between streams",
+            "removed while opening", "removed between streams",
         ] {
             #expect(checks[what, default: 0] > 0, "\(what) was never checked")
         }
@@ -45,15 +48,17 @@ import Testing
     func `the checker finds a gateway that is broken on purpose`(
         sabotage: HistoryWorld.Sabotage
     ) throws {
-        var found = 0
-        for seed in 0..<60 {
+        // Some faults need a rare moment.
+        var (found, seed) = (0, 0)
+        while found < 8, seed < 600 {
             do {
                 let world = try HistoryWorld(seed: UInt64(seed), sabotage: sabotage)
                 try world.play(steps: 60)
             } catch is Violation {
                 found += 1
             }
+            seed += 1
         }
-        #expect(found >= 8, "\(sabotage) was found in \(found) of 60 histories only")
+        #expect(found == 8, "\(sabotage) was found in \(found) of \(seed) histories only")
     }
 }

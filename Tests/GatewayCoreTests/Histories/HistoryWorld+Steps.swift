@@ -16,13 +16,15 @@ extension HistoryWorld {
     private func step() throws {
         let shard = random.below(shards.count)
         let receiver = random.below(receivers.count)
-        switch random.below(100) {
+        switch random.below(116) {
         case 0..<24: try append(random.pick(apps), .change(RandomInputs.change(&random)))
         case 24..<27:
             let app = random.pick(apps)
             try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
         case 27..<30:
             let app = random.pick(apps)
+            // What a restored backup does not know of is refused.
+            guard catalog(of: app) != nil else { break }
             try append(
                 app,
                 .reload(
@@ -37,19 +39,24 @@ extension HistoryWorld {
         case 58..<64:
             now += Int64(random.below(250))
             for shard in shards.indices where random.happens(80) { try endWindows(shard) }
-        case 64..<74: if receivers[receiver].stream == nil { try open(receiver, on: shard) }
+        case 64..<74: if receivers[receiver].isIdle { try ask(receiver, on: shard) }
         case 74..<84: if let key = receivers[receiver].stream { try read(key, random.below(5)) }
         case 84..<87: if let key = receivers[receiver].stream { try disconnect(key) }
         case 87..<90: for key in streams.keys.sorted() { try heartbeat(key) }
-        case 90..<93: if receivers[receiver].stream == nil { try poll(receiver, on: shard) }
+        case 90..<93: if receivers[receiver].isIdle { try poll(receiver, on: shard) }
         case 93..<96: try acknowledge(receiver)
         case 96: try gap(shard)
         case 97: try restart(restoring: false)
         case 98: try restart(restoring: true)
-        default:
+        case 99:
             retained = min(head, retained + UInt64(random.below(8)))
             note("the log is retained above \(retained)")
+        case 100..<106: try move(receiver)
+        case 106..<109: try remove(receiver)
+        default: if receivers[receiver].isIdle { try ask(receiver, on: shard) }
         }
+        // What was asked for is opened sooner or later, and most of the time sooner.
+        for index in receivers.indices where random.happens(50) { try admit(index) }
         for shard in shards.indices where random.happens(70) { try endTurn(shard) }
     }
 
@@ -78,10 +85,19 @@ extension HistoryWorld {
             try observe(shard, .entry(entry, gapTo: gap), seen)
         case .registered(let record, let app):
             note(" shard \(shard) takes the registration of \(record.client)")
-            if sabotage != .forgetsARegistration || random.happens(40) {
-                shards[shard].registered(record, app: app)
+            // Streams may have been opened by a newer one: it is taken as it is in force.
+            guard let inForce = records[record.client] else {
+                try end(record.client, app, shard, seen)
+                break
             }
-            try observe(shard, .registration(record), seen)
+            if sabotage != .forgetsARegistration || random.happens(40) {
+                shards[shard].registered(
+                    sabotage == .goesBackToAnOlder ? record : inForce, app: app)
+            }
+            try observe(shard, .registration(inForce), seen)
+        case .removed(let client, let app):
+            note(" shard \(shard) takes the removal of \(client)")
+            try end(client, app, shard, seen)
         case .confirmed(let record, let app):
             shards[shard].confirmed(record, app: app)
             for key in streams.keys where streams[key]?.shard == shard {
@@ -108,6 +124,14 @@ extension HistoryWorld {
         try take(.entry(next), shard, gapTo: missed.sequence)
     }
 
+    /// A tail of the log is lost: every open stream is told. What was said before has left.
+    func voidCursors(_ shard: Int) throws {
+        try endTurn(shard)
+        shards[shard].voidCursors()
+        try observe(shard, .voiding, 0)
+        try endTurn(shard)
+    }
+
     private func endWindows(_ shard: Int) throws {
         let seen = shards[shard].output.deliveries.count
         shards[shard].endWindows(now: now)
@@ -115,10 +139,15 @@ extension HistoryWorld {
     }
 
     /// What a turn wrote either fits or does not; slow readers lag.
-    private func endTurn(_ shard: Int) throws {
+    func endTurn(_ shard: Int) throws {
         shards[shard].clearOutput()
         for key in streams.keys.sorted() where streams[key]?.shard == shard {
             guard var stream = streams[key] else { continue }
+            // Some connections are gone at once, some later.
+            if stream.isEnded, random.happens(60) {
+                try disconnect(key)
+                continue
+            }
             let before = stream.beforeTurn
             stream.beforeTurn = nil
             if let before, stream.pipe.count > 4, !stream.isLagging {
@@ -138,31 +167,10 @@ extension HistoryWorld {
 
     // MARK: Streams and polls
 
-    private func open(_ index: Int, on shard: Int) throws {
-        let receiver = receivers[index]
-        guard let record = records[receiver.client] else { return }
-        let presented = random.happens(95) ? receiver.cursor : nil
-        let point = try resume(presented)
-        let seen = shards[shard].output.deliveries.count
-        guard
-            let id = shards[shard].open(
-                record, app: receiver.app, since: point, kinds: receiver.kinds)
-        else { return }
-        let start: UInt64 = if case .after(let sequence) = point { sequence } else { 0 }
-        let key = nextStream
-        nextStream += 1
-        note(" \(receiver.client) opens stream \(key) on shard \(shard) since \(point)")
-        streams[key] = OpenStream(
-            id: id, shard: shard, receiver: index, record: record, lastID: start,
-            checkedUpTo: start, covered: start)
-        receivers[index].stream = key
-        try observe(shard, .opening(key, point), seen)
-    }
-
     private func read(_ key: Int, _ count: Int) throws {
         for _ in 0..<count {
             guard var stream = streams[key], !stream.pipe.isEmpty else { break }
-            let (content, id) = stream.pipe.removeFirst()
+            let (content, id, epoch) = stream.pipe.removeFirst()
             if let before = stream.beforeTurn {
                 stream.beforeTurn = (max(0, before.pipe - 1), before.lastID)
             }
@@ -170,7 +178,7 @@ extension HistoryWorld {
             let index = stream.receiver
             if let content { rebuild(index, content) }
             if let id {
-                receivers[index].cursor = cursor(id)
+                receivers[index].cursor = seal.cursor(epoch, id)
                 checked("received id")
                 if let missed = awake(index).first(where: { $0.value <= id }) {
                     throw violation("\(receivers[index].client) has \(id) but not \(missed)")
@@ -207,7 +215,7 @@ extension HistoryWorld {
         }
     }
 
-    private func disconnect(_ key: Int) throws {
+    func disconnect(_ key: Int) throws {
         // Some of what is on its way still arrives.
         try read(key, random.below(4))
         guard let stream = streams.removeValue(forKey: key) else { return }
@@ -219,9 +227,12 @@ extension HistoryWorld {
     private func heartbeat(_ key: Int) throws {
         guard var stream = streams[key] else { return }
         guard var id = shards[stream.shard].heartbeat(stream.id) else {
-            if !stream.isLagging { throw violation("no heartbeat on an open stream") }
+            if !stream.isLagging, !stream.isEnded {
+                throw violation("no heartbeat on an open stream")
+            }
             return
         }
+        if stream.isEnded { throw violation("a heartbeat on a stream that ended") }
         if stream.isLagging { throw violation("a heartbeat on a lagging stream") }
         if sabotage == .heartbeatsAhead { id = max(id, head) }
         if id > max(shards[stream.shard].position, stream.lastID) {
@@ -238,7 +249,7 @@ extension HistoryWorld {
 
     private func poll(_ index: Int, on shard: Int) throws {
         let receiver = receivers[index]
-        guard let record = records[receiver.client] else { return }
+        guard let record = records[receiver.client] else { return try introduce(index) }
         try takeMessages(shard, messages.count)
         let point = try resume(receiver.cursor)
         guard
@@ -295,6 +306,10 @@ extension HistoryWorld {
         for shard in shards.indices {
             try takeMessages(shard, messages.count)
             try endTurn(shard)
+        }
+        for index in receivers.indices { try admit(index) }
+        for key in streams.keys.sorted() where streams[key]?.isEnded == true {
+            try disconnect(key)
         }
         for _ in 0..<100 {
             now += 1_000

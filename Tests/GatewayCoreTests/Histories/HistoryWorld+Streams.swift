@@ -8,8 +8,10 @@ enum Occasion {
     case opening(Int, ResumePoint)
     case recovery(Int, UInt64)
     case registration(ClientRecord)
+    case removal(client: String, app: String)
     case entry(LogEntry, gapTo: UInt64?)
     case windows
+    case voiding
     case quiet
 }
 
@@ -57,6 +59,10 @@ extension HistoryWorld {
         let position = shards[stream.shard].position
         let floor = floors[stream.shard]
         if stream.isLagging, !frames.isEmpty { throw violation("a lagging stream is sent to") }
+        if stream.isEnded {
+            guard frames.isEmpty else { throw violation("\(frames) after the client was removed") }
+            return
+        }
         for frame in frames {
             note("  stream \(key) gets \(frame.content) id \(frame.id.map(String.init) ?? "-")")
         }
@@ -82,10 +88,21 @@ extension HistoryWorld {
         case .recovery(let recovered, let since) where recovered == key:
             try catchUp(since == 0 ? .everything : .after(since), owed: true, "recovery")
         case .registration(let record) where record.client == stream.record.client:
+            let isKnown = stream.record === record
             stream.record = record
-            guard !stream.isLagging else { break }
+            let time = stream.isLagging ? "lagging" : stream.isSilent ? "silent" : "speaking"
+            checked(isKnown ? "opened by it" : "registered while \(time)")
+            // What it was opened by is nothing new to it.
+            guard !stream.isLagging, !isKnown else { break }
             let point: ResumePoint = stream.lastID == 0 ? .everything : .after(stream.lastID)
             try catchUp(point, owed: false, "registration")
+        case .removal(client: let client, app: app) where client == stream.record.client:
+            stream.isEnded = true
+            if stream.isLagging { checked("removed while lagging") }
+        case .voiding:
+            stream.lastID = 0
+            guard !stream.isLagging else { break }
+            try catchUp(.everything, owed: false, "lost tail")
         case .entry(let entry, let gap) where !stream.isLagging:
             if let gap {
                 let frame = rest.popFirst()
@@ -243,6 +260,7 @@ extension HistoryWorld {
     func send(
         _ frame: (content: StaleSet?, id: UInt64?), _ stream: inout OpenStream
     ) throws {
+        stream.isSilent = false
         if stream.beforeTurn == nil { stream.beforeTurn = (stream.pipe.count, stream.lastID) }
         if let id = frame.id {
             if id < stream.lastID { throw violation("id \(id) after \(stream.lastID)") }
@@ -251,6 +269,6 @@ extension HistoryWorld {
         }
         var content = frame.content
         if sabotage == .dropsADelivery, content != nil, random.happens(40) { content = nil }
-        stream.pipe.append((content, frame.id))
+        stream.pipe.append((content, frame.id, epoch))
     }
 }

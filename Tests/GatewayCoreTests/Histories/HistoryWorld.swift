@@ -31,6 +31,19 @@ enum ShardMessage {
     case entry(LogEntry)
     case registered(ClientRecord, app: String)
     case confirmed(ClientRecord, app: String)
+    case removed(client: String, app: String)
+}
+
+/// A stream that a program asked for and that its shard has not opened yet.
+struct StreamRequest {
+    let shard: Int
+    /// The registration in force when the request was read.
+    let record: ClientRecord
+    /// What its token vouches for.
+    let terms: RegistrationTerms
+    /// Where it resumes, as judged in that epoch.
+    let point: ResumePoint
+    let epoch: EpochID
 }
 
 /// One program that follows the rules: it keeps a cursor and rebuilds what it is told.
@@ -42,6 +55,11 @@ struct Receiver {
     /// What is stale on its screen, since which sequence, and that it was not told of yet.
     var dirty: [Holding: UInt64] = [:]
     var stream: Int?
+    /// The attributes that its token vouches for.
+    var claims: [String: [String]] = [:]
+    var request: StreamRequest?
+
+    var isIdle: Bool { stream == nil && request == nil }
 }
 
 /// An open stream, its pipe, and what was said on it.
@@ -51,7 +69,7 @@ struct OpenStream {
     let receiver: Int
     var record: ClientRecord
     /// What was sent and not read yet.
-    var pipe: [(content: StaleSet?, id: UInt64?)] = []
+    var pipe: [(content: StaleSet?, id: UInt64?, epoch: EpochID)] = []
     /// The id last sent; what was resumed from before the first.
     var lastID: UInt64
     /// Every id up to here was checked.
@@ -63,6 +81,10 @@ struct OpenStream {
     /// Per holding, up to where it was named.
     var named: [Holding: UInt64] = [:]
     var isLagging = false
+    /// Nothing was sent yet.
+    var isSilent = true
+    /// The client was removed: nothing is said any more.
+    var isEnded = false
     /// Pipe length and id before this turn, for a turn that does not fit.
     var beforeTurn: (pipe: Int, lastID: UInt64)?
 }
@@ -76,6 +98,11 @@ final class HistoryWorld {
         case coversTooFar
         case sendsToAnother
         case forgetsARegistration
+        /// A stream is opened by the registration that was in force when its request was read.
+        case opensByWhatWasRead
+        /// A stream opened by a newer registration follows one that its shard takes later.
+        case goesBackToAnOlder
+        case keepsARemovedClient
         case skipsAnEntry
         case heartbeatsAhead
     }
@@ -163,14 +190,19 @@ final class HistoryWorld {
     /// Starts the gateway: base catalogs, then the retained tail, in a new epoch.
     func start() {
         let epoch = EpochID(
-            ordinal: UInt32(naiveEpochs.count + 1), nonce: UInt32(truncatingIfNeeded: random.next())
-        )
+            // Beyond what a restore took away, where it was announced.
+            ordinal: (naiveEpochs.last?.id.ordinal ?? 0)
+                + (naiveEpochs.last?.isVoid ?? false ? 1_000 : 1),
+            nonce: UInt32(truncatingIfNeeded: random.next()))
         naiveEpochs.append((epoch, head, false))
         ledger = EpochLedger(
             naiveEpochs.map { .init(id: $0.id, openedAt: $0.openedAt, isVoid: $0.isVoid) })
         decider = Decider(hash: hash, limits: Limits())
         streams = [:]
-        for index in receivers.indices { receivers[index].stream = nil }
+        for index in receivers.indices {
+            receivers[index].stream = nil
+            receivers[index].request = nil
+        }
         let count = 1 + random.below(3)
         shards = (0..<count).map { _ in Shard(floor: retained, limits: limits) }
         floors = Array(repeating: retained, count: count)
@@ -270,53 +302,6 @@ final class HistoryWorld {
         }
     }
 
-    func register(_ app: String, _ client: String) throws {
-        let old = records[client]
-        let attributes =
-            old != nil && random.happens(80)
-            ? old?.attributes ?? [:] : RandomInputs.attributes(&random)
-        var registration = RandomInputs.registration(attributes: attributes, &random)
-        if let old, random.happens(40) {
-            // Some widgets stay.
-            registration.widgets += old.registration.widgets.prefix(2)
-        }
-        // A set that stays as it is stays as confirmed; another was built just now.
-        let set = registration.recommendations
-        var confirmed = old?.confirmed ?? [:]
-        if old == nil || set != old?.registration.recommendations { confirmed["k0"] = head }
-        let record = ClientRecord(
-            client: client, registration: registration, attributes: attributes,
-            confirmed: confirmed)
-        records[client] = record
-        messages.append(.registered(record, app: app))
-        note(
-            "\(head) \(client) registers \(Holding.all(of: registration)) \(attributes["h"] ?? []) set \(confirmed["k0"] ?? 0)"
-        )
-        for index in receivers.indices where receivers[index].client == client {
-            // What was configured anew was built anew; with another account, everything was.
-            let kept = Set(old.map { Holding.all(of: $0.registration) } ?? [])
-            let held = Set(Holding.all(of: registration))
-            let isSameSet = set == old?.registration.recommendations
-            receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
-                attributes == old?.attributes && held.contains(holding) && kept.contains(holding)
-                    && (holding.form != .set || isSameSet)
-            }
-        }
-    }
-
-    func acknowledge(_ index: Int) throws {
-        let receiver = receivers[index]
-        guard let record = records[receiver.client], let cursor = receiver.cursor,
-            case .after(let sequence) = try resume(cursor)
-        else { return }
-        var confirmed = record.confirmed
-        confirmed["k0"] = max(confirmed["k0"] ?? 0, sequence)
-        let acknowledged = record.with(confirmed: confirmed)
-        records[receiver.client] = acknowledged
-        messages.append(.confirmed(acknowledged, app: receiver.app))
-        note("\(receiver.client) acknowledges its set at \(sequence)")
-    }
-
     // MARK: Cursors
 
     /// Where the gateway lets a cursor resume; checked against the model's own list of epochs.
@@ -332,26 +317,33 @@ final class HistoryWorld {
         case .isVoid: return .everything
         case .provesLostTail:
             note("\(cursor.sequence) proves a lost tail")
-            _ = ledger.voidOlder()
-            for index in naiveEpochs.indices.dropLast() { naiveEpochs[index].isVoid = true }
+            let id = ledger.replaceAll(
+                provedBy: cursor, head: head, nonce: UInt32(truncatingIfNeeded: random.next()),
+                now: 0)
+            for index in naiveEpochs.indices { naiveEpochs[index].isVoid = true }
+            naiveEpochs.append((id, head, false))
+            for shard in shards.indices { try voidCursors(shard) }
             return .everything
         }
     }
 
     private func naiveVerdict(on cursor: Cursor) -> EpochLedger.Verdict {
+        let void = naiveEpochs.last { $0.isVoid }?.id.ordinal
+        let first = naiveEpochs.first { !$0.isVoid && $0.id.ordinal > void ?? 0 }
+        // Whatever came before the epochs that hold is void, remembered or not.
+        if void != nil, let first, cursor.epoch.ordinal < first.id.ordinal { return .isVoid }
         guard let index = naiveEpochs.firstIndex(where: { $0.id == cursor.epoch }) else {
-            return .provesLostTail
+            return cursor.epoch.ordinal < naiveEpochs[0].id.ordinal ? .isVoid : .provesLostTail
         }
         if naiveEpochs[index].isVoid { return .isVoid }
         let end = index + 1 < naiveEpochs.count ? naiveEpochs[index + 1].openedAt : head
         return cursor.sequence <= end ? .holds(cursor.sequence) : .provesLostTail
     }
 
-    func cursor(_ sequence: UInt64) -> Cursor {
-        // The ledger is never empty here: a start opens an epoch.
-        let epoch = ledger.current?.id ?? EpochID(ordinal: 0, nonce: 0)
-        return seal.cursor(epoch, sequence)
-    }
+    /// The epoch of cursors given now. The ledger is never empty here: a start opens an epoch.
+    var epoch: EpochID { ledger.current?.id ?? EpochID(ordinal: 0, nonce: 0) }
+
+    func cursor(_ sequence: UInt64) -> Cursor { seal.cursor(epoch, sequence) }
 }
 
 extension WidgetDeclaration {

@@ -83,7 +83,7 @@ import WidgetModel
             client: "device",
             registration: ClientRegistration(
                 platform: "iOS", widgets: [widget(["a": .single("1")]), widget(kind: "l")],
-                delivery: [apns()]), attributes: [:], since: 1)
+                delivery: [apns()]), attributes: .init(), since: 1)
         small.desk.registered(record, app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)
@@ -108,7 +108,7 @@ import WidgetModel
             client: record.client,
             registration: ClientRegistration(
                 platform: "iOS", widgets: record.registration.widgets + [widget(kind: "l")],
-                delivery: [apns()]), attributes: [:], since: 1)
+                delivery: [apns()]), attributes: .init(), since: 1)
         small.desk.registered(record, app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)

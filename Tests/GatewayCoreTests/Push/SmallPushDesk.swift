@@ -86,5 +86,5 @@ func device(
         registration: ClientRegistration(
             platform: "iOS", widgets: ids.map { widget(["a": .single($0)]) },
             recommendations: recommendations, controls: controls, delivery: delivery),
-        attributes: [:], confirmed: confirmed, since: since, addressedAt: addressedAt)
+        attributes: .init(), confirmed: confirmed, since: since, addressedAt: addressedAt)
 }

@@ -1,0 +1,126 @@
+/// A budget of bytes that keys share: what is reserved at one time never exceeds it, and no key
+/// takes all of it.
+///
+/// A key may hold at most ``share`` times what is left beside it, so that one key alone gets 4/5
+/// of the budget and a key that comes last finds room. Who does not fit waits: first in, first out
+/// for each key, keys in turn. Nobody waits while holding a part (``extend(by:for:)`` grants at
+/// once or not at all), so waiting cannot deadlock.
+package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
+    /// The result of a reservation.
+    package enum Outcome: Sendable, Hashable {
+        /// The bytes are reserved.
+        case granted
+        /// The waiter will be returned by a later `release`, or taken back by ``cancel(_:)``.
+        case waits(id: UInt64)
+        /// Too many wait.
+        case refused
+    }
+
+    private struct Waiting: Sendable {
+        let id: UInt64
+        let bytes: Int
+        let waiter: Waiter
+    }
+
+    /// The bytes that are reserved at one time.
+    package let limit: Int
+    /// A key may hold this many times what is left.
+    private let share = 4
+    private let waitingMax: Int
+    private var held: [Key: Int] = [:]
+    private var queues: [Key: [Waiting]] = [:]
+    /// Keys with somebody waiting, in the order of their turns.
+    private var turns: [Key] = []
+    private var nextID: UInt64 = 0
+
+    /// The bytes reserved now.
+    package private(set) var used = 0
+    /// The number of waiters.
+    package private(set) var waitingCount = 0
+
+    /// Creates a budget with nothing reserved.
+    package init(limit: Int, waitingMax: Int) {
+        self.limit = max(1, limit)
+        self.waitingMax = max(0, waitingMax)
+    }
+
+    /// Reserves bytes for a key, or lets `waiter` wait for them. Bytes that are more than the whole
+    /// budget are granted when nothing else is reserved.
+    package mutating func reserve(_ bytes: Int, for key: Key, _ waiter: Waiter) -> Outcome {
+        if queues[key] == nil, fits(bytes, key) {
+            hold(bytes, key)
+            return .granted
+        }
+        let own = queues[key]?.count ?? 0
+        guard own == 0 ? waitingCount < waitingMax : own < share * (waitingMax - waitingCount - 1)
+        else { return .refused }
+        nextID += 1
+        if own == 0 { turns.append(key) }
+        queues[key, default: []].append(Waiting(id: nextID, bytes: bytes, waiter: waiter))
+        waitingCount += 1
+        return .waits(id: nextID)
+    }
+
+    /// Reserves further bytes for somebody who holds some already; returns whether they were there.
+    package mutating func extend(by bytes: Int, for key: Key) -> Bool {
+        guard fits(bytes, key) else { return false }
+        hold(bytes, key)
+        return true
+    }
+
+    /// Gives bytes back; returns those that waited and have theirs now.
+    package mutating func release(_ bytes: Int, for key: Key) -> [Waiter] {
+        let rest = (held[key] ?? 0) - bytes
+        held[key] = rest > 0 ? rest : nil
+        used = max(0, used - bytes)
+        return grant()
+    }
+
+    /// Takes a waiter back; returns it, if it still waits, and those that have theirs by that.
+    package mutating func cancel(_ id: UInt64, of key: Key) -> (waiter: Waiter?, granted: [Waiter])
+    {
+        guard let place = queues[key]?.firstIndex(where: { $0.id == id }) else { return (nil, []) }
+        let waiter = queues[key]?.remove(at: place).waiter
+        waitingCount -= 1
+        if queues[key]?.isEmpty ?? true {
+            queues[key] = nil
+            turns.removeAll { $0 == key }
+        }
+        return (waiter, grant())
+    }
+
+    private func fits(_ bytes: Int, _ key: Key) -> Bool {
+        if used == 0 { return true }
+        let rest = limit - used - bytes
+        guard rest >= 0 else { return false }
+        guard let own = held[key] else { return true }
+        let (most, overflows) = rest.multipliedReportingOverflow(by: share)
+        return overflows || own + bytes <= most
+    }
+
+    private mutating func hold(_ bytes: Int, _ key: Key) {
+        used += bytes
+        held[key, default: 0] += bytes
+    }
+
+    /// Grants what fits, one waiter of each key in turn, until nothing fits.
+    private mutating func grant() -> [Waiter] {
+        var granted: [Waiter] = []
+        var passed = 0
+        while passed < turns.count {
+            let key = turns.removeFirst()
+            guard let first = queues[key]?.first, fits(first.bytes, key) else {
+                turns.append(key)
+                passed += 1
+                continue
+            }
+            hold(first.bytes, key)
+            granted.append(first.waiter)
+            queues[key]?.removeFirst()
+            waitingCount -= 1
+            passed = 0
+            if queues[key]?.isEmpty ?? true { queues[key] = nil } else { turns.append(key) }
+        }
+        return granted
+    }
+}

@@ -1,0 +1,95 @@
+import GatewayTestSupport
+import Testing
+
+@testable import GatewayCore
+
+@Suite struct WriteHealthTests {
+    private let quiet = WriteHealth.quietMilliseconds
+
+    @Test func `a disk that refused nothing is well, whatever is written`() {
+        var health = WriteHealth()
+        health.recordWrite(bytes: 0)
+        health.recordWrite(bytes: 1 << 20)
+        #expect(!health.isRefusing(at: 0) && health.missingProofBytes == nil)
+    }
+
+    @Test func `transactions that change nothing prove nothing`() {
+        var health = WriteHealth()
+        health.recordRefusal(bytes: 8_192, at: 0)
+        for time in stride(from: Int64(0), to: 100_000, by: 50) {
+            health.recordWrite(bytes: 0)
+            #expect(health.isRefusing(at: time))
+        }
+        #expect(health.missingProofBytes == 8_192)
+    }
+
+    @Test func `a write of the refused size is proof once the disk has been quiet`() {
+        var health = WriteHealth()
+        health.recordRefusal(bytes: 8_192, at: 100)
+        health.recordWrite(bytes: 8_191)
+        #expect(health.missingProofBytes == 8_192)
+        health.recordWrite(bytes: 8_192)
+        #expect(health.missingProofBytes == nil)
+        #expect(health.isRefusing(at: 99 + quiet) && !health.isRefusing(at: 100 + quiet))
+    }
+
+    @Test func `the largest refusal decides, up to a limit`() {
+        var health = WriteHealth()
+        health.recordRefusal(bytes: 20_000, at: 0)
+        health.recordRefusal(bytes: 10, at: 1)
+        #expect(health.missingProofBytes == 20_000)
+        health.recordRefusal(bytes: .max, at: 2)
+        #expect(health.missingProofBytes == WriteHealth.proofBytesMax)
+        // A new doubt demands no more than its own refusals.
+        health.recordWrite(bytes: WriteHealth.proofBytesMax)
+        health.recordRefusal(bytes: 0, at: 2 + quiet)
+        #expect(health.missingProofBytes == 1)
+    }
+
+    @Test func `large writes that fail between small ones that succeed do not alternate`() {
+        var health = WriteHealth()
+        for round in 0..<50 {
+            let now = Int64(round) * (quiet - 1)
+            health.recordRefusal(bytes: 8 << 20, at: now)
+            for step in 1..<10 {
+                health.recordWrite(bytes: WriteHealth.proofBytesMax)
+                #expect(health.isRefusing(at: now + Int64(step) * (quiet - 1) / 10))
+            }
+        }
+    }
+
+    /// Against a model that keeps every event: the disk counts as refusing unless everything since
+    /// the last change to "well" holds a proof after the last refusal, and that was long enough ago.
+    @Test(arguments: 0..<20) func `it agrees with a model that forgets nothing`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var health = WriteHealth()
+        var now: Int64 = 0
+        var events: [(refusedAt: Int64?, bytes: Int)] = []
+        for _ in 0..<2_000 {
+            now += Int64.random(in: 0...900, using: &random)
+            func isRefusing() -> Bool {
+                guard let last = events.lastIndex(where: { $0.refusedAt != nil }),
+                    let refusedAt = events[last].refusedAt
+                else { return false }
+                let demanded =
+                    events.filter { $0.refusedAt != nil }
+                    .map { min(max($0.bytes, 1), WriteHealth.proofBytesMax) }.max() ?? 0
+                let isProven = events[last...].dropFirst().contains {
+                    $0.refusedAt == nil && $0.bytes >= demanded
+                }
+                return !isProven || now - refusedAt < WriteHealth.quietMilliseconds
+            }
+            if !isRefusing() { events = [] }
+            #expect(health.isRefusing(at: now) == isRefusing())
+            let bytes = [0, 100, 5_000, 70_000, 1 << 20].randomElement(using: &random) ?? 0
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                health.recordRefusal(bytes: bytes, at: now)
+                events.append((now, bytes))
+            } else {
+                health.recordWrite(bytes: bytes)
+                events.append((nil, bytes))
+            }
+            #expect(health.isRefusing(at: now) == isRefusing())
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import GatewayTestSupport
+import Testing
+
+@testable import GatewayCore
+
+@Suite struct FairQueueTests {
+    private typealias Queue = FairQueue<String, Int>
+
+    private func drain(_ queue: inout Queue) -> [Int] {
+        var elements: [Int] = []
+        while let entry = queue.popFirst() { elements.append(entry.element) }
+        return elements
+    }
+
+    @Test func `one key is served in order`() {
+        var queue = Queue(limits: .init(count: 100, cost: 100))
+        for element in 0..<50 { #expect(queue.append(element, for: "a", cost: 1) == nil) }
+        #expect(drain(&queue) == Array(0..<50))
+        #expect(queue.isEmpty)
+        #expect(queue.popFirst() == nil)
+    }
+
+    @Test func `a key that comes last has the next turn`() {
+        var queue = Queue(limits: .init(count: 1_000, cost: 1_000_000, quantum: 10))
+        for element in 0..<500 { _ = queue.append(element, for: "flood", cost: 10) }
+        _ = queue.popFirst()
+        #expect(queue.append(-1, for: "late", cost: 10) == nil)
+        let first = [queue.popFirst(), queue.popFirst()].map { $0?.element }
+        #expect(first.contains(-1))
+    }
+
+    /// Jobs of 100 quanta against jobs of one tenth: by cost each gets the same.
+    @Test func `turns are counted in cost and not in elements`() {
+        var queue = Queue(limits: .init(count: 10_000, cost: .max, quantum: 10))
+        for element in 0..<20 { _ = queue.append(element, for: "huge", cost: 1_000) }
+        for element in 0..<5_000 { _ = queue.append(element, for: "small", cost: 1) }
+        var served: [String: Int] = [:]
+        while let entry = queue.popFirst() {
+            served[entry.key, default: 0] += entry.cost
+            if queue.count(of: "huge") > 0, queue.count(of: "small") > 0 {
+                let difference = served["huge", default: 0] - served["small", default: 0]
+                #expect(abs(difference) <= 1_000 + 2 * 10)
+            }
+        }
+        #expect(served == ["huge": 20_000, "small": 5_000])
+    }
+
+    /// Sends the next large element only once the one before was served.
+    @Test func `a debt is kept by a key that has nothing waiting`() {
+        var queue = Queue(limits: .init(count: 10_000, cost: .max, quantum: 10))
+        for element in 0..<2_000 { _ = queue.append(element, for: "small", cost: 1) }
+        _ = queue.append(-1, for: "huge", cost: 500)
+        var servedSmall = 0
+        var servedHuge = 0
+        while servedSmall < 1_900, let entry = queue.popFirst() {
+            if entry.key == "small" {
+                servedSmall += 1
+            } else {
+                servedHuge += 1
+                _ = queue.append(-1, for: "huge", cost: 500)
+            }
+        }
+        #expect(servedHuge <= 1 + 1_900 / 500 + 1)
+    }
+
+    @Test func `one key cannot fill the queue, and the last to come finds room`() {
+        var queue = Queue(limits: .init(count: 100, cost: .max))
+        var taken: [String: Int] = [:]
+        for app in ["a", "b", "c"] {
+            while true {
+                let refusal = queue.append(0, for: app, cost: 0)
+                if let refusal {
+                    #expect(refusal == .shareUsed)
+                    break
+                }
+                taken[app, default: 0] += 1
+            }
+        }
+        #expect(taken["a"] == 80)
+        #expect(queue.append(0, for: "late", cost: 0) == nil)
+    }
+
+    @Test func `cost is bounded as count is, and an empty queue takes anything`() {
+        var queue = Queue(limits: .init(count: 100, cost: 1_000))
+        #expect(queue.append(0, for: "a", cost: .max) == nil)
+        #expect(queue.append(1, for: "b", cost: 1) == .full)
+        #expect(queue.popFirst()?.element == 0)
+        #expect(queue.cost == 0)
+        #expect(queue.append(1, for: "a", cost: 800) == nil)
+        #expect(queue.append(2, for: "a", cost: 10) == .shareUsed)
+        #expect(queue.append(2, for: "a", cost: 10, isShareBound: false) == nil)
+        #expect(queue.append(3, for: "b", cost: 100) == nil)
+        #expect(queue.append(3, for: "b", cost: 100) == .full)
+    }
+
+    private struct Model {
+        var waiting: [(key: String, element: Int, cost: Int)] = []
+
+        func count(of key: String) -> Int { waiting.count { $0.key == key } }
+        func cost(of key: String?) -> Int {
+            waiting.reduce(0) { $0 + (key == nil || $1.key == key ? $1.cost : 0) }
+        }
+    }
+
+    /// Against a plain list: what is taken, in which order for each key, and what is refused; and
+    /// between keys that both wait all the time, the difference in served cost stays bounded.
+    @Test(arguments: 0..<60)
+    func `random work agrees with a plain list`(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let limits = Queue.Limits(
+            count: random.pick([1, 5, 60]), cost: random.pick([1, 50, 5_000]),
+            share: random.pick([1, 4]), quantum: random.pick([1, 7, 100]))
+        let keys = (0..<random.pick([1, 2, 9])).map { "app \($0)" }
+        let costMax = random.pick([1, 30, 300])
+        var queue = Queue(limits: limits)
+        var model = Model()
+        // Cost served of each key since it last had nothing waiting.
+        var served: [String: Int] = [:]
+        var since: [String: [String: Int]] = [:]
+        for element in 0..<4_000 {
+            if random.below(100) < random.pick([40, 60, 100]) {
+                let key = random.pick(keys)
+                let cost = random.below(costMax + 1)
+                let isBound = random.below(10) > 0
+                var expected: FairQueue<String, Int>.Refusal?
+                if !model.waiting.isEmpty {
+                    let (countRoom, costRoom) = (
+                        limits.count - model.waiting.count, limits.cost - model.cost(of: nil)
+                    )
+                    if countRoom < 1 || costRoom < cost {
+                        expected = .full
+                    } else if isBound, model.count(of: key) > 0,
+                        model.count(of: key) >= (countRoom - 1) * limits.share
+                            || model.cost(of: key) + cost > (costRoom - cost) * limits.share
+                    {
+                        expected = .shareUsed
+                    }
+                }
+                let refusal = queue.append(element, for: key, cost: cost, isShareBound: isBound)
+                #expect(refusal == expected)
+                if refusal == nil {
+                    if model.count(of: key) == 0 { since[key] = served }
+                    model.waiting.append((key, element, cost))
+                }
+            } else {
+                let entry = queue.popFirst()
+                #expect((entry == nil) == model.waiting.isEmpty)
+                guard let entry else { continue }
+                let place = model.waiting.firstIndex { $0.key == entry.key }
+                #expect(place.map { model.waiting[$0].element } == entry.element)
+                if let place { model.waiting.remove(at: place) }
+                served[entry.key, default: 0] += max(1, entry.cost)
+                if model.count(of: entry.key) == 0 { since[entry.key] = nil }
+                // No key that waits all the time is passed by more than a turn and an element of
+                // each kind.
+                for (waiting, before) in since where waiting != entry.key {
+                    let own = served[waiting, default: 0] - before[waiting, default: 0]
+                    let other = served[entry.key, default: 0] - before[entry.key, default: 0]
+                    #expect(other <= own + 2 * (limits.quantum + costMax + 1))
+                }
+            }
+            #expect(queue.count == model.waiting.count)
+            #expect(queue.cost == model.cost(of: nil))
+        }
+    }
+}
