@@ -94,6 +94,23 @@ package struct KeyRing: Sendable, Equatable {
         }.min()
     }
 
+    /// Rotations to the same algorithm within so many seconds are one: two timers that go off
+    /// together, or a command that is repeated because its answer was lost.
+    package static let sameMomentSeconds: Int64 = 10
+
+    /// Returns whether a rotation to `algorithm` at this moment has been made already.
+    func isRotated(to algorithm: SigningAlgorithm, now: Int64) -> Bool {
+        others.contains { entry in
+            guard case .published(let from) = entry.state, entry.key.algorithm == algorithm
+            else { return false }
+            let publishedAt = from.addingClamped(-timing.publishLead)
+            return
+                (now.addingClamped(
+                    -Self.sameMomentSeconds)...now.addingClamped(
+                    Self.sameMomentSeconds)).contains(publishedAt)
+        }
+    }
+
     /// Publishes a new key, which will sign once ``Timing/publishLead`` has passed.
     ///
     /// - Throws: ``SigningError`` (`limitExceeded`) when the ring has ``keysMax`` keys.

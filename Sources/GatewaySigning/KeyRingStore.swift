@@ -15,7 +15,8 @@ package struct KeyRingStore: Sendable {
         self.directory = directory
     }
 
-    /// Reads the ring, or begins one whose first key signs at once.
+    /// Reads the ring, or begins one: with the keys whose files are there, or else with a new key that
+    /// signs at once.
     ///
     /// - Parameter algorithm: of a key that has to be made; an existing ring keeps its own.
     /// - Throws: ``SigningError``: `fileFailed`, `documentMalformed`, `keyUnsupported` or
@@ -25,21 +26,50 @@ package struct KeyRingStore: Sendable {
     ) throws(SigningError) -> KeyRing {
         try PrivateFile.makeDirectory(directory)
         return try PrivateFile.withLock(on: directory) { () throws(SigningError) in
-            try read(algorithm: algorithm, timing: timing, now: now)
-        }
-    }
-
-    /// The ring there is, or a new one; while the directory is locked.
-    private func read(
-        algorithm: SigningAlgorithm, timing: KeyRing.Timing, now: Int64
-    ) throws(SigningError) -> KeyRing {
-        if !PrivateFile.exists(manifestPath) {
-            let ring = KeyRing(
-                first: try SigningKey(generating: algorithm), timing: timing, now: now)
-            try ring.signingKey.save(to: path(ring.signingKey.kid))
+            guard !PrivateFile.exists(manifestPath) else { return try read(timing: timing) }
+            let ring = try begin(algorithm: algorithm, timing: timing, now: now)
             try PrivateFile.replace(manifestPath, with: KeyRingManifest(of: ring).serialized)
             return ring
         }
+    }
+
+    /// Reads the ring that is there, and makes nothing.
+    ///
+    /// - Throws: ``SigningError``, as ``open(algorithm:timing:now:)``; `fileFailed` where there is no
+    ///   ring.
+    package func openExisting(timing: KeyRing.Timing) throws(SigningError) -> KeyRing {
+        try PrivateFile.withLock(on: directory) { () throws(SigningError) in
+            try read(timing: timing)
+        }
+    }
+
+    /// A ring where none is; while the directory is locked.
+    ///
+    /// Keys that are there lost their manifest. The oldest signs, for every verifier knows it; the
+    /// others stay published as long as something they signed may be valid.
+    private func begin(
+        algorithm: SigningAlgorithm, timing: KeyRing.Timing, now: Int64
+    ) throws(SigningError) -> KeyRing {
+        let names = try PrivateFile.namesByAge(in: directory, suffix: Self.keySuffix)
+            .suffix(KeyRing.keysMax)
+        let until = now.addingClamped(timing.signatureLifetime).addingClamped(timing.publishLead)
+        var entries: [KeyRing.Entry] = []
+        for name in names {
+            let kid = String(name.dropLast(Self.keySuffix.count))
+            let state: KeyRing.State =
+                entries.isEmpty ? .signing(since: now) : .retiring(until: until)
+            entries.append(try load(KeyRingManifest.Entry(kid: kid, state: state)))
+        }
+        if let signing = entries.first {
+            return KeyRing(signing: signing, others: Array(entries.dropFirst()), timing: timing)
+        }
+        let ring = KeyRing(first: try SigningKey(generating: algorithm), timing: timing, now: now)
+        try ring.signingKey.save(to: path(ring.signingKey.kid))
+        return ring
+    }
+
+    /// The ring there is; while the directory is locked.
+    private func read(timing: KeyRing.Timing) throws(SigningError) -> KeyRing {
         let manifest = try KeyRingManifest(
             parsing: try PrivateFile.read(manifestPath, bytesMax: KeyRingManifest.bytesMax))
         var others: [KeyRing.Entry] = []
@@ -47,15 +77,32 @@ package struct KeyRingStore: Sendable {
         return KeyRing(signing: try load(manifest.signing), others: others, timing: timing)
     }
 
-    /// Publishes a new key in the ring that is on disk; it is there when `ring` changes.
+    /// When a rotation makes a key. Decided by the ring on disk, while nobody else changes it.
+    package enum RotationRule: Sendable {
+        /// Once at a moment: of several rotations to one algorithm within
+        /// ``KeyRing/sameMomentSeconds`` the first makes a key, which is that of the others too.
+        case onceAtAMoment
+        /// One after another: refused, with this message, while the ring has more than one key.
+        case oneAfterAnother(refusal: String)
+    }
+
+    /// Publishes a new key in the ring that is on disk, as `rule` says; it is there when `ring`
+    /// changes.
     ///
     /// - Throws: ``SigningError``; `ring` and the directory's ring are then as they were.
     package func rotate(
-        _ ring: inout KeyRing, to algorithm: SigningAlgorithm = .edDSA, now: Int64
+        _ ring: inout KeyRing, to algorithm: SigningAlgorithm = .edDSA, now: Int64,
+        rule: RotationRule = .onceAtAMoment
     ) throws(SigningError) {
         let timing = ring.timing
         ring = try PrivateFile.withLock(on: directory) { () throws(SigningError) in
-            var next = try read(algorithm: algorithm, timing: timing, now: now)
+            var next = try read(timing: timing)
+            switch rule {
+            case .onceAtAMoment:
+                if next.isRotated(to: algorithm, now: now) { return next }
+            case .oneAfterAnother(let refusal):
+                guard next.others.isEmpty else { throw SigningError(.limitExceeded, refusal) }
+            }
             let key = try SigningKey(generating: algorithm)
             try next.rotate(now: now, newKey: key)
             try key.save(to: path(key.kid))
@@ -73,8 +120,7 @@ package struct KeyRingStore: Sendable {
     package func advance(_ ring: inout KeyRing, now: Int64) throws(SigningError) -> Bool {
         let before = ring
         let next = try PrivateFile.withLock(on: directory) { () throws(SigningError) in
-            let found = try read(
-                algorithm: before.signingKey.algorithm, timing: before.timing, now: now)
+            let found = try read(timing: before.timing)
             var next = found
             let retired = next.advance(now: now)
             guard next != found else { return next }
@@ -88,7 +134,9 @@ package struct KeyRingStore: Sendable {
 
     private var manifestPath: String { "\(directory)/ring.json" }
 
-    private func path(_ kid: String) -> String { "\(directory)/\(kid).pem" }
+    private static let keySuffix = ".pem"
+
+    private func path(_ kid: String) -> String { "\(directory)/\(kid)\(Self.keySuffix)" }
 
     private func load(_ entry: KeyRingManifest.Entry) throws(SigningError) -> KeyRing.Entry {
         let key = try SigningKey(contentsOf: path(entry.kid))

@@ -37,6 +37,38 @@ enum PrivateFile {
         access(path, F_OK) == 0
     }
 
+    /// Returns the names in a directory that end in `suffix`, those of the oldest files first.
+    static func namesByAge(
+        in directory: String, suffix: String
+    ) throws(SigningError) -> [String] {
+        guard let entries = opendir(directory) else { throw failure("opened", directory) }
+        defer { closedir(entries) }
+        var found: [(modified: timespec, name: String)] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                // Sound: the name ends in a zero within its field, and is copied.
+                $0.withMemoryRebound(
+                    to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)
+                ) {
+                    String(cString: $0)
+                }
+            }
+            var status = stat()
+            guard name.hasSuffix(suffix), stat("\(directory)/\(name)", &status) == 0 else {
+                continue
+            }
+            #if canImport(Darwin)
+                found.append((status.st_mtimespec, name))
+            #else
+                found.append((status.st_mtim, name))
+            #endif
+        }
+        return found.sorted {
+            ($0.modified.tv_sec, $0.modified.tv_nsec, $0.name)
+                < ($1.modified.tv_sec, $1.modified.tv_nsec, $1.name)
+        }.map(\.name)
+    }
+
     /// Makes a directory of mode 0700 unless it is there.
     static func makeDirectory(_ path: String) throws(SigningError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("made", path) }

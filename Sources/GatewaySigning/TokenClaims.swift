@@ -12,6 +12,8 @@ struct TokenClaims {
     let nbf: Int64?
     let iat: Int64?
     let attributes: [String: [String]]
+    /// `nil` also for one that is too long to be compared and kept.
+    let jti: String?
 
     /// Just `iss`, read before the signature can be checked: it says whose keys to try.
     static func issuer(of claims: JSONObject) -> String? {
@@ -36,6 +38,11 @@ struct TokenClaims {
         self.exp = exp
         nbf = try Self.time(claims["nbf"])
         iat = try Self.time(claims["iat"])
+        switch claims["jti"] {
+        case nil: jti = nil
+        case .string(let text)?: jti = text.utf8.count <= limits.stringBytesMax ? text : nil
+        default: throw .badClaims
+        }
         if let attributes = claims["attributes"] {
             var faults = Faults()
             self.attributes = readAttributes(

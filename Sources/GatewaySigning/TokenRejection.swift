@@ -32,6 +32,8 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
     case foreignScope
     /// `app` is `*` without ``Scope/operate``.
     case wildcardApp
+    /// On the list of denied tokens.
+    case denied
 
     /// Stable short name, for problem types, metrics and logs.
     package var code: String {
@@ -52,6 +54,7 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         case .foreignApp: "token-foreign-app"
         case .foreignScope: "token-foreign-scope"
         case .wildcardApp: "token-wildcard-app"
+        case .denied: "token-denied"
         }
     }
 
@@ -76,6 +79,7 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         case .foreignApp: "The issuer does not speak for this app."
         case .foreignScope: "The issuer may not grant one of the scopes."
         case .wildcardApp: "Only a token with the scope operator may name every app (*)."
+        case .denied: "An operator has denied this token, or its subject; get another one."
         }
     }
 
@@ -85,6 +89,21 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         switch self {
         case .foreignApp, .foreignScope, .wildcardApp: false
         default: true
+        }
+    }
+
+    /// Whether it was found only by checking a signature, and is the same at any time as long as the
+    /// policy is.
+    var isLastingAndCostly: Bool {
+        switch self {
+        case .badSignature, .badClaims, .wrongAudience, .foreignApp, .foreignScope, .wildcardApp:
+            true
+        // Found before the signature is looked at.
+        case .tooLarge, .malformed, .criticalHeader, .wrongType, .unknownIssuer, .unknownKey,
+            .wrongAlgorithm:
+            false
+        // Depend on the time; without `iat` the longest life does, too.
+        case .expired, .notYetValid, .livesTooLong, .denied: false
         }
     }
 

@@ -19,13 +19,18 @@ package struct VerifiedToken: Sendable, Equatable {
     package let validFrom: Int64
     /// Attributes the issuer vouches for; they override those of a registration.
     package let attributes: [String: [String]]
-    /// The key it was signed with.
+    /// The name of the key it was signed with.
     package let kid: String
+    /// The key it was signed with; `nil` for what is no token, such as a certificate's grant.
+    package let key: VerificationKey?
+    /// `jti`; `nil` also for one that is longer than any that can be denied.
+    package let jti: String?
 
     /// What a token grants, as put together by whoever has verified it.
     package init(
         issuer: String, subject: String, app: String, scopes: Set<Scope>, expires: Int64,
-        validFrom: Int64 = 0, attributes: [String: [String]] = [:], kid: String
+        validFrom: Int64 = 0, attributes: [String: [String]] = [:], kid: String,
+        key: VerificationKey? = nil, jti: String? = nil
     ) {
         self.issuer = issuer
         self.subject = subject
@@ -35,6 +40,8 @@ package struct VerifiedToken: Sendable, Equatable {
         self.validFrom = validFrom
         self.attributes = attributes
         self.kid = kid
+        self.key = key
+        self.jti = jti
     }
 
     /// Whether it concerns `app`.
@@ -73,6 +80,13 @@ package struct TokenVerifier: Sendable {
     package func verify(
         _ token: [UInt8], now: Int64
     ) throws(TokenRejection) -> VerifiedToken {
+        let verified = try authenticate(token, now: now)
+        try checkDenial(of: verified, now: now)
+        return verified
+    }
+
+    /// Judges a token by all but the list of denied tokens.
+    func authenticate(_ token: [UInt8], now: Int64) throws(TokenRejection) -> VerifiedToken {
         let jws: JWS
         do throws(JWSRejection) {
             jws = try JWS(parsing: token, bytesMax: JWS.tokenBytesMax)
@@ -82,7 +96,8 @@ package struct TokenVerifier: Sendable {
         guard let object = try? JSONValue(parsing: jws.unverifiedPayload).objectValue else {
             throw .malformed
         }
-        let issuer = try issuer(TokenClaims.issuer(of: object), kid: jws.kid)
+        guard let iss = TokenClaims.issuer(of: object) else { throw .badClaims }
+        guard let issuer = policy.issuer(iss, kid: jws.kid) else { throw .unknownIssuer }
         do throws(JWSRejection) {
             _ = try jws.verifiedPayload(by: issuer.keys, as: .token)
         } catch {
@@ -91,20 +106,18 @@ package struct TokenVerifier: Sendable {
         let claims = try TokenClaims(object, limits: limits)
         try checkTimes(of: claims, now: now)
         guard !policy.audiences.isDisjoint(with: claims.audiences) else { throw .wrongAudience }
-        try checkRights(of: claims, issuer: issuer)
+        try issuer.checkRights(app: claims.app, scopes: claims.scopes)
         return VerifiedToken(
-            issuer: claims.iss, subject: claims.sub, app: claims.app, scopes: claims.scopes,
+            // The policy's own text: a token's would be kept for each.
+            issuer: issuer.iss, subject: claims.sub, app: claims.app, scopes: claims.scopes,
             expires: claims.exp, validFrom: max(claims.nbf ?? 0, claims.iat ?? 0),
-            attributes: claims.attributes, kid: jws.kid)
+            attributes: claims.attributes, kid: jws.kid, key: issuer.keys[jws.kid],
+            jti: claims.jti)
     }
 
-    private func issuer(
-        _ iss: String?, kid: String
-    ) throws(TokenRejection) -> TrustedIssuer {
-        guard let iss else { throw .badClaims }
-        let named = policy.issuers.filter { $0.iss == iss }
-        guard let first = named.first else { throw .unknownIssuer }
-        return named.first { $0.keys[kid] != nil } ?? first
+    /// Refuses a token that is on the list of denied tokens.
+    func checkDenial(of token: VerifiedToken, now: Int64) throws(TokenRejection) {
+        if policy.denied.denies(token, now: now) { throw .denied }
     }
 
     private func checkTimes(of claims: TokenClaims, now: Int64) throws(TokenRejection) {
@@ -118,18 +131,6 @@ package struct TokenVerifier: Sendable {
             guard claims.exp - (claims.iat ?? latestNow) <= policy.clientLifetimeMax else {
                 throw .livesTooLong
             }
-        }
-    }
-
-    private func checkRights(
-        of claims: TokenClaims, issuer: TrustedIssuer
-    ) throws(TokenRejection) {
-        guard claims.scopes.isSubset(of: issuer.scopes) else { throw .foreignScope }
-        if claims.app == VerifiedToken.everyApp {
-            guard claims.scopes.contains(.operate) else { throw .wildcardApp }
-            guard issuer.apps == .any else { throw .foreignApp }
-        } else {
-            guard issuer.apps.contains(claims.app) else { throw .foreignApp }
         }
     }
 }

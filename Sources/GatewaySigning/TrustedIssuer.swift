@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Somebody whose tokens are believed, and how far.
 package struct TrustedIssuer: Sendable, Equatable {
     /// Apps an issuer speaks for.
@@ -32,6 +34,17 @@ package struct TrustedIssuer: Sendable, Equatable {
         self.scopes = scopes
         self.keys = keys
     }
+
+    /// Checks that the issuer may vouch for scopes in an app.
+    func checkRights(app: String, scopes: Set<Scope>) throws(TokenRejection) {
+        guard scopes.isSubset(of: self.scopes) else { throw .foreignScope }
+        if app == VerifiedToken.everyApp {
+            guard scopes.contains(.operate) else { throw .wildcardApp }
+            guard apps == .any else { throw .foreignApp }
+        } else {
+            guard apps.contains(app) else { throw .foreignApp }
+        }
+    }
 }
 
 /// What tokens are judged by.
@@ -45,15 +58,36 @@ package struct TokenPolicy: Sendable, Equatable {
     /// Longest life of a token that carries ``Scope/client``, seconds. Devices are lost; a token of
     /// a year would outlive most reasons to trust one.
     package var clientLifetimeMax: Int64
+    /// Tokens that are refused although they verify.
+    package var denied: Denylist
 
     /// A policy.
     package init(
         issuers: [TrustedIssuer], audiences: Set<String>, leeway: Int64 = 60,
-        clientLifetimeMax: Int64 = 30 * 24 * 3600
+        clientLifetimeMax: Int64 = 30 * 24 * 3600, denied: Denylist = Denylist()
     ) {
         self.issuers = issuers
         self.audiences = audiences
         self.leeway = max(0, leeway)
         self.clientLifetimeMax = max(0, clientLifetimeMax)
+        self.denied = denied
+    }
+
+    /// The entry that judges tokens of an issuer by a key: of several with this `iss` the first that
+    /// has the key, or else the first.
+    func issuer(_ iss: String, kid: String) -> TrustedIssuer? {
+        let named = issuers.lazy.filter { $0.iss.hasSameBytes(as: iss) }
+        return named.first { $0.keys[kid] != nil } ?? named.first
+    }
+
+    /// Returns whether a token that was believed under an earlier policy still is: its key is there
+    /// and the same, its issuer may vouch for all that it grants, and it is not denied. Whether it has
+    /// expired is not looked at.
+    package func trusts(_ token: VerifiedToken, now: Int64) -> Bool {
+        guard let key = token.key, let issuer = issuer(token.issuer, kid: key.kid),
+            issuer.keys[key.kid] == key,
+            (try? issuer.checkRights(app: token.app, scopes: token.scopes)) != nil
+        else { return false }
+        return !denied.denies(token, now: now)
     }
 }

@@ -1,5 +1,6 @@
 import GatewaySigning
 import Testing
+import WidgetModel
 
 @Suite struct CachedTokenVerifierTests {
     let now: Int64 = 1_800_000_000
@@ -21,6 +22,12 @@ import Testing
         bytes(try issuer.issue(sub: sub, app: "game", scopes: [.client], ttl: ttl, now: now))
     }
 
+    /// Replaces a letter of the signature by another of base64url.
+    private static func damageSignature(of token: inout [UInt8]) {
+        let place = token.count - 5
+        token[place] = token[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+    }
+
     @Test func aBelievedTokenIsRememberedOnce() throws {
         let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
         let token = try token()
@@ -30,17 +37,91 @@ import Testing
         #expect(cache.count == 1)
     }
 
-    @Test func refusalsAreNotRemembered() throws {
+    @Test func aBadSignatureIsRememberedAndTakesNoRoomOfBelievedTokens() throws {
         let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
         var token = try token()
-        token[token.count - 5] ^= 1
+        Self.damageSignature(of: &token)
         for _ in 0..<3 {
-            #expect(throws: TokenRejection.self) { try cache.verify(token, now: now) }
+            #expect(throws: TokenRejection.badSignature) { try cache.verify(token, now: now) }
+            #expect(cache.refusalCount == 1)
         }
         #expect(throws: TokenRejection.tooLarge) {
             try cache.verify([UInt8](repeating: 0x41, count: JWS.tokenBytesMax + 1), now: now)
         }
-        #expect(cache.count == 0)
+        #expect(cache.count == 0 && cache.refusalCount == 1)
+    }
+
+    /// A flood of refused tokens, each another one, pushes out refusals and nothing else.
+    @Test func refusalsAreBoundedAndPushOutNoBelievedToken() throws {
+        let cache = CachedTokenVerifier(
+            TokenVerifier(policy: policy), entriesMax: 20, refusalsMax: 8)
+        let good = try token("good")
+        _ = try cache.verify(good, now: now)
+        for number in 0..<100 {
+            var bad = try token("c\(number)")
+            Self.damageSignature(of: &bad)
+            #expect(throws: TokenRejection.badSignature) { try cache.verify(bad, now: now) }
+            #expect(cache.refusalCount <= 8)
+        }
+        #expect(cache.count == 1 && cache.refusalCount >= 4)
+        _ = try cache.verify(good, now: now)
+        #expect(cache.count == 1)
+    }
+
+    @Test func whatTimeMendsIsNotRemembered() throws {
+        let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
+        let token = try token(ttl: 100)
+        #expect(throws: TokenRejection.notYetValid) { try cache.verify(token, now: now - 61) }
+        #expect(throws: TokenRejection.expired) { try cache.verify(token, now: now + 160) }
+        #expect(cache.refusalCount == 0)
+        // A clock that was wrong, and is right again.
+        _ = try cache.verify(token, now: now)
+        var short = policy
+        short.clientLifetimeMax = 50
+        cache.replace(with: TokenVerifier(policy: short))
+        #expect(throws: TokenRejection.livesTooLong) { try cache.verify(token, now: now) }
+        #expect(cache.refusalCount == 0)
+    }
+
+    @Test func anotherPolicyForgetsRefusals() throws {
+        let (own, other) = (try SigningKey(), try SigningKey())
+        let token = bytes(
+            try TokenIssuer(key: own, iss: "local", aud: "gateway").issue(
+                sub: "c", app: "game", scopes: [.client], ttl: 100, now: now))
+        // Both keys are called alike: one took the place of the other.
+        func policy(_ key: SigningKey) throws -> TokenPolicy {
+            var jwk = key.publicKey.jwk
+            jwk["kid"] = .string(own.kid)
+            let issuer = TrustedIssuer(
+                iss: "local", apps: .any, scopes: [.client],
+                keys: JWKSet([try VerificationKey(jwk: jwk)]))
+            return TokenPolicy(issuers: [issuer], audiences: ["gateway"])
+        }
+        let cache = CachedTokenVerifier(TokenVerifier(policy: try policy(other)))
+        #expect(throws: TokenRejection.badSignature) { try cache.verify(token, now: now) }
+        #expect(cache.refusalCount == 1)
+        cache.replace(with: TokenVerifier(policy: try policy(own)))
+        #expect(cache.refusalCount == 0)
+        let verified = try cache.verify(token, now: now)
+        #expect(try policy(own).trusts(verified, now: now))
+        // The same name, another key.
+        #expect(try !policy(other).trusts(verified, now: now))
+    }
+
+    @Test func aDeniedTokenIsRefusedUntilItsEntryEnds() throws {
+        var policy = policy
+        policy.denied = Denylist([.init(.subject(app: "game", sub: "c"), until: now + 50)])
+        let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
+        let token = try token()
+        for time in [now, now + 49] {
+            #expect(throws: TokenRejection.denied) { try cache.verify(token, now: time) }
+        }
+        // Its signature was checked once, and good.
+        #expect(cache.count == 1 && cache.refusalCount == 0)
+        _ = try cache.verify(token, now: now + 50)
+        #expect(throws: TokenRejection.denied) {
+            try TokenVerifier(policy: policy).verify(token, now: now)
+        }
     }
 
     @Test func aRememberedTokenStillExpiresAndStillHasToBegin() throws {

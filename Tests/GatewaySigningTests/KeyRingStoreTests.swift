@@ -52,7 +52,8 @@ import Testing
                         return []
                     }
                     let before = Set(ring.publishedKeys.keys.map(\.kid))
-                    try store.rotate(&ring, to: .es256, now: 1_000)
+                    // Each at a moment of its own: at one moment they would be one rotation.
+                    try store.rotate(&ring, to: .es256, now: 1_000 + 100 * Int64(number))
                     return Set(ring.publishedKeys.keys.map(\.kid)).subtracting(before)
                 }
             }
@@ -62,6 +63,30 @@ import Testing
         #expect(ring.others.count == KeyRing.keysMax - 1)
         #expect(kids == Set(ring.others.map(\.key.kid)))
         #expect(try directory.names(in: "keys").count == KeyRing.keysMax + 1)
+    }
+
+    @Test func rotationsAtOneMomentAreOne() throws {
+        var ring = try open()
+        try store.rotate(&ring, now: 2_000)
+        let once = ring
+        for moment: Int64 in [2_000, 2_010, 1_990] {
+            var other = try store.open(timing: timing, now: moment)
+            try store.rotate(&other, now: moment)
+            #expect(other == once)
+        }
+        // Another algorithm, or another moment, is another rotation.
+        try store.rotate(&ring, to: .es256, now: 2_000)
+        #expect(ring.others.count == 2)
+        try store.rotate(&ring, now: 2_011)
+        #expect(ring.others.count == 3)
+        try store.rotate(&ring, now: 1_900)
+        #expect(ring.others.count == 4)
+    }
+
+    @Test func theFirstKeyOfARingIsNoRotation() throws {
+        var ring = try open()
+        try store.rotate(&ring, now: 1_000)
+        #expect(ring.others.count == 1)
     }
 
     @Test func everyStateSurvivesARestart() throws {
@@ -93,6 +118,49 @@ import Testing
         }
         #expect(kids.count == 1)
         #expect(try directory.names(in: "keys").count == 2)
+    }
+
+    @Test func aRingThatIsExpectedIsNotMadeAnew() throws {
+        func isMissing(_ body: () throws -> Void) -> Bool {
+            do {
+                try body()
+                return false
+            } catch {
+                return (error as? SigningError)?.code == .fileFailed
+            }
+        }
+        #expect(isMissing { _ = try store.openExisting(timing: timing) })
+        var ring = try open()
+        #expect(try store.openExisting(timing: timing) == ring)
+        try FileManager.default.removeItem(atPath: directory.path + "/keys/ring.json")
+        #expect(isMissing { _ = try store.openExisting(timing: timing) })
+        #expect(isMissing { _ = try store.advance(&ring, now: 2_000) })
+        #expect(isMissing { try store.rotate(&ring, now: 2_000) })
+        #expect(try directory.names(in: "keys") == ["\(ring.signingKey.kid).pem"])
+    }
+
+    /// Whatever was signed goes on to verify, and the key that signs is one that verifiers know.
+    @Test func keysThatLostTheirManifestAreTakenUpAgain() throws {
+        var ring = try open()
+        try store.rotate(&ring, to: .es256, now: 2_000)
+        func age(_ key: SigningKey, _ time: TimeInterval) throws {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: time)],
+                ofItemAtPath: "\(directory.path)/keys/\(key.kid).pem")
+        }
+        let (old, new) = (ring.signingKey, ring.others[0].key)
+        try age(old, 1_000)
+        try age(new, 2_000)
+        try FileManager.default.removeItem(atPath: directory.path + "/keys/ring.json")
+        let taken = try store.open(timing: timing, now: 3_000)
+        #expect(taken.signingKey == old)
+        #expect(taken.others.map(\.key) == [new])
+        #expect(taken.others.map(\.state) == [.retiring(until: 6_900)])
+        #expect(try store.openExisting(timing: timing) == taken)
+        // A file that is no key is not passed over.
+        try FileManager.default.removeItem(atPath: directory.path + "/keys/ring.json")
+        try directory.write("half", to: "keys/\(new.kid).pem")
+        #expect(throws: SigningError.self) { try store.open(timing: timing, now: 3_000) }
     }
 
     @Test func filesLeftOverByACrashDoNoHarm() throws {
