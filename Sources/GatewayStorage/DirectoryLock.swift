@@ -24,19 +24,19 @@ package final class DirectoryLock: Sendable {
     /// - Throws: `StoreError.alreadyInUse`, or `unavailable` if the directory cannot be used.
     package init(directory: String) throws {
         if mkdir(directory, 0o700) != 0, errno != EEXIST {
-            throw StoreError.unavailable(reason: "cannot create the data directory (\(errno))")
+            throw StoreError.system(directory, notBeen: "made")
         }
         let path = directory + "/" + Self.fileName
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
-            throw StoreError.unavailable(reason: "cannot open the lock file (\(errno))")
+            throw StoreError.system(path, notBeen: "opened")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
+            let error =
+                errno == EWOULDBLOCK
+                ? StoreError.alreadyInUse : StoreError.system(directory, notBeen: "locked")
             close(descriptor)
-            throw code == EWOULDBLOCK
-                ? StoreError.alreadyInUse
-                : StoreError.unavailable(reason: "cannot lock the data directory (\(code))")
+            throw error
         }
         self.descriptor = Mutex(descriptor)
     }
@@ -61,11 +61,11 @@ package final class DirectoryLock: Sendable {
     static func createPrivateFile(path: String) throws {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else {
-            throw StoreError.unavailable(reason: "cannot open the database file (\(errno))")
+            throw StoreError.system(path, notBeen: "opened")
         }
         defer { close(file) }
         guard fchmod(file, 0o600) == 0 else {
-            throw StoreError.unavailable(reason: "cannot protect the database file (\(errno))")
+            throw StoreError.system(path, notBeen: "protected")
         }
     }
 }

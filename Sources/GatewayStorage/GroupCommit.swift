@@ -1,15 +1,24 @@
+import CLinux
 import Dispatch
 import GRDB
+import GRDBSQLite
+import GatewayCore
 import Synchronization
 
-/// The one writer of the store: takes the jobs that wait, runs them in order inside one
-/// transaction, and answers them all once it is on disk. While the disk works, the next
-/// transaction gathers.
+/// The one writer of the store: takes the jobs that wait, runs them inside one transaction, and
+/// answers them all once it is on disk. While the disk works, the next transaction gathers.
+///
+/// Jobs of one app run in the order in which they came; between apps the writer goes round robin
+/// by cost, and each app may fill only its share of the queue.
 final class GroupCommit: Sendable {
     /// A job that waits, and how to answer its caller.
     struct Job: Sendable {
+        /// Whose turn it uses.
+        let lane: WriterLane
         /// Counts against the limits.
         let cost: Int
+        /// Whether it frees space, and may therefore use what is reserved on a full disk.
+        let freesSpace: Bool
         /// Does the work, once for each attempt at its transaction; the answer of the last is given
         /// when the fate of the transaction is known.
         let run: @Sendable (inout StoreTransaction) -> Answer
@@ -25,28 +34,57 @@ final class GroupCommit: Sendable {
     }
 
     private struct State {
-        var waiting: [Job] = []
-        var waitingCost = 0
+        var waiting: FairQueue<WriterLane, Job>
         var isDraining = false
         var isClosed = false
         var figures = StoreFigures()
-        /// Write-ahead log pages written since the last checkpoint, estimated from above.
-        var dirtyPages = 0
+        /// The registrations and log bytes of every app on disk.
+        var usage = UsageTable()
+        /// Bytes written to the write-ahead log since a checkpoint was last tried.
+        var writtenBytes: Int64 = 0
+        /// Bytes of the write-ahead log that are not in the database file, estimated from above.
+        var uncopiedBytes: Int64 = 0
+        var health = WriteHealth()
+        var isProbeScheduled = false
+
+        init(_ limits: FairQueue<WriterLane, Job>.Limits) {
+            waiting = FairQueue(limits: limits)
+        }
+
+        mutating func recordWrite(bytes: Int) {
+            writtenBytes += Int64(bytes)
+            uncopiedBytes += Int64(bytes)
+            health.recordWrite(bytes: bytes)
+        }
     }
 
     /// What a transaction leaves behind when it is on disk.
     private struct Outcome {
         let answers: [Answer]
         let rows: Int
-        let payloadBytes: Int
+        /// Bytes written to the write-ahead log, estimated from above.
+        let bytes: Int
         let effects: [@Sendable () -> Void]
+        /// The changes that it makes to the usage of apps.
+        let usage: UsageTable
         let head: UInt64
         let floor: UInt64
-        let changes: Int
+        let longestJobNanoseconds: Int64
     }
+
+    /// The state on disk when a transaction begins.
+    private struct Before {
+        let head: UInt64
+        let floor: UInt64
+        let usage: UsageTable
+    }
+
+    private static let pageBytes = 4_096
 
     private let database: any DatabaseWriter
     private let configuration: StoreConfiguration
+    private let files: StoreFiles?
+    private let policy: DiskSpacePolicy
     private let fingerprint: EventFingerprint
     private let observer: @Sendable (CommitFigures) -> Void
     /// Held here because a job that is still queued outlives the store itself.
@@ -55,18 +93,26 @@ final class GroupCommit: Sendable {
     private let state: Mutex<State>
 
     init(
-        database: any DatabaseWriter, lock: DirectoryLock?, configuration: StoreConfiguration,
-        fingerprint: EventFingerprint, head: UInt64, floor: UInt64,
-        observer: @escaping @Sendable (CommitFigures) -> Void
+        database: any DatabaseWriter, files: StoreFiles?, lock: DirectoryLock?,
+        configuration: StoreConfiguration, fingerprint: EventFingerprint, head: UInt64,
+        floor: UInt64, observer: @escaping @Sendable (CommitFigures) -> Void
     ) {
         self.database = database
+        self.files = files
         self.lock = lock
+        let (bytes, overflows) = Int64(configuration.checkpointPages)
+            .multipliedReportingOverflow(by: Int64(Self.pageBytes))
+        policy = DiskSpacePolicy(checkpointBytesMax: overflows ? .max : bytes)
         self.configuration = configuration
         self.fingerprint = fingerprint
         self.observer = observer
-        var state = State()
+        var state = State(
+            .init(
+                count: configuration.pendingJobsMax, cost: configuration.pendingCostMax,
+                quantum: configuration.turnCost))
         state.figures.head = head
         state.figures.floor = floor
+        state.uncopiedBytes = files?.walBytes ?? 0
         self.state = Mutex(state)
     }
 
@@ -75,10 +121,17 @@ final class GroupCommit: Sendable {
         state.withLock {
             var figures = $0.figures
             figures.waitingJobs = $0.waiting.count
-            figures.waitingCost = $0.waitingCost
+            figures.waitingCost = $0.waiting.cost
+            figures.isRefusingWrites = $0.health.isRefusing(at: Self.milliseconds)
             return figures
         }
     }
+
+    /// The registrations and log bytes of every app on disk; see ``restoreUsage(_:)``.
+    var usage: UsageTable { state.withLock { $0.usage } }
+
+    /// Sets the usage of every app to the result of counting it at the start.
+    func restoreUsage(_ usage: UsageTable) { state.withLock { $0.usage = usage } }
 
     /// Queues a job, or fails it at once if there is no room.
     func submit(_ job: Job) {
@@ -88,16 +141,12 @@ final class GroupCommit: Sendable {
         }
         let verdict = state.withLock { state -> Verdict in
             if state.isClosed { return .refused(.closed) }
-            let (cost, overflows) = state.waitingCost.addingReportingOverflow(job.cost)
-            let isFull =
-                state.waiting.count >= configuration.pendingJobsMax
-                || overflows || cost > configuration.pendingCostMax
-            if isFull, !state.waiting.isEmpty {
+            let refusal = state.waiting.append(
+                job, for: job.lane, cost: job.cost, isShareBound: job.lane != .gateway)
+            guard refusal == nil else {
                 state.figures.refusedJobs += 1
                 return .refused(.busy)
             }
-            state.waiting.append(job)
-            state.waitingCost = overflows ? .max : cost
             defer { state.isDraining = true }
             return state.isDraining ? .queued : .queuedFirst
         }
@@ -135,16 +184,15 @@ final class GroupCommit: Sendable {
     /// The jobs of the next transaction; empty if nothing waits.
     private func takeJobs() -> [Job] {
         state.withLock { state in
-            var count = 0
+            var jobs: [Job] = []
             var cost = 0
-            for job in state.waiting.prefix(configuration.transactionJobsMax) {
-                if count > 0, cost >= configuration.transactionCostMax { break }
-                count += 1
-                cost = cost.addingReportingOverflow(job.cost).overflow ? .max : cost + job.cost
+            while jobs.count < configuration.transactionJobsMax,
+                jobs.isEmpty || cost < configuration.transactionCostMax,
+                let next = state.waiting.popFirst()
+            {
+                jobs.append(next.element)
+                cost = cost.addingReportingOverflow(next.cost).overflow ? .max : cost + next.cost
             }
-            let jobs = Array(state.waiting.prefix(count))
-            state.waiting.removeFirst(count)
-            state.waitingCost = state.waiting.isEmpty ? 0 : max(0, state.waitingCost - cost)
             if jobs.isEmpty { state.isDraining = false }
             return jobs
         }
@@ -152,70 +200,95 @@ final class GroupCommit: Sendable {
 
     private func run(_ jobs: [Job]) {
         let begin = ContinuousClock.now
-        let position = state.withLock { (head: $0.figures.head, floor: $0.figures.floor) }
+        var size = 0
         let outcome: Outcome
         do {
-            outcome = try database.writeWithoutTransaction { db in
-                try transact(db, jobs: jobs, head: position.head, floor: position.floor)
-            }
+            outcome = try transact(jobs, size: &size)
         } catch {
-            let error = (error as? StoreError) ?? .unavailable(reason: "unexpected error")
-            state.withLock {
-                $0.figures.failedCommits += 1
-                // A write-ahead log that has been copied starts over, in space it has already:
-                // on a full disk that may be all there is for retention to work with.
-                $0.dirtyPages = configuration.checkpointPages
-            }
+            noteRefusal(bytes: size)
             for job in jobs { job.fail(error) }
             return
         }
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
         note(outcome, jobs: jobs.count, seconds: seconds)
-        for effect in outcome.effects { effect() }
+        var longest = LongestTurn(nanoseconds: outcome.longestJobNanoseconds)
+        for effect in outcome.effects { longest.measure(effect) }
         for answer in outcome.answers { answer.give(outcome.head) }
-        observer(CommitFigures(jobs: jobs.count, rows: outcome.rows, seconds: seconds))
+        observer(
+            CommitFigures(
+                jobs: jobs.count, rows: outcome.rows, seconds: seconds,
+                longestJobNanoseconds: longest.nanoseconds))
+    }
+
+    private func transact(_ jobs: [Job], size: inout Int) throws(StoreError) -> Outcome {
+        let before = state.withLock {
+            Before(head: $0.figures.head, floor: $0.figures.floor, usage: $0.usage)
+        }
+        do {
+            return try database.writeWithoutTransaction { db in
+                try transact(db, jobs: jobs, before, size: &size)
+            }
+        } catch {
+            throw (error as? StoreError) ?? .unavailable(reason: "unexpected error")
+        }
     }
 
     /// Runs the jobs and commits, or leaves nothing behind and throws a `StoreError`.
+    ///
+    /// - Parameter size: Set to the bytes of the last attempt, estimated from above.
     private func transact(
-        _ db: Database, jobs: [Job], head: UInt64, floor: UInt64
+        _ db: Database, jobs: [Job], _ before: Before, size: inout Int
     ) throws -> Outcome {
         do {
             // Answers of jobs that failed after they had changed something: they are not run again.
             var failed: [Int: Answer] = [:]
+            var hasReclaimed = false
             while true {
-                let attempt = try attempt(db, jobs, head, floor, &failed)
-                if let attempt { return attempt }
-                try db.rollback()
+                do {
+                    let attempt = try attempt(db, jobs, before, &failed, &size)
+                    if let attempt { return attempt }
+                    try db.rollback()
+                } catch let lack as LackOfSpace {
+                    try db.rollback()
+                    guard !hasReclaimed else { throw lack.error }
+                    hasReclaimed = true
+                    reclaimSpace(db)
+                }
             }
         } catch {
             // SQLite may have rolled back by itself already, which this allows for.
             try? db.rollback()
-            if let error = error as? DatabaseError { throw StoreError(error) }
+            if let error = error as? DatabaseError { throw StoreError(error, files: files) }
             throw error
         }
     }
 
     /// Runs the jobs but those in `failed`, and commits.
     ///
-    /// - Returns: `nil` when a job failed and its changes have to be undone; it is in `failed` now.
+    /// - Returns: `nil` when jobs failed and their changes have to be undone; they are in `failed`
+    ///   now.
     private func attempt(
-        _ db: Database, _ jobs: [Job], _ head: UInt64, _ floor: UInt64,
-        _ failed: inout [Int: Answer]
+        _ db: Database, _ jobs: [Job], _ before: Before, _ failed: inout [Int: Answer],
+        _ size: inout Int
     ) throws -> Outcome? {
         let changesBefore = db.totalChangesCount
         var transaction = StoreTransaction(
-            connection: WriterConnection(db), fingerprint: fingerprint, head: head, floor: floor)
+            connection: WriterConnection(db), files: files, fingerprint: fingerprint,
+            head: before.head, floor: before.floor, usage: before.usage)
         try transaction.connection.run(.begin)
         var answers: [Answer] = []
         answers.reserveCapacity(jobs.count)
+        var longest = LongestTurn()
         for (index, job) in jobs.enumerated() {
             if let answer = failed[index] {
                 answers.append(answer)
                 continue
             }
             transaction.beginJob()
-            let answer = job.run(&transaction)
+            let answer = longest.measure { job.run(&transaction) }
+            size = Self.bytesWritten(
+                changes: db.totalChangesCount - changesBefore,
+                payloadBytes: transaction.payloadBytes)
             let mustUndo = transaction.endJob(succeeded: answer.succeeded)
             if let failure = transaction.failure { throw failure }
             if mustUndo {
@@ -224,39 +297,172 @@ final class GroupCommit: Sendable {
             }
             answers.append(answer)
         }
+        if let error = lackOfSpace(bytes: size) {
+            let ordinary = jobs.indices.filter { !jobs[$0].freesSpace && failed[$0] == nil }
+            guard ordinary.count < jobs.count - failed.count else {
+                throw LackOfSpace(error: error)
+            }
+            if !ordinary.isEmpty {
+                // Those that free space run without the others.
+                noteRefusal(bytes: size)
+                for index in ordinary {
+                    failed[index] = Answer(succeeded: false) { _ in jobs[index].fail(error) }
+                }
+                return nil
+            }
+        }
         try transaction.connection.run(.commit)
         return Outcome(
-            answers: answers, rows: transaction.rows, payloadBytes: transaction.payloadBytes,
-            effects: transaction.effects, head: transaction.head, floor: transaction.floor,
-            changes: db.totalChangesCount - changesBefore)
+            answers: answers, rows: transaction.rows, bytes: size, effects: transaction.effects,
+            usage: transaction.stagedUsage.changes, head: transaction.head,
+            floor: transaction.floor, longestJobNanoseconds: longest.nanoseconds)
+    }
+
+    /// Estimates from above what a transaction writes: each change writes a page of its table and
+    /// one of its index, and the payloads come on top. Nothing where nothing changed.
+    private static func bytesWritten(changes: Int, payloadBytes: Int) -> Int {
+        changes == 0 ? 0 : (8 + changes) * pageBytes + payloadBytes
+    }
+
+    /// A transaction that the disk has no room for, as far as is known before it is committed.
+    private struct LackOfSpace: Error {
+        let error: StoreError
+    }
+
+    /// Copies the write-ahead log and gives its file back, which may be the room that is missing.
+    private func reclaimSpace(_ db: Database) {
+        guard let pages = try? Self.checkpoint(db, givesBackSpace: true) else { return }
+        state.withLock { $0.uncopiedBytes = Int64(pages) * Int64(Self.pageBytes) }
+    }
+
+    /// Returns why the disk has no room for a transaction; `nil` where it has.
+    private func lackOfSpace(bytes: Int) -> StoreError? {
+        guard bytes > 0, let files, let free = configuration.freeBytes(files.directory) else {
+            return nil
+        }
+        let uncopied = state.withLock { $0.uncopiedBytes }
+        let needed = policy.bytesNeeded(transaction: Int64(bytes), uncopied: uncopied)
+        return free >= needed ? nil : .diskFull(files.directory, free: free, needed: needed)
     }
 
     private func note(_ outcome: Outcome, jobs: Int, seconds: Double) {
-        // Each change dirties a page of its table and one of its index; the payloads come on top.
-        let pages = outcome.changes == 0 ? 0 : 8 + outcome.changes + outcome.payloadBytes / 4_096
         state.withLock { state in
             state.figures.head = outcome.head
             state.figures.floor = outcome.floor
+            state.usage.add(outcome.usage)
             state.figures.commits += 1
             state.figures.jobs += jobs
             state.figures.failedJobs += outcome.answers.count { !$0.succeeded }
             state.figures.rows += outcome.rows
             state.figures.commitSeconds += seconds
             state.figures.slowestCommitSeconds = max(state.figures.slowestCommitSeconds, seconds)
-            state.dirtyPages += pages
+            state.recordWrite(bytes: outcome.bytes)
         }
     }
+
+    // MARK: Refused writes
+
+    private static var milliseconds: Int64 {
+        Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000)
+    }
+
+    /// Notes a transaction that did not get on disk, and has it found out when writes do again.
+    private func noteRefusal(bytes: Int) {
+        let mustProbe = state.withLock { state in
+            state.figures.failedCommits += 1
+            state.health.recordRefusal(bytes: bytes, at: Self.milliseconds)
+            // A write-ahead log that has been copied starts over, in space it has already: on a
+            // full disk that may be all there is for retention to work with.
+            state.writtenBytes = .max / 2
+            defer { state.isProbeScheduled = true }
+            return !state.isProbeScheduled
+        }
+        if mustProbe { scheduleProbe() }
+    }
+
+    private func scheduleProbe() {
+        let delay = DispatchTimeInterval.milliseconds(Int(WriteHealth.probeMilliseconds))
+        queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.probe() }
+    }
+
+    /// Proves by a write of its own that the disk is well, as long as nothing else has done so.
+    private func probe() {
+        let bytes = state.withLock { state -> Int? in
+            let bytes = state.isClosed ? nil : state.health.missingProofBytes
+            state.isProbeScheduled = bytes != nil
+            return bytes
+        }
+        guard let bytes else { return }
+        let job = Job(
+            lane: .gateway, cost: 0, freesSpace: false,
+            run: { transaction in
+                let isWritten: Void? = try? transaction.writeProbe(bytes: bytes)
+                return Answer(succeeded: isWritten != nil) { _ in }
+            }, fail: { _ in })
+        var size = 0
+        do {
+            let outcome = try transact([job], size: &size)
+            state.withLock { $0.recordWrite(bytes: outcome.bytes) }
+        } catch {
+            state.withLock { $0.health.recordRefusal(bytes: size, at: Self.milliseconds) }
+        }
+        scheduleProbe()
+    }
+
+    // MARK: Checkpoints
 
     /// Copies the write-ahead log into the database file now and then. Done here, after the
     /// callers were answered, rather than inside a commit that somebody waits for. Readers hold
     /// their snapshots for one bounded batch only, so that the log can start over soon after.
     private func checkpointIfDue() {
-        guard state.withLock({ $0.dirtyPages }) >= configuration.checkpointPages else { return }
-        // A failure costs nothing but disk space: what is committed stays in the log.
-        let done: Void? = try? database.writeWithoutTransaction { _ = try $0.checkpoint(.passive) }
-        state.withLock {
-            $0.dirtyPages = 0
-            $0.figures.checkpoints += done == nil ? 0 : 1
+        let written = state.withLock { $0.writtenBytes }
+        guard written >= policy.checkpointBytesFloor else { return }
+        let free = files.flatMap { configuration.freeBytes($0.directory) }
+        guard policy.isCheckpointDue(written: written, free: free) else { return }
+        let isScarce = free.map { $0 < DiskSpacePolicy.scarceBytes } ?? false
+        let uncopiedPages = try? database.writeWithoutTransaction { db in
+            try Self.checkpoint(db, givesBackSpace: isScarce)
         }
+        state.withLock {
+            $0.writtenBytes = 0
+            // A failure costs nothing but disk space: what is committed stays in the log.
+            guard let uncopiedPages else { return }
+            $0.uncopiedBytes = Int64(uncopiedPages) * Int64(Self.pageBytes)
+            $0.figures.checkpoints += 1
+        }
+    }
+
+    /// Copies what readers allow to be copied, without waiting for them.
+    ///
+    /// - Parameter givesBackSpace: Whether the file of the log is cut, where all of it is copied and
+    ///   nobody reads it.
+    /// - Returns: Pages that remain to be copied.
+    static func checkpoint(_ db: Database, givesBackSpace: Bool) throws -> Int {
+        if givesBackSpace {
+            sqlite3_busy_timeout(db.sqliteConnection, 0)
+            defer {
+                sqlite3_busy_timeout(
+                    db.sqliteConnection, CInt(StoreConfiguration.busySeconds * 1_000))
+            }
+            let code = sqlite3_wal_checkpoint_v2(
+                db.sqliteConnection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+            if code == SQLITE_OK { return 0 }
+            guard code == SQLITE_BUSY else {
+                throw DatabaseError(resultCode: ResultCode(rawValue: code))
+            }
+        }
+        let counts = try db.checkpoint(.passive)
+        return max(0, counts.walFrameCount - counts.checkpointedFrameCount)
+    }
+}
+
+/// The CPU time of the longest of several pieces of work on one thread.
+private struct LongestTurn {
+    var nanoseconds: Int64 = 0
+
+    mutating func measure<T>(_ work: () -> T) -> T {
+        let began = gateway_thread_cpu_nanoseconds()
+        defer { nanoseconds = max(nanoseconds, gateway_thread_cpu_nanoseconds() - began) }
+        return work()
     }
 }

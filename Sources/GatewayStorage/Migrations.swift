@@ -16,16 +16,21 @@ enum Migrations {
         return migrator
     }
 
-    /// Brings `writer` to the newest schema.
+    /// Refuses a database that must not be touched at all, not even by an older step.
     ///
     /// - Throws: `StoreError.newerVersion` if it has steps that this version does not know.
-    static func run(on writer: any DatabaseWriter) throws {
-        let migrator = migrator
-        // A newer database must not be touched at all, not even by an older step.
-        if try writer.read(migrator.hasBeenSuperseded) {
-            throw StoreError.newerVersion
-        }
-        try migrator.migrate(writer)
+    static func check(_ reader: any DatabaseReader) throws {
+        if try reader.read(migrator.hasBeenSuperseded) { throw StoreError.newerVersion }
+    }
+
+    /// Returns whether a database has run every step.
+    static func isComplete(_ db: Database) throws -> Bool {
+        try migrator.hasCompletedMigrations(db)
+    }
+
+    /// Returns whether a database has never had any of the tables.
+    static func isNew(_ db: Database) throws -> Bool {
+        try migrator.appliedIdentifiers(db).isEmpty
     }
 
     /// Strict tables: a value of the wrong type fails when it is written, not when it is read.

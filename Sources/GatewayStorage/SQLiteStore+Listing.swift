@@ -70,7 +70,7 @@ extension SQLiteStore {
         do {
             return try await database.read(body)
         } catch let error as DatabaseError {
-            throw StoreError(error)
+            throw StoreError(error, files: files)
         }
     }
 

@@ -18,33 +18,79 @@ extension SQLiteStore {
     ///
     /// - Parameters:
     ///   - id: A random name that no epoch had before.
+    ///   - ordinal: At least one more than the last epoch's; that by default.
     ///   - now: Milliseconds since 1970.
     ///   - voidOlder: Whether the cursors of all epochs before it say nothing any more.
-    package func openEpoch(id: UInt64, now: Int64, voidOlder: Bool) throws -> EpochRow {
-        let kept = Int64(max(configuration.epochsMax, 1))
-        return try whileOpen {
+    package func openEpoch(
+        id: UInt64, atLeast ordinal: Int64 = 0, now: Int64, voidOlder: Bool
+    ) throws -> EpochRow {
+        try whileOpen {
             try database.write { db in
-                if voidOlder {
-                    try db.execute(sql: "UPDATE epoch SET voided = 1")
-                    try db.execute(
-                        sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, x'01')",
-                        arguments: [Self.voidPositions])
-                }
-                let last = try Int64.fetchOne(db, sql: "SELECT max(ordinal) FROM epoch") ?? 0
-                let epoch = EpochRow(
-                    ordinal: last + 1, id: id, openedAtSequence: try Self.position(db).head,
-                    isVoid: false, openedAt: now)
+                try Self.openEpoch(
+                    db, id: id, atLeast: ordinal, at: try Self.position(db).head, now: now,
+                    voidOlder: voidOlder, kept: configuration.epochsMax)
+            }
+        }
+    }
+
+    /// Opens an epoch within a transaction.
+    static func openEpoch(
+        _ db: Database, id: UInt64, atLeast ordinal: Int64, at head: UInt64, now: Int64,
+        voidOlder: Bool, kept: Int
+    ) throws -> EpochRow {
+        if voidOlder {
+            try db.execute(sql: "UPDATE epoch SET voided = 1")
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, x'01')",
+                arguments: [voidPositions])
+        }
+        let last = try Int64.fetchOne(db, sql: "SELECT max(ordinal) FROM epoch") ?? 0
+        let epoch = EpochRow(
+            ordinal: max(last + 1, ordinal), id: id, openedAtSequence: head, isVoid: false,
+            openedAt: now)
+        try db.execute(
+            sql: """
+                INSERT INTO epoch (ordinal, id, opened_at_sequence, voided, opened_at)
+                VALUES (?, ?, ?, 0, ?)
+                """,
+            arguments: [epoch.ordinal, Int64(bitPattern: id), epoch.openedAtSequence, now])
+        try db.execute(
+            sql: """
+                DELETE FROM epoch WHERE ordinal NOT IN
+                    (SELECT ordinal FROM epoch ORDER BY ordinal DESC LIMIT ?)
+                """,
+            arguments: [Int64(max(kept, 1))])
+        return epoch
+    }
+
+    /// Whether the schema is the newest one; an older one is brought up to date by a start.
+    package func hasNewestSchema() throws -> Bool {
+        try whileOpen { try database.read(Migrations.isComplete) }
+    }
+
+    private static let noted = "rings"
+
+    /// Names of the rings of keys that exist beside the database; `nil` if none were ever noted.
+    package func notedRings() throws -> [String]? {
+        try whileOpen {
+            try database.read { db in
+                try Data.fetchOne(
+                    db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [Self.noted]
+                ).map { String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init) }
+            }
+        }
+    }
+
+    /// Notes that rings of keys exist, beside those noted before. It is on disk when this returns.
+    package func noteRings(_ names: [String]) throws {
+        let before = try notedRings() ?? []
+        let after = Set(before).union(names).sorted()
+        guard after != before else { return }
+        try whileOpen {
+            try database.write { db in
                 try db.execute(
-                    sql: """
-                        INSERT INTO epoch (ordinal, id, opened_at_sequence, voided, opened_at)
-                        VALUES (?, ?, ?, 0, ?)
-                        """,
-                    arguments: [
-                        epoch.ordinal, Int64(bitPattern: id), epoch.openedAtSequence, now,
-                    ])
-                try db.execute(
-                    sql: "DELETE FROM epoch WHERE ordinal <= ?", arguments: [epoch.ordinal - kept])
-                return epoch
+                    sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                    arguments: [Self.noted, Data(after.joined(separator: " ").utf8)])
             }
         }
     }
@@ -78,17 +124,6 @@ extension SQLiteStore {
                 }
                 try db.execute(
                     sql: "DELETE FROM meta WHERE key = ?", arguments: [Self.voidPositions])
-            }
-        }
-    }
-
-    /// Voids every epoch older than the one numbered `ordinal`: a cursor has proved that the log
-    /// lost a tail, so theirs say nothing any more. It is on disk when this returns.
-    package func voidEpochs(before ordinal: Int64) throws {
-        try whileOpen {
-            try database.write { db in
-                try db.execute(
-                    sql: "UPDATE epoch SET voided = 1 WHERE ordinal < ?", arguments: [ordinal])
             }
         }
     }

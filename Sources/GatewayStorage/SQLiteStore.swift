@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import GatewayCore
+import Synchronization
 
 /// The embedded store of one gateway: the log, the catalogs, the registrations, the epochs.
 ///
@@ -12,39 +14,97 @@ package final class SQLiteStore: Sendable {
     /// Name of the database file within the data directory.
     static let fileName = "store.sqlite"
 
+    /// What is expected of a data directory.
+    package enum Opening: Sendable {
+        /// A database is there. A missing or empty one is refused: it was lost.
+        case existing
+        /// A database may be missing; an empty one is made then.
+        case createIfMissing
+    }
+
     /// Random bytes made when the database was created; a key for hashes that never leave it.
     package let secret: Data
 
+    /// Whether opening the store made its tables.
+    package let isNew: Bool
+
     let database: any DatabaseWriter
-    let configuration: StoreConfiguration
+    package let configuration: StoreConfiguration
     let commits: GroupCommit
-    private let path: String?
+    let files: StoreFiles?
+    /// The data directory; `nil` in memory.
+    var directory: String? { files?.directory }
+    /// The mark of this start, once it is made.
+    let mark = Mutex<LogMark?>(nil)
     private let lock: DirectoryLock?
 
     /// Opens the store in a data directory, and creates what is missing: the directory with mode
     /// 0700 (its parent must exist), the files with mode 0600.
     ///
     /// - Parameters:
+    ///   - opening: Whether a database is expected to be there.
     ///   - observer: Called on the writer's thread after each transaction.
-    /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `corrupt` or `unavailable`.
+    /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `missing`, `corrupt` or `unavailable`.
     package convenience init(
-        directory: String, configuration: StoreConfiguration = StoreConfiguration(),
+        directory: String, opening: Opening = .createIfMissing,
+        configuration: StoreConfiguration = StoreConfiguration(),
         observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
     ) throws {
         let lock = try DirectoryLock(directory: directory)
-        let path = directory + "/" + Self.fileName
-        try DirectoryLock.createPrivateFile(path: path)
-        let database = try StoreError.translating {
+        let files = StoreFiles(directory: directory)
+        // SQLite throws the write-ahead log of an empty database away.
+        if opening == .existing, files.databaseBytes == 0 {
+            throw StoreError.missing(reason: "\(files.database) is not there or empty")
+        }
+        try DirectoryLock.createPrivateFile(path: files.database)
+        let database = try StoreError.translating(files) {
             let pool = try DatabasePool(
-                path: path, configuration: Self.connections(configuration))
+                path: files.database, configuration: Self.connections(configuration))
             // Opening sets what suits most programs, which is to lose the last commits with the
             // power. This log must not.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            if opening == .existing, try pool.read(Migrations.isNew) {
+                throw StoreError.missing(
+                    reason: "\(files.database) holds no tables: its write-ahead log is lost")
+            }
+            // What fills the disk may be a write-ahead log that is not needed any more.
+            let free = configuration.freeBytes(directory)
+            if let free, free < DiskSpacePolicy.scarceBytes {
+                _ = try? pool.writeWithoutTransaction {
+                    try GroupCommit.checkpoint($0, givesBackSpace: true)
+                }
+            }
             return pool
         }
         try self.init(
-            database: database, configuration: configuration, path: path, lock: lock,
+            database: database, configuration: configuration, files: files, lock: lock,
             observer: observer)
+    }
+
+    /// Opens the store of a data directory to look at it, beside whoever runs on it. Nothing can be
+    /// written.
+    ///
+    /// - Throws: `StoreError.missing`, `newerVersion`, `olderVersion`, `corrupt` or `unavailable`.
+    package convenience init(
+        readingOnly directory: String, configuration: StoreConfiguration = StoreConfiguration()
+    ) throws {
+        let files = StoreFiles(directory: directory)
+        guard files.databaseBytes > 0 else {
+            throw StoreError.missing(reason: "\(files.database) is not there or empty")
+        }
+        let database = try StoreError.translating(files) {
+            var connections = Self.connections(configuration)
+            connections.readonly = true
+            let queue = try DatabaseQueue(path: files.database, configuration: connections)
+            if try queue.read(Migrations.isNew) {
+                throw StoreError.missing(
+                    reason: "\(files.database) holds no tables: its write-ahead log is lost")
+            }
+            return queue
+        }
+        try self.init(
+            database: database, configuration: configuration, files: files, lock: nil,
+            migrates: false, observer: { _ in })
     }
 
     /// Makes a store that lives in memory and is gone with the value, for tests.
@@ -54,39 +114,43 @@ package final class SQLiteStore: Sendable {
         inMemory configuration: StoreConfiguration,
         observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
     ) throws {
-        let database = try StoreError.translating {
+        let database = try StoreError.translating(nil) {
             try DatabaseQueue(configuration: Self.connections(configuration))
         }
         try self.init(
-            database: database, configuration: configuration, path: nil, lock: nil,
+            database: database, configuration: configuration, files: nil, lock: nil,
             observer: observer)
     }
 
     private init(
-        database: any DatabaseWriter, configuration: StoreConfiguration, path: String?,
-        lock: DirectoryLock?, observer: @escaping @Sendable (CommitFigures) -> Void
+        database: any DatabaseWriter, configuration: StoreConfiguration, files: StoreFiles?,
+        lock: DirectoryLock?, migrates: Bool = true,
+        observer: @escaping @Sendable (CommitFigures) -> Void
     ) throws {
         self.database = database
         self.configuration = configuration
-        self.path = path
+        self.files = files
         self.lock = lock
-        let (position, secret, hashKey) = try StoreError.translating {
-            try Migrations.run(on: database)
+        let (isNew, position, secret, hashKey) = try StoreError.translating(files) {
+            try Migrations.check(database)
+            let isNew = try database.read(Migrations.isNew)
+            if migrates { try Migrations.migrator.migrate(database) }
             return try database.read { db in
                 if configuration.verifiesOnOpen { try Self.verify(db) }
                 let position = try Self.position(db)
                 let keys = try Row.fetchOne(db, sql: "SELECT secret, event_hash_key FROM state")
                 let secret: Data? = keys?[0]
                 let hashKey: Data? = keys?[1]
-                return (position, secret ?? Data(), hashKey ?? Data())
+                return (isNew, position, secret ?? Data(), hashKey ?? Data())
             }
         }
         guard secret.count == Self.secretBytes else {
             throw StoreError.corrupt(reason: "the secret has a wrong length")
         }
         self.secret = secret
+        self.isNew = isNew
         commits = try GroupCommit(
-            database: database, lock: lock, configuration: configuration,
+            database: database, files: files, lock: lock, configuration: configuration,
             fingerprint: EventFingerprint(key: hashKey), head: position.head, floor: position.floor,
             observer: observer)
     }
@@ -97,11 +161,19 @@ package final class SQLiteStore: Sendable {
     /// Highest sequence ever pruned; 0 at first. The log holds `floor + 1 ... head`.
     package var floor: UInt64 { commits.figures.floor }
 
+    /// The registrations and the log bytes of every app on disk. Counted from what
+    /// ``restoreUsage(_:)`` set; without it from nothing, as is right for a new store.
+    package var usage: UsageTable { commits.usage }
+
+    /// Sets ``usage`` to what the rows of the store come to. Called by a start, which reads them
+    /// all, before anything is written.
+    package func restoreUsage(_ usage: UsageTable) { commits.restoreUsage(usage) }
+
     /// What the store has done since it was opened, and its size on disk.
     package var figures: StoreFigures {
         var figures = commits.figures
-        figures.databaseBytes = path.map(Self.fileSize) ?? 0
-        figures.walBytes = path.map { Self.fileSize($0 + "-wal") } ?? 0
+        figures.databaseBytes = files?.databaseBytes ?? 0
+        figures.walBytes = files?.walBytes ?? 0
         return figures
     }
 
@@ -111,18 +183,24 @@ package final class SQLiteStore: Sendable {
     /// Cancelling the calling task does not take a queued job back.
     ///
     /// - Parameters:
+    ///   - lane: Whose turn the job uses.
     ///   - cost: What the job counts against the limits of the queue, in the unit of
     ///     `StoreConfiguration.pendingCostMax`.
+    ///   - freesSpace: Whether the job removes more than it adds, and so may use the space that is
+    ///     reserved on a full disk.
     ///   - job: Called on the writer's thread, and again when another job of its transaction failed
     ///     after a change: what it does outside the store belongs into `afterCommit`. Must not block.
     /// - Throws: what `job` throws, and then it has changed nothing; `StoreError.busy` or `closed`
     ///   at once; `unavailable` if the disk refused the transaction, and then nothing of it is
     ///   left and its sequences will be assigned anew.
     package func write<T: Sendable>(
-        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+        for lane: WriterLane = .gateway, cost: Int, freesSpace: Bool = false,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> Committed<T> {
         let result = Result<T>()
-        let head = try await submit(cost: cost) { result.value = try job(&$0) }
+        let head = try await submit(lane, cost: cost, freesSpace: freesSpace) {
+            result.value = try job(&$0)
+        }
         guard let value = result.value else { throw StoreError.unavailable(reason: "no result") }
         return Committed(value: value, head: head)
     }
@@ -134,15 +212,16 @@ package final class SQLiteStore: Sendable {
         var value: T?
     }
 
-    /// Runs `job` as ``write(cost:_:)`` does; returns the head of the log after the commit.
+    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the head of the log after the commit.
     private func submit(
-        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> Void
+        _ lane: WriterLane, cost: Int, freesSpace: Bool,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> Void
     ) async throws -> UInt64 {
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<UInt64, any Error>) in
             commits.submit(
                 GroupCommit.Job(
-                    cost: max(cost, 0),
+                    lane: lane, cost: max(cost, 0), freesSpace: freesSpace,
                     run: { transaction in
                         do {
                             try job(&transaction)
@@ -166,11 +245,12 @@ package final class SQLiteStore: Sendable {
     package func close() async throws {
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
-            commits.close { [database, lock] isFirst in
+            commits.close { [self, database, files, lock] isFirst in
                 guard isFirst else { return continuation.resume() }
+                noteHead()
                 continuation.resume(
                     with: Swift.Result {
-                        try StoreError.translating {
+                        try StoreError.translating(files) {
                             // Not being able to tidy up loses nothing: the next start recovers.
                             try? database.writeWithoutTransaction {
                                 _ = try $0.checkpoint(.truncate)
@@ -187,7 +267,7 @@ package final class SQLiteStore: Sendable {
     func whileOpen<T>(_ body: () throws -> T) throws -> T {
         // A closed connection is not safe to be asked anything.
         guard !commits.isClosed else { throw StoreError.closed }
-        return try StoreError.translating(body)
+        return try StoreError.translating(files, body)
     }
 
     /// How every connection is set up, in a file or in memory.
@@ -196,7 +276,7 @@ package final class SQLiteStore: Sendable {
         connections.label = "store"
         connections.foreignKeysEnabled = false
         connections.maximumReaderCount = max(configuration.readersMax, 1)
-        connections.busyMode = .timeout(5)
+        connections.busyMode = .timeout(StoreConfiguration.busySeconds)
         connections.prepareDatabase { db in
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
             guard !db.configuration.readonly else { return }
@@ -217,10 +297,5 @@ package final class SQLiteStore: Sendable {
         guard result == "ok" else {
             throw StoreError.corrupt(reason: "the structure check failed")
         }
-    }
-
-    private static func fileSize(_ path: String) -> Int64 {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-        return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     }
 }

@@ -5,6 +5,8 @@ package struct StoreConfiguration: Sendable {
     /// Most cost (the caller's unit, bytes for instance) that may wait for the writer. A job that
     /// alone costs more is taken only when nothing waits, so that it is not refused for ever.
     package var pendingCostMax = 64 << 20
+    /// Cost that the jobs of one app may have before it is another app's turn.
+    package var turnCost = 65_536
     /// Most jobs that share one transaction.
     package var transactionJobsMax = 1_024
     /// Cost at which a transaction takes no further job. It always takes at least one.
@@ -25,6 +27,11 @@ package struct StoreConfiguration: Sendable {
     /// Whether opening the store reads the whole database to verify its structure, which takes
     /// time in proportion to its size.
     package var verifiesOnOpen = false
+
+    /// Returns the free space of a directory's file system, in bytes; `nil` where it is unknown.
+    var freeBytes: @Sendable (_ directory: String) -> Int64? = DiskSpace.freeBytes
+    /// Longest wait for another process that holds the database.
+    static let busySeconds = 5.0
 
     /// The default limits.
     package init() {}

@@ -32,7 +32,7 @@ package struct StoreCopy: Sendable, Equatable {
             throw StoreError.unavailable(reason: "there is no \(source)")
         }
         try DirectoryLock.createPrivateFile(path: path)
-        try StoreError.translating {
+        do {
             var configuration = Configuration()
             configuration.busyMode = .timeout(5)
             let original = try DatabaseQueue(path: source, configuration: configuration)
@@ -52,7 +52,36 @@ package struct StoreCopy: Sendable, Equatable {
             }
             try copy.close()
             try original.close()
+        } catch let error as DatabaseError {
+            // Only the copy is written to.
+            let isOfCopy = [.SQLITE_FULL, .SQLITE_READONLY].contains(error.resultCode)
+            throw StoreError(
+                error,
+                files: StoreFiles(directory: isOfCopy ? parent(of: path) : directory))
         }
+    }
+
+    /// Returns the bytes that a copy of a data directory's database takes.
+    ///
+    /// - Throws: As ``make(of:to:progress:)``.
+    package static func bytes(of directory: String) throws -> Int64 {
+        let files = StoreFiles(directory: directory)
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(StoreConfiguration.busySeconds)
+        return try StoreError.translating(files) {
+            let database = try DatabaseQueue(path: files.database, configuration: configuration)
+            defer { try? database.close() }
+            return try database.read { db in
+                let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+                return pages * (try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096)
+            }
+        }
+    }
+
+    private static func parent(of path: String) -> String {
+        let parent = (path as NSString).deletingLastPathComponent
+        return parent.isEmpty ? "." : parent
     }
 
     /// Reads the whole of a copy and holds what it says of itself against each other.
@@ -73,7 +102,9 @@ package struct StoreCopy: Sendable, Equatable {
     private init(_ path: String, check: String) throws {
         var configuration = Configuration()
         configuration.readonly = true
-        let (head, clients, apps) = try StoreError.translating {
+        let (head, clients, apps) = try StoreError.translating(
+            StoreFiles(directory: Self.parent(of: path))
+        ) {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? database.close() }
             return try database.read { db in

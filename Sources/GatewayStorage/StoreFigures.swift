@@ -6,6 +6,8 @@ package struct CommitFigures: Sendable {
     package let rows: Int
     /// How long it took from its beginning until it was on disk, in seconds.
     package let seconds: Double
+    /// CPU time of the longest of its jobs, with what that did once it was on disk, in nanoseconds.
+    package let longestJobNanoseconds: Int64
 }
 
 /// A snapshot of what the store has done since it was opened, and of its size.
@@ -14,6 +16,8 @@ package struct StoreFigures: Sendable, Equatable {
     package internal(set) var commits = 0
     /// Transactions that the disk refused.
     package internal(set) var failedCommits = 0
+    /// Whether the disk refuses writes, as far as the last ones tell.
+    package internal(set) var isRefusingWrites = false
     /// Jobs that took part in a transaction that reached the disk.
     package internal(set) var jobs = 0
     /// Jobs among them that failed by an error of their own.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayCore
 
 extension StoreTransaction {
     /// Removes what is kept of an app beside its rows of the log: catalogs, registrations, what its
@@ -7,7 +8,10 @@ extension StoreTransaction {
     ///
     /// - Returns: how many clients were registered.
     package mutating func deleteApp(_ app: String) throws -> Int {
-        try writing { db in
+        let (clients, catalogBytes) = try writing { db in
+            let catalogBytes = try Int.fetchOne(
+                db.cachedStatement(sql: "SELECT sum(length(payload)) FROM catalog WHERE app = ?"),
+                arguments: [app])
             try db.cachedStatement(sql: "DELETE FROM registration WHERE app = ?")
                 .execute(arguments: [app])
             let clients = db.changesCount
@@ -18,7 +22,9 @@ extension StoreTransaction {
                 try db.cachedStatement(sql: "DELETE FROM \(table) WHERE app = ?")
                     .execute(arguments: [app])
             }
-            return clients
+            return (clients, catalogBytes ?? 0)
         }
+        stagedUsage.add(AppUsage(clients: -clients, logBytes: -catalogBytes), to: app)
+        return clients
     }
 }

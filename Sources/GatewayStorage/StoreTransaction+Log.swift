@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayCore
 
 extension StoreTransaction {
     /// The row of an event, as long as the log keeps it.
@@ -58,7 +59,7 @@ extension StoreTransaction {
                 .text(orNull: source), .text(orNull: eventID), key, .integer(acceptedAt),
                 .bytes(payload),
             ])
-        noteAppended(payloadBytes: payload.count)
+        noteAppended(payloadBytes: payload.count, app: app)
         return sequence
     }
 
@@ -67,14 +68,20 @@ extension StoreTransaction {
     /// - Parameter sequence: what `append` returned for the row that announces it.
     package mutating func putCatalog(app: String, sequence: UInt64, payload: Data) throws {
         try Self.requireNoNUL(in: app)
-        try writing { db in
+        let replacedBytes = try writing { db in
+            let replacedBytes = try Int.fetchOne(
+                db.cachedStatement(
+                    sql: "SELECT length(payload) FROM catalog WHERE app = ? AND sequence = ?"),
+                arguments: [app, sequence])
             let statement = try db.cachedStatement(
                 sql: """
                     INSERT INTO catalog (app, sequence, payload) VALUES (?, ?, ?)
                     ON CONFLICT (app, sequence) DO UPDATE SET payload = excluded.payload
                     """)
             try statement.execute(arguments: [app, sequence, payload])
+            return replacedBytes ?? 0
         }
+        stagedUsage.add(AppUsage(logBytes: payload.count - replacedBytes), to: app)
     }
 
     /// The newest catalog of an app.
@@ -86,6 +93,24 @@ extension StoreTransaction {
                     WHERE app = ? ORDER BY sequence DESC LIMIT 1
                     """)
             return try Row.fetchOne(statement, arguments: [app]).map(CatalogRow.init)
+        }
+    }
+
+    /// Opens an epoch at the end of the log, rows of this transaction included, and voids all
+    /// before it: a cursor has proved that the log lost a tail.
+    ///
+    /// - Parameters:
+    ///   - id: A random name that no epoch had before.
+    ///   - ordinal: Its ordinal, higher than any there is.
+    ///   - now: Milliseconds since 1970.
+    ///   - kept: The number of epochs that are kept.
+    package mutating func openEpochVoidingAll(
+        id: UInt64, ordinal: Int64, now: Int64, kept: Int
+    ) throws {
+        let head = nextSequence - 1
+        try writing { db in
+            _ = try SQLiteStore.openEpoch(
+                db, id: id, atLeast: ordinal, at: head, now: now, voidOlder: true, kept: kept)
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayCore
 
 extension StoreTransaction {
     /// Stores the registration of a client, in place of the one it may have had.
@@ -30,6 +31,7 @@ extension StoreTransaction {
         if isNew { try run(.insertRegistration, values) }
         try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
         try replaceAttributes(app: app, client: client, isNew: isNew, with: wanted)
+        if isNew { stagedUsage.add(AppUsage(clients: 1), to: app) }
         return isNew
     }
 
@@ -113,7 +115,7 @@ extension StoreTransaction {
     @discardableResult
     private mutating func delete(_ key: RegistrationKey) throws -> Bool {
         try replaceAttributes(app: key.app, client: key.client, isNew: false, with: [])
-        return try writing { db in
+        let existed = try writing { db in
             try db.cachedStatement(
                 sql: "DELETE FROM registration_seen WHERE app = ? AND client = ?"
             ).execute(arguments: [key.app, key.client])
@@ -121,6 +123,8 @@ extension StoreTransaction {
                 .execute(arguments: [key.app, key.client])
             return db.changesCount > 0
         }
+        if existed { stagedUsage.add(AppUsage(clients: -1), to: key.app) }
+        return existed
     }
 
     /// Writes only what differs: a client that registers again mostly keeps its attributes.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayCore
 
 extension StoreTransaction {
     /// Most pages given back to the file system by one call of `prune`.
@@ -25,26 +26,31 @@ extension StoreTransaction {
     ) throws -> UInt64? {
         let oldFloor = floor
         let lastBeyond = head > keepRows ? head - keepRows : 0
-        let newFloor = try writing { db in
+        let (newFloor, forgotten) = try writing { db in
             try Self.forget(
                 db, after: oldFloor, acceptedBefore: acceptedBefore, upTo: lastBeyond,
                 limit: max(limit, 1))
         }
         if newFloor > oldFloor { floor = newFloor }
+        for (app, bytes) in forgotten { stagedUsage.add(AppUsage(logBytes: -bytes), to: app) }
         try writing(Self.giveBackSpace)
         return newFloor > oldFloor ? newFloor : nil
     }
 
+    /// Removes the oldest rows, and the catalogs that go with them.
+    ///
+    /// - Returns: The new floor, and the bytes of the payloads removed, by app.
     private static func forget(
         _ db: Database, after floor: UInt64, acceptedBefore: Int64, upTo lastBeyond: UInt64,
         limit: Int
-    ) throws -> UInt64 {
+    ) throws -> (floor: UInt64, bytes: [String: Int]) {
         var newFloor = floor
+        var bytes: [String: Int] = [:]
         var appsWithCatalogs: Set<String> = []
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
-                    SELECT sequence, accepted_at, type, app FROM log
+                    SELECT sequence, accepted_at, type, app, length(payload) FROM log
                     WHERE sequence > ? ORDER BY sequence LIMIT ?
                     """), arguments: [floor, limit])
         while let row = try rows.next() {
@@ -52,21 +58,24 @@ extension StoreTransaction {
             let acceptedAt: Int64 = row[1]
             guard sequence <= lastBeyond || acceptedAt < acceptedBefore else { break }
             newFloor = sequence
+            bytes[row[3], default: 0] += row[4] ?? 0
             if row[2] == LogEntryType.catalog.rawValue { appsWithCatalogs.insert(row[3]) }
         }
-        guard newFloor > floor else { return floor }
+        guard newFloor > floor else { return (floor, [:]) }
         try db.cachedStatement(sql: "DELETE FROM log WHERE sequence <= ?")
             .execute(arguments: [newFloor])
         try db.cachedStatement(sql: "UPDATE state SET floor = ?").execute(arguments: [newFloor])
         for app in appsWithCatalogs {
-            try db.cachedStatement(
-                sql: """
-                    DELETE FROM catalog WHERE app = ? AND sequence < (
-                        SELECT max(sequence) FROM catalog WHERE app = ? AND sequence <= ?)
-                    """
-            ).execute(arguments: [app, app, newFloor])
+            let removed = try Int.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        DELETE FROM catalog WHERE app = ? AND sequence < (
+                            SELECT max(sequence) FROM catalog WHERE app = ? AND sequence <= ?)
+                        RETURNING coalesce(length(payload), 0)
+                        """), arguments: [app, app, newFloor])
+            bytes[app, default: 0] += removed.reduce(0, +)
         }
-        return newFloor
+        return (newFloor, bytes)
     }
 
     /// A log in its steady state fills the pages that pruning frees; only what is far more than

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayCore
 
 /// What a job may do to the store, inside the transaction it shares with other jobs.
 ///
@@ -10,6 +11,8 @@ import GRDB
 package struct StoreTransaction: ~Copyable {
     /// The connection of the writer, inside an open transaction.
     var connection: WriterConnection
+    /// Named in errors of the disk; `nil` in memory.
+    private let files: StoreFiles?
     /// How events are indexed.
     let fingerprint: EventFingerprint
     /// Fingerprints of the events that `event(app:source:id:)` did not find and that have not been
@@ -23,6 +26,8 @@ package struct StoreTransaction: ~Copyable {
     private(set) var rows = 0
     /// Bytes of the payloads of the rows added.
     private(set) var payloadBytes = 0
+    /// The usage of every app, this transaction included.
+    var stagedUsage: StagedUsage
     /// What was asked for with `afterCommit`, in order.
     private(set) var effects: [@Sendable () -> Void] = []
     /// Why this transaction can no longer be committed, if so.
@@ -42,13 +47,19 @@ package struct StoreTransaction: ~Copyable {
     }
 
     init(
-        connection: WriterConnection, fingerprint: EventFingerprint, head: UInt64, floor: UInt64
+        connection: WriterConnection, files: StoreFiles?, fingerprint: EventFingerprint,
+        head: UInt64, floor: UInt64, usage: UsageTable
     ) {
         self.connection = connection
+        self.files = files
         self.fingerprint = fingerprint
         self.head = head
         self.floor = floor
+        stagedUsage = StagedUsage(committed: usage)
     }
+
+    /// Returns the registrations and the log bytes of an app, this transaction included.
+    package func usage(of app: String) -> AppUsage { stagedUsage.usage(of: app) }
 
     /// The sequence that the next call of `append` will assign.
     package var nextSequence: UInt64 { head + 1 }
@@ -90,10 +101,21 @@ package struct StoreTransaction: ~Copyable {
     }
 
     /// Notes a row that has just been inserted with `nextSequence`.
-    mutating func noteAppended(payloadBytes count: Int) {
+    mutating func noteAppended(payloadBytes count: Int, app: String) {
         head += 1
         rows += 1
         payloadBytes += count
+        stagedUsage.add(AppUsage(logBytes: count), to: app)
+    }
+
+    /// Writes bytes that nobody reads, to find out whether the disk takes them.
+    mutating func writeProbe(bytes: Int) throws {
+        try writing { db in
+            try db.cachedStatement(
+                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES ('probe', randomblob(?))"
+            ).execute(arguments: [bytes])
+        }
+        payloadBytes += bytes
     }
 
     /// Called before each job.
@@ -110,6 +132,7 @@ package struct StoreTransaction: ~Copyable {
     /// - Returns: Whether the job failed and left changes in the database. They can only be undone
     ///   with the whole transaction; a savepoint for each job would cost every job two statements.
     mutating func endJob(succeeded: Bool) -> Bool {
+        stagedUsage.endJob(succeeded: succeeded)
         guard !succeeded else { return false }
         head = mark.head
         floor = mark.floor
@@ -128,7 +151,7 @@ package struct StoreTransaction: ~Copyable {
         do {
             return try body(&connection)
         } catch let error as DatabaseError {
-            let error = StoreError(error)
+            let error = StoreError(error, files: files)
             // A violated constraint undoes its own statement only. After any other error nobody
             // can say what is left of the transaction.
             if case .rejected = error {} else { failure = error }

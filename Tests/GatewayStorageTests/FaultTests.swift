@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import GatewayCore
+import Synchronization
 import Testing
 
 @testable import GatewayStorage
@@ -132,6 +134,107 @@ import Testing
         #expect(figures.walBytes < 200 * 4_096)
         #expect(figures.databaseBytes > 200 * 4_096)
         try await store.close()
+    }
+
+    @Test func onlyAWriteProvesThatTheDiskIsWell() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        #expect(!store.figures.isRefusingWrites)
+        try await fillDisk(store, true)
+        await #expect(throws: StoreError.self) {
+            try await store.appendChange(payload: Data(count: 100_000))
+        }
+        // Transactions that change nothing get through, as those that only repeat events do.
+        for _ in 0..<20 {
+            _ = try await store.write(cost: 0) { $0.nextSequence }
+            #expect(store.figures.isRefusingWrites)
+        }
+        #expect(store.figures.failedCommits == 1)
+        // Nobody writes any more: the store finds out by itself.
+        try await fillDisk(store, false)
+        while store.figures.isRefusingWrites { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(store.head == 0)
+    }
+
+    /// Free space as a test wants it.
+    private final class FreeSpace: Sendable {
+        private let bytes: Mutex<Int64?>
+        init(_ bytes: Int64?) { self.bytes = Mutex(bytes) }
+        func set(_ bytes: Int64?) { self.bytes.withLock { $0 = bytes } }
+        var configuration: StoreConfiguration {
+            var configuration = StoreConfiguration()
+            configuration.freeBytes = { _ in self.bytes.withLock { $0 } }
+            return configuration
+        }
+    }
+
+    @Test func whatIsReservedIsLeftToWhatFreesSpace() async throws {
+        let directory = try TemporaryDirectory()
+        let free = FreeSpace(1 << 30)
+        let store = try SQLiteStore(directory: directory.path, configuration: free.configuration)
+        for _ in 0..<20 { try await store.appendChange(payload: Data(count: 4_000)) }
+        free.set(DiskSpacePolicy.reservedBytes)
+        await #expect {
+            try await store.appendChange()
+        } throws: { error in
+            guard case StoreError.unavailable(let reason) = error else { return false }
+            return reason.contains("the disk of \(directory.path) is full: 1 MB free")
+        }
+        #expect(store.figures.isRefusingWrites && store.head == 20)
+        // An event that is posted again changes nothing, and is answered.
+        #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 21)
+        // In one transaction, what frees space is done and the rest refused.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await store.gathering(2) {
+                group.addTask {
+                    await #expect(throws: StoreError.self) { try await store.appendChange() }
+                }
+                group.addTask {
+                    let floor = try await store.write(cost: 0, freesSpace: true) {
+                        try $0.prune(acceptedBefore: 0, keepRows: 5, limit: 100)
+                    }
+                    #expect(floor.value == 15)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(store.floor == 15 && store.figures.failedCommits == 2)
+        free.set(1 << 30)
+        #expect(try await store.appendChange() == 21)
+        try await store.close()
+    }
+
+    @Test func littleFreeSpaceBoundsTheWriteAheadLog() async throws {
+        let directory = try TemporaryDirectory()
+        let free = FreeSpace(4 << 20)
+        let store = try SQLiteStore(directory: directory.path, configuration: free.configuration)
+        for _ in 0..<300 {
+            try await store.appendChange(payload: Data(count: 20_000))
+            // A quarter of what is free, and the commit that went beyond it.
+            #expect(store.figures.walBytes < (1 << 20) + 150_000)
+        }
+        #expect(store.figures.databaseBytes > 5 << 20)
+        try await store.close()
+    }
+
+    @Test func errorsOfTheDiskNameItsFile() throws {
+        let files = StoreFiles(directory: "/data")
+        // As it comes from a copy: the message is that of the other connection.
+        let full = DatabaseError(resultCode: .SQLITE_FULL, message: "not an error")
+        #expect(
+            StoreError(full, files: files).description.hasPrefix(
+                "the store is unavailable: the disk of /data is full"))
+        let failed = DatabaseError(resultCode: .SQLITE_IOERR, message: "not an error")
+        #expect(
+            StoreError(failed, files: files)
+                == .unavailable(reason: "/data/store.sqlite: disk I/O error (SQLite error 10)"))
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/file"
+        try Data().write(to: URL(fileURLWithPath: file))
+        #expect {
+            try SQLiteStore(directory: file)
+        } throws: {
+            "\($0)".hasSuffix("\(file)/store.lock cannot be opened: Not a directory")
+        }
     }
 
     @Test func noErrorTextHoldsAValue() async throws {

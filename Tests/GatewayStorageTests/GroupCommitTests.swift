@@ -185,6 +185,40 @@ import Testing
         #expect(store.head == 1)
     }
 
+    /// An app that posts as much as it can: its jobs stay in order, those of another app come
+    /// between them, and there is room for another app's.
+    @Test func appsTakeTurnsBeforeTheWriter() async throws {
+        var configuration = StoreConfiguration()
+        configuration.pendingJobsMax = 20
+        configuration.turnCost = 10
+        let store = try SQLiteStore(inMemory: configuration)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            func post(_ app: String, _ number: Int64) async {
+                let waiting = store.figures.waitingJobs
+                group.addTask {
+                    _ = try await store.write(for: .app(app), cost: 10) {
+                        try $0.append(
+                            app: app, type: .change, source: nil, eventID: nil,
+                            acceptedAt: number, payload: Data())
+                    }
+                }
+                while store.figures.waitingJobs <= waiting { await Task.yield() }
+            }
+            try await store.gathering(18) {
+                for number in Int64(1)...16 { await post("greedy", number) }
+                await #expect(throws: StoreError.busy) {
+                    _ = try await store.write(for: .app("greedy"), cost: 10) { _ in }
+                }
+                for number in Int64(1)...2 { await post("other", number) }
+            }
+            try await group.waitForAll()
+        }
+        let rows = try store.rows()
+        #expect(rows.filter { $0.app == "greedy" }.map(\.acceptedAt) == Array(1...16))
+        #expect(rows.filter { $0.app == "other" }.map(\.acceptedAt) == [1, 2])
+        #expect((rows.lastIndex { $0.app == "other" } ?? .max) <= 4)
+    }
+
     @Test func closingFinishesWhatWaitsAndTakesNothingMore() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteStore(directory: directory.path)
@@ -202,7 +236,9 @@ import Testing
             try await store.registration(app: "a", client: "c")
         }
         #expect(throws: StoreError.closed) { try store.rows() }
-        #expect(throws: StoreError.closed) { try store.voidEpochs(before: 1) }
+        #expect(throws: StoreError.closed) {
+            try store.openEpoch(id: 1, now: 0, voidOlder: true)
+        }
         let wal = directory.path + "/store.sqlite-wal"
         let size = try? FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int
         #expect((size ?? 0) == 0)

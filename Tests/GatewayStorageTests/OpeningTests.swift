@@ -80,6 +80,41 @@ import Testing
         }
     }
 
+    /// Nothing of what is left is lost by the refusal, and none of it is taken for an empty store.
+    @Test(arguments: ["missing", "empty", "without its log"])
+    func aDatabaseThatWasLostIsRefusedWhereOneIsExpected(_ loss: String) async throws {
+        let directory = try TemporaryDirectory()
+        let store = try SQLiteStore(directory: directory.path)
+        for _ in 0..<10 { try await store.appendChange() }
+        let copy = try TemporaryDirectory()
+        func path(_ name: String) -> String { copy.path + "/" + name }
+        for name in ["store.sqlite", "store.sqlite-wal"] {
+            try FileManager.default.copyItem(
+                atPath: directory.path + "/" + name, toPath: path(name))
+        }
+        let wal = try Data(contentsOf: URL(fileURLWithPath: path("store.sqlite-wal")))
+        switch loss {
+        case "missing": try FileManager.default.removeItem(atPath: path("store.sqlite"))
+        case "empty": try Data().write(to: URL(fileURLWithPath: path("store.sqlite")))
+        default:
+            try Data(count: wal.count).write(to: URL(fileURLWithPath: path("store.sqlite-wal")))
+        }
+        #expect {
+            try SQLiteStore(directory: copy.path, opening: .existing)
+        } throws: { error in
+            guard case StoreError.missing(let reason) = error else { return false }
+            return reason.contains(path("store.sqlite"))
+        }
+        if loss != "without its log" {
+            #expect(
+                try Data(contentsOf: URL(fileURLWithPath: path("store.sqlite-wal"))) == wal)
+        }
+        let new = try SQLiteStore(directory: copy.path, opening: .createIfMissing)
+        #expect(new.head == 0)
+        try await new.close()
+        try await SQLiteStore(directory: copy.path, opening: .existing).close()
+    }
+
     @Test func aDirectoryThatCannotBeMadeIsReported() throws {
         let directory = try TemporaryDirectory()
         #expect {
@@ -122,8 +157,17 @@ import Testing
         _ = try store.openEpoch(id: 4, now: 10, voidOlder: false)
         #expect(try store.epochs().map(\.ordinal) == [2, 3, 4])
         #expect(try store.epochs().map(\.isVoid) == [true, false, false])
-        try store.voidEpochs(before: 4)
+        // Ordinals may leap: the number that is kept counts epochs.
+        _ = try store.openEpoch(id: 5, atLeast: 100, now: 11, voidOlder: true)
+        #expect(try store.epochs().map(\.ordinal) == [3, 4, 100])
         #expect(try store.epochs().map(\.isVoid) == [true, true, false])
+        let head = try await store.write(cost: 1) { transaction in
+            try transaction.openEpochVoidingAll(id: 6, ordinal: 200, now: 12, kept: 3)
+        }.head
+        #expect(try store.epochs().map(\.ordinal) == [4, 100, 200])
+        #expect(try store.epochs().map(\.isVoid) == [true, true, false])
+        #expect(try store.epochs().last?.openedAtSequence == head)
+        #expect(try store.hasVoidPositions())
         try await store.close()
     }
 }
