@@ -23,18 +23,17 @@ package final class TLSConnection: @unchecked Sendable {
     package private(set) var isResumed = false
     /// What the handshake reads beside OpenSSL's own: a context that is replaced meanwhile lives on.
     private let context: TLSContext?
-    /// The connection is counted as long as this object lives.
-    private let limit: ConnectionLimit?
+    /// The connection is counted as long as this object lives, or whoever took the permit from it.
+    private var permit: ConnectionPermit?
 
-    /// The server's side of a connection that has just been accepted, counted in `limit` by the
-    /// caller; `nil` when OpenSSL has no memory for it, and then nothing is closed or counted out.
+    /// The server's side of a connection that has just been accepted; `nil` when OpenSSL has no memory for it, and then nothing is closed or counted out.
     init?(
-        _ context: TLSContext, socket: Int32, limit: ConnectionLimit, offersHTTP2: Bool = true
+        _ context: TLSContext, socket: Int32, permit: ConnectionPermit, offersHTTP2: Bool = true
     ) {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         SSL_set_accept_state(ssl)
         if !offersHTTP2 { ALPNList.restrictToHTTP1(ssl) }
-        (self.ssl, self.socket, self.context, self.limit) = (ssl, socket, context, limit)
+        (self.ssl, self.socket, self.context, self.permit) = (ssl, socket, context, permit)
         secrets = TrafficSecrets.attach(to: ssl)
     }
 
@@ -44,14 +43,15 @@ package final class TLSConnection: @unchecked Sendable {
         (other.ssl, other.secrets) = (nil, nil)
         (negotiatedProtocol, isResumed) = (other.negotiatedProtocol, other.isResumed)
         self.socket = socket
-        // The handshake is done, and the channel's counts until it has closed.
-        (context, limit) = (nil, nil)
+        // The handshake is done.
+        context = nil
+        permit = other.takePermit()
     }
 
     deinit {
         free()
         if socket >= 0 { Glibc.close(socket) }
-        limit?.release()
+        permit?.release()
     }
 
     private func free() {
@@ -118,6 +118,12 @@ package final class TLSConnection: @unchecked Sendable {
     package func takeSocket() -> Int32 {
         defer { socket = -1 }
         return socket
+    }
+
+    /// The permit, which the caller releases.
+    func takePermit() -> ConnectionPermit? {
+        defer { permit = nil }
+        return permit
     }
 
     /// What makes the records of a stream, which the caller frees; `nil` when it was taken before.

@@ -8,6 +8,10 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesResumed = 0
     /// Handshakes that ended without a connection, by reason; every reason is present.
     package var handshakesFailed: [HandshakeFailure: Int] = [:]
+    /// Connections closed as soon as they were accepted, by reason; every reason is present.
+    package var connectionsRefused: [ConnectionRefusal: Int] = [:]
+    /// Streams ended because of what their readers sent, by reason; every reason is present.
+    package var streamsEnded: [ReaderViolation: Int] = [:]
     /// Ciphertext bytes that were given to sockets: handshakes, and streams that have no channel.
     package var bytesSentDirectly = 0
     /// Ciphertext bytes that were handed to NIO.
@@ -40,6 +44,12 @@ package final class TLSCounters: Sendable {
         for reason in HandshakeFailure.allCases {
             sum.handshakesFailed[reason] = all.reduce(0) { $0 + $1.failures(reason) }
         }
+        for reason in ConnectionRefusal.allCases {
+            sum.connectionsRefused[reason] = all.reduce(0) { $0 + $1.refusals(reason) }
+        }
+        for reason in ReaderViolation.allCases {
+            sum.streamsEnded[reason] = all.reduce(0) { $0 + $1.ended(reason) }
+        }
         for one in all {
             sum.handshakesFull += one.full.load(ordering: .relaxed)
             sum.handshakesResumed += one.resumed.load(ordering: .relaxed)
@@ -62,6 +72,9 @@ final class TLSLoopCounters: Sendable {
     private let timeout = Atomic<Int>(0)
     private let certificate = Atomic<Int>(0)
     private let other = Atomic<Int>(0)
+    private let address = Atomic<Int>(0)
+    private let flood = Atomic<Int>(0)
+    private let incompleteRecord = Atomic<Int>(0)
 
     /// Adds to one counter. With a single writer a load and a store do; no bus lock per delivery.
     @inline(__always)
@@ -81,6 +94,32 @@ final class TLSLoopCounters: Sendable {
         case .timeout: Self.add(1, to: timeout)
         case .certificate: Self.add(1, to: certificate)
         case .other: Self.add(1, to: other)
+        }
+    }
+
+    func refuseConnection(_ reason: ConnectionRefusal) {
+        switch reason {
+        case .address: Self.add(1, to: address)
+        }
+    }
+
+    func refusals(_ reason: ConnectionRefusal) -> Int {
+        switch reason {
+        case .address: address.load(ordering: .relaxed)
+        }
+    }
+
+    func endStream(_ reason: ReaderViolation) {
+        switch reason {
+        case .flood: Self.add(1, to: flood)
+        case .incompleteRecord: Self.add(1, to: incompleteRecord)
+        }
+    }
+
+    func ended(_ reason: ReaderViolation) -> Int {
+        switch reason {
+        case .flood: flood.load(ordering: .relaxed)
+        case .incompleteRecord: incompleteRecord.load(ordering: .relaxed)
         }
     }
 

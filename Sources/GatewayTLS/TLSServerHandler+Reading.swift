@@ -15,7 +15,13 @@ extension TLSServerHandler {
         case .open:
             var pass = ReadPass()
             pass.run(ssl, wire, input, context.channel.allocator)
+            let empty = emptyInput.record(
+                received: input.readableBytes, content: pass.plaintext?.readableBytes ?? 0)
             conclude(pass, context)
+            guard phase == .open, empty > 0,
+                !self.input.spend(empty, settings.emptyInput, now: .now())
+            else { return }
+            fail(TLSError(.protocolViolation, "the peer sends records without content"), context)
         case .closing where goodbyeAwaited && !inputClosed:
             var pass = ReadPass()
             pass.run(ssl, wire, input, context.channel.allocator)

@@ -59,6 +59,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// Ciphertext owed to the peer's own demands and not taken by the kernel yet.
     var unreadAnswersBytes = 0
     var drainOwed = false
+    var input = InputBudget(now: .now())
+    var emptyInput = EmptyInput()
     var inputClosed = false
     var outputClosed = false
     /// Only the peer's `close_notify` is still read.

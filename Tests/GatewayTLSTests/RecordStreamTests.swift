@@ -16,6 +16,7 @@ import Testing
     @Test(arguments: suites) func everyRecordArrives(suite: String) throws {
         let house = try StreamHouse {
             $0.settings.recordsPerKeyMax = 97
+            $0.settings.readerInput = .unlimited
         }
         defer { house.stop() }
         let (client, stream) = try house.stream { $0.suites = suite }

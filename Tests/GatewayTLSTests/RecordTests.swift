@@ -455,3 +455,58 @@ struct RecordTests {
         #expect(!secrets.areWhole(.aes128GCM))
     }
 }
+
+/// Key updates that fail on the way.
+struct FailedKeyUpdateTests {
+    /// OpenSSL's steps, of which one fails.
+    private final class FailingSchedule: SecretExpanding {
+        private let real: SecretSchedule
+        private var left: Int
+
+        init(failingAt step: Int) throws {
+            real = try #require(SecretSchedule())
+            left = step
+        }
+
+        func expand(
+            _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ hash: SecretSchedule.Hash,
+            to output: Slice<UnsafeMutableRawBufferPointer>
+        ) -> Bool {
+            left -= 1
+            return left != 0 && real.expand(secret, label, hash, to: output)
+        }
+    }
+
+    /// Whichever step fails, no number comes again under a key, and nothing is protected any more.
+    @Test(arguments: 1...3) func aFailedUpdateProtectsNothingMore(step: Int) throws {
+        let suite = RecordSuite.aes128GCM
+        let schedule = try #require(SecretSchedule())
+        let cipher = try #require(EVP_CIPHER_CTX_new())
+        defer { EVP_CIPHER_CTX_free(cipher) }
+        EVP_CipherInit_ex(cipher, suite.cipher, nil, nil, nil, 1)
+        var keys = TrafficKeys(secret: .init(repeating: 7), recordNumber: 41)
+        let isReady = keys.derive(suite, schedule) && keys.beginRecord(cipher)
+        #expect(isReady)
+        #expect(keys.recordNumber == 42)
+        let updated = keys.update(suite, try FailingSchedule(failingAt: step))
+        #expect(!updated)
+        #expect(keys.recordNumber == 42)
+        #expect(keys.secret[0] == 7)
+        let isBegun = keys.beginRecord(cipher)
+        #expect(!isBegun)
+        let isDerived = keys.derive(suite, schedule)
+        #expect(!isDerived, "nor by making the old keys again")
+    }
+
+    @Test func anUpdateThatSucceedsCountsFromZero() throws {
+        let suite = RecordSuite.aes256GCM
+        let schedule = try #require(SecretSchedule())
+        var keys = TrafficKeys(secret: .init(repeating: 7), recordNumber: 41)
+        let isUpdated =
+            try keys.derive(suite, schedule) && keys.update(suite, FailingSchedule(failingAt: 4))
+        #expect(isUpdated)
+        #expect(keys.recordNumber == 0)
+        #expect(keys.areDerived)
+        #expect(keys.secret[0] != 7)
+    }
+}

@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test func whatAReaderSaysIsDropped() throws {
-        let house = try StreamHouse()
+        let house = try StreamHouse { $0.settings.readerInput = .unlimited }
         defer { house.stop() }
         let (client, connection) = try house.connect()
         let stream = try #require(try house.adopt(connection))
@@ -234,7 +234,10 @@ import Testing
     }
 
     @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
-        let house = try StreamHouse { $0.settings.streamSendBufferBytes = 4096 }
+        let house = try StreamHouse {
+            $0.settings.streamSendBufferBytes = 4096
+            $0.settings.readerInput = .unlimited
+        }
         defer { house.stop() }
         let (client, stream) = try house.stream {
             $0.version = TLS1_3_VERSION

@@ -170,6 +170,7 @@ final class TestServer: Sendable {
         /// Connections are handed on with their first bytes.
         var waits = false
         var connectionsMax = 1_000
+        var connectionsPerAddressMax: Int?
     }
 
     let group: MultiThreadedEventLoopGroup
@@ -185,7 +186,8 @@ final class TestServer: Sendable {
         let connections = Record<[Connection]>([])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
         let socket = try ListeningSocket(host: "127.0.0.1", port: 0)
-        limit = ConnectionLimit(options.connectionsMax)
+        limit = ConnectionLimit(
+            options.connectionsMax, perAddress: options.connectionsPerAddressMax)
         arrivals = try Arrivals(
             socket, identity: identity, settings: options.settings, limit: limit,
             threads: options.threads, waits: { [waits = options.waits] _ in waits }
@@ -309,6 +311,11 @@ final class TestServer: Sendable {
         stopArrivals()
         try? group.syncShutdownGracefully()
     }
+}
+
+extension InputBudget.Rate {
+    /// For readers that have much to say.
+    static let unlimited = Self(burst: .max, perSecond: 0)
 }
 
 /// Bytes that tell where they belong: a mix-up shows.

@@ -25,9 +25,12 @@ struct Arrival {
     var unsent: [UInt8] = []
     /// What is to be handed on once the kernel has taken all.
     var first: ReadPass?
+    /// For what the peer sends.
+    var input: InputBudget
 
-    init(_ connection: TLSConnection, deadline: NIODeadline) {
+    init(_ connection: TLSConnection, deadline: NIODeadline, now: NIODeadline) {
         (self.connection, self.deadline) = (connection, deadline)
+        input = InputBudget(now: now)
     }
 }
 
@@ -42,6 +45,13 @@ extension ArrivalLoop {
             if arrival.phase == .handshaking { counters.failed(.other) }
             // It may read on, and know by our goodbye that nothing was cut off.
             if count == 0, arrival.phase == .open { return sayGoodbye(token) }
+            return forget(token)
+        }
+        let isWithinBudget =
+            places[Int(token.place)].arrival?.input
+            .spend(count, settings.arrivalInput, now: now) ?? false
+        guard isWithinBudget else {
+            if arrival.phase == .handshaking { counters.failed(.other) }
             return forget(token)
         }
         // Once we have said goodbye, only the end itself is waited for.

@@ -88,6 +88,7 @@ final class ArrivalLoop {
         }
         let handle = Handle(wake: wake)
         let thread = Thread {
+            Thread.current.name = "arrivals"
             ArrivalLoop(
                 poll: poll, handle: handle, socket, identity, settings, limit, waits,
                 reception())?
@@ -95,7 +96,6 @@ final class ArrivalLoop {
             Glibc.close(poll)
             onEnd()
         }
-        thread.name = "arrivals"
         thread.stackSize = 512 * 1024
         thread.start()
         return handle
@@ -130,7 +130,7 @@ final class ArrivalLoop {
             let ready = epoll_wait(poll, &events, Int32(Self.eventsMax), waitMilliseconds())
             guard ready >= 0 || errno == EINTR else { return }
             now = .now()
-            for event in events.prefix(Int(max(0, ready))) { look(at: event) }
+            lookAtAll(events.prefix(Int(max(0, ready))))
             endOverdue()
             if let due = passingDue, now >= due { passOn() }
         }
@@ -141,6 +141,20 @@ final class ArrivalLoop {
         guard passingDue != nil else { return }
         passingDue = nil
         reception.passOn()
+    }
+
+    private func lookAtAll(_ events: ArraySlice<epoll_event>) {
+        guard let onTurn = settings.onArrivalTurn, !events.isEmpty else {
+            for event in events { look(at: event) }
+            return
+        }
+        var began = gateway_thread_cpu_nanoseconds()
+        for event in events {
+            look(at: event)
+            let ended = gateway_thread_cpu_nanoseconds()
+            onTurn(ended - began)
+            began = ended
+        }
     }
 
     private func look(at event: epoll_event) {
@@ -180,9 +194,9 @@ final class ArrivalLoop {
         for _ in 0..<Self.acceptedMax {
             // The place first: several threads must not take the last one each.
             guard limit.take() else { return pause() }
-            let socket = gateway_accept(listening.descriptor, O_CLOEXEC | O_NONBLOCK)
+            let (socket, address) = Self.accept(listening.descriptor)
             if socket >= 0 {
-                begin(socket)
+                begin(socket, address)
                 continue
             }
             limit.release()
@@ -196,13 +210,33 @@ final class ArrivalLoop {
         }
     }
 
-    private func begin(_ socket: Int32) {
+    /// Accepts one connection: its socket, -1 when there is none, and its peer's address.
+    private static func accept(_ listener: Int32) -> (Int32, SourceAddress) {
+        var storage = sockaddr_storage()
+        var bytes = UInt32(MemoryLayout<sockaddr_storage>.size)
+        // Sound: the kernel writes at most `bytes` bytes, and the pointer does not leave the closure.
+        return withUnsafeMutableBytes(of: &storage) { storage in
+            let socket = gateway_accept(
+                listener, storage.baseAddress, &bytes, O_CLOEXEC | O_NONBLOCK)
+            guard socket >= 0 else { return (socket, .unknown) }
+            let address = storage.prefix(Int(bytes))
+            return (socket, SourceAddress(UnsafeRawBufferPointer(rebasing: address)))
+        }
+    }
+
+    private func begin(_ socket: Int32, _ address: SourceAddress) {
+        guard let permit = limit.permit(for: address) else {
+            counters.refuseConnection(.address)
+            Glibc.close(socket)
+            limit.release()
+            return
+        }
         let connection = TLSConnection(
-            identity.current, socket: socket, limit: limit, offersHTTP2: settings.offersHTTP2)
+            identity.current, socket: socket, permit: permit, offersHTTP2: settings.offersHTTP2)
         guard let connection else {
             ERR_clear_error()
             Glibc.close(socket)
-            limit.release()
+            permit.release()
             return
         }
         connection.use(wire)
@@ -216,7 +250,7 @@ final class ArrivalLoop {
         count += 1
         let token = Token(place: place, serial: places[Int(place)].serial)
         places[Int(place)].arrival = Arrival(
-            connection, deadline: handshakes.set(token, now: now))
+            connection, deadline: handshakes.set(token, now: now), now: now)
         guard watch(EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, token) else { return forget(token) }
     }
 

@@ -16,8 +16,20 @@ struct TrafficKeys {
     private var iv = Nonce(repeating: 0)
     /// The number of the next record; never the same twice under one key.
     private(set) var recordNumber: UInt64
-    /// Key and iv belong to the secret.
-    private(set) var areDerived = false
+    private var state = State.underived
+
+    /// What can be done with the keys.
+    private enum State {
+        /// Key and iv have to be made from the secret.
+        case underived
+        /// Key and iv belong to the secret.
+        case derived
+        /// An update failed: for no record any more.
+        case unusable
+    }
+
+    /// Whether key and iv belong to the secret.
+    var areDerived: Bool { state == .derived }
 
     /// - Parameter recordNumber: how many records the secret's keys have protected already.
     init(secret: Secret, recordNumber: UInt64) {
@@ -29,28 +41,44 @@ struct TrafficKeys {
     init(_ heard: HeardKeys, _ suite: RecordSuite, recordNumber: UInt64) {
         self.init(secret: heard.secret, recordNumber: recordNumber)
         guard heard.keyBytes == suite.keyBytes, heard.ivBytes == Self.nonceBytes else { return }
-        (key, iv, areDerived) = (heard.key, heard.iv, true)
+        (key, iv, state) = (heard.key, heard.iv, .derived)
     }
 
     /// Makes key and iv from the secret; answers false when OpenSSL refuses.
-    mutating func derive(_ suite: RecordSuite, _ schedule: SecretSchedule) -> Bool {
-        areDerived =
-            withUnsafeBytes(of: secret) { secret in
-                let secret = UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes])
-                return withUnsafeMutableBytes(of: &key) {
-                    schedule.expand(secret, "key", suite.hash, to: $0[..<suite.keyBytes])
-                }
-                    && withUnsafeMutableBytes(of: &iv) {
-                        schedule.expand(secret, "iv", suite.hash, to: $0[...])
-                    }
-            }
-        return areDerived
+    mutating func derive(_ suite: RecordSuite, _ schedule: some SecretExpanding) -> Bool {
+        guard state == .underived else { return state == .derived }
+        let isMade = Self.derive(secret, suite, schedule, &key, &iv)
+        if isMade { state = .derived }
+        return isMade
     }
 
-    /// Goes on to the next secret, key and iv (RFC 8446 section 7.2); answers false when OpenSSL
-    /// refuses: nothing can be protected with them any more.
-    mutating func update(_ suite: RecordSuite, _ schedule: SecretSchedule) -> Bool {
+    private static func derive(
+        _ secret: Secret, _ suite: RecordSuite, _ schedule: some SecretExpanding, _ key: inout Key,
+        _ iv: inout Nonce
+    ) -> Bool {
+        withUnsafeBytes(of: secret) { secret in
+            let secret = UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes])
+            return withUnsafeMutableBytes(of: &key) {
+                schedule.expand(secret, "key", suite.hash, to: $0[..<suite.keyBytes])
+            }
+                && withUnsafeMutableBytes(of: &iv) {
+                    schedule.expand(secret, "iv", suite.hash, to: $0[...])
+                }
+        }
+    }
+
+    /// Goes on to the next secret, key and iv (RFC 8446 section 7.2), all of them or none.
+    ///
+    /// Answers false when OpenSSL refuses. Then no record is protected any more: the peer may know
+    /// of the next keys already, and under the present ones no number may come again.
+    mutating func update(_ suite: RecordSuite, _ schedule: some SecretExpanding) -> Bool {
         var next = Secret(repeating: 0)
+        var nextKey = Key(repeating: 0)
+        var nextIV = Nonce(repeating: 0)
+        defer {
+            withUnsafeMutableBytes(of: &next) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+            withUnsafeMutableBytes(of: &nextKey) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        }
         let isMade = withUnsafeBytes(of: secret) { secret in
             withUnsafeMutableBytes(of: &next) {
                 schedule.expand(
@@ -58,16 +86,19 @@ struct TrafficKeys {
                     suite.hash, to: $0[..<suite.secretBytes])
             }
         }
-        secret = next
-        withUnsafeMutableBytes(of: &next) { OPENSSL_cleanse($0.baseAddress, $0.count) }
-        recordNumber = 0
-        return isMade && derive(suite, schedule)
+        guard isMade, Self.derive(next, suite, schedule, &nextKey, &nextIV) else {
+            state = .unusable
+            return false
+        }
+        (secret, key, iv, recordNumber, state) = (next, nextKey, nextIV, 0, .derived)
+        return true
     }
 
     /// Gives a cipher the key and the nonce of the next record, which is counted
-    /// (RFC 8446 section 5.3); answers false when OpenSSL refuses.
+    /// (RFC 8446 section 5.3); answers false when OpenSSL refuses and after a failed update.
     @inline(__always)
     mutating func beginRecord(_ cipher: OpaquePointer) -> Bool {
+        guard state != .unusable else { return false }
         var nonce = iv
         return withUnsafeMutableBytes(of: &nonce) { nonce in
             let counted =
@@ -84,3 +115,14 @@ struct TrafficKeys {
         }
     }
 }
+
+/// Makes secrets and keys from a secret (HKDF-Expand-Label, RFC 8446 section 7.1).
+protocol SecretExpanding {
+    /// Fills `output`; answers false when that fails.
+    func expand(
+        _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ hash: SecretSchedule.Hash,
+        to output: Slice<UnsafeMutableRawBufferPointer>
+    ) -> Bool
+}
+
+extension SecretSchedule: SecretExpanding {}

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import NIOCore
 
 /// A TLS connection that left its channel to be written to by the thousand: its keys and a socket,
 /// nothing else. `TLSStreams` acts on it.
@@ -38,14 +39,28 @@ package final class TLSStream {
     let engine: Engine
     // Sound: used on the loop only, and not once `free` has set the phase.
     let descriptor: Int32
+    private let permit: ConnectionPermit?
     /// Its place among the streams of its loop.
     let place: UInt32
     var phase = Phase.open
     /// The watcher tells when the socket takes bytes again.
     var isWatchedForRoom = false
     var backlog: Backlog?
+    /// For what its reader sends.
+    var input: InputBudget
+    /// Waits in the loop's queue of streams to be read.
+    var isQueuedForReading = false
+    /// Has an entry among the deadlines of incomplete records.
+    var isRecordTimed = false
+    /// Records of its reader that were read; wraps.
+    var recordsRead: UInt32 = 0
 
-    init(name: UInt64, engine: Engine, descriptor: Int32, place: UInt32) {
+    init(
+        name: UInt64, engine: Engine, descriptor: Int32, permit: ConnectionPermit?, place: UInt32,
+        now: NIODeadline
+    ) {
+        self.permit = permit
+        input = InputBudget(now: now)
         self.name = name
         self.engine = engine
         self.descriptor = descriptor
@@ -60,6 +75,15 @@ package final class TLSStream {
         if case .openSSL = engine { true } else { false }
     }
 
+    /// The reader has begun a record whose rest has not come.
+    var hasIncompleteRecord: Bool {
+        guard phase == .open else { return false }
+        return switch engine {
+        case .records(let layer): !layer.pointee.partial.isEmpty
+        case .openSSL(let ssl): SSL_has_pending(ssl) == 1
+        }
+    }
+
     func free() {
         guard phase != .closed else { return }
         phase = .closed
@@ -69,6 +93,7 @@ package final class TLSStream {
         case .openSSL(let ssl): SSL_free(ssl)
         }
         Glibc.close(descriptor)
+        permit?.release()
     }
 
     deinit { free() }

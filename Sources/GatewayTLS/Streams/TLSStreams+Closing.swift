@@ -37,6 +37,8 @@ extension TLSStreams {
     /// because the kernel answers unread input with a reset.
     func leave(_ stream: TLSStream, _ wire: TLSWire) {
         stream.phase = .closing
+        // Time to say goodbye, and not to go on talking.
+        stream.input = InputBudget(now: .now())
         let last = wire.output
         var sent = 0
         if stream.backlog == nil { sent = max(0, Self.give(last, to: stream.descriptor)) }

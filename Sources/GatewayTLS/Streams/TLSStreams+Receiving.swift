@@ -3,33 +3,138 @@ import Glibc
 import NIOCore
 
 /// What the readers of streams say: nothing that counts, but for what TLS itself has to know.
+///
+/// The bytes of all readers share a small part of the loop's time, in turns: the loop looks at its
+/// sockets between two turns, which it would not do between two tasks that follow each other.
 extension TLSStreams {
+    /// A record that was incomplete when it was last looked at.
+    struct IncompleteRecord {
+        let token: UInt64
+        /// Records read before it.
+        let recordsRead: UInt32
+    }
+
+    /// Work of one turn, in units of `InputBudget`: less than 2 ms of CPU.
+    static let turnCostMax = 512 * 1024
+    /// Units for a call of the kernel.
+    private static let callCost = 2_048
+    /// Between two turns.
+    private static let turnPause = TimeAmount.milliseconds(1)
+    /// Given to OpenSSL at once, which does not say how many key updates were in it.
+    private static let openSSLBytesMax = 2_048
+    /// Units for a byte that OpenSSL reads, if all of them are key updates.
+    private static let openSSLByteCost = 40
+
     /// What the watcher saw.
     func take(_ news: [StreamWatcher.News]) {
         for one in news {
-            let place = places[Int(truncatingIfNeeded: one.token & 0xFFFF_FFFF)]
-            guard place.serial == UInt32(truncatingIfNeeded: one.token >> 32),
-                let stream = place.stream
-            else { continue }
+            guard let stream = stream(of: one.token) else { continue }
             if one.isWritable, stream.phase != .closed { takeRoom(stream) }
-            if one.isReadable, stream.phase != .closed { takeInput(stream) }
+            if one.isReadable, stream.phase != .closed { queueForReading(stream) }
+        }
+        if readTimer == nil { readTurn() }
+    }
+
+    private func queueForReading(_ stream: TLSStream) {
+        guard !stream.isQueuedForReading else { return }
+        stream.isQueuedForReading = true
+        readable.append(token(of: stream))
+    }
+
+    /// Reads once from each of the streams that wait, until the turn has cost enough.
+    private func readTurn() {
+        guard !readable.isEmpty else { return }
+        readTurns += 1
+        let now = NIODeadline.now()
+        var cost = 0
+        while cost < Self.turnCostMax, let token = readable.popFirst() {
+            guard let stream = stream(of: token) else { continue }
+            stream.isQueuedForReading = false
+            cost += Self.callCost + receive(stream, now)
+        }
+        guard !readable.isEmpty else { return }
+        readTimer = loop.assumeIsolated().scheduleTask(in: Self.turnPause) {
+            self.readTimer = nil
+            self.readTurn()
         }
     }
 
-    private func takeInput(_ stream: TLSStream) {
-        // A peer that never stops talking must not keep the loop from its other streams.
-        for _ in 0..<4 {
-            let count = recv(stream.descriptor, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
-            if count < 0, errno == EINTR { continue }
-            if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { return }
-            guard count > 0 else { return lose(stream) }
-            // Once we have said goodbye, only the end itself is waited for.
-            guard stream.phase == .open else { continue }
-            take(UnsafeMutableRawBufferPointer(rebasing: input[..<count]), stream)
-            if stream.phase == .closed { return }
+    /// Reads what one call of the kernel brings, and queues the stream again if more may be there.
+    ///
+    /// - Returns: The cost.
+    private func receive(_ stream: TLSStream, _ now: NIODeadline) -> Int {
+        let bytesMax = stream.keepsOpenSSL ? Self.openSSLBytesMax : input.count
+        let count = recv(stream.descriptor, input.baseAddress, bytesMax, Int32(MSG_DONTWAIT))
+        if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { return 0 }
+        if count < 0, errno == EINTR {
+            queueForReading(stream)
+            return 0
         }
-        loop.assumeIsolated().execute { if stream.phase != .closed { self.takeInput(stream) } }
+        guard count > 0 else {
+            lose(stream)
+            return 0
+        }
+        let spentBefore = stream.input.spent
+        if stream.phase == .open {
+            take(UnsafeMutableRawBufferPointer(rebasing: input[..<count]), stream, now)
+        } else if !stream.input.spend(count, settings.readerInput, now: now) {
+            // Once we have said goodbye, only the end itself is waited for.
+            lose(stream)
+        }
+        if stream.phase != .closed { queueForReading(stream) }
+        return stream.keepsOpenSSL
+            ? count * Self.openSSLByteCost : max(count, stream.input.spent - spentBefore)
     }
+
+    // MARK: Incomplete records
+
+    /// Sets a deadline for the rest of a record, if the stream waits for one.
+    func timeRecord(of stream: TLSStream) {
+        guard !stream.isRecordTimed, stream.hasIncompleteRecord else { return }
+        stream.isRecordTimed = true
+        addRecordDeadline(stream)
+        setRecordTimer()
+    }
+
+    private func addRecordDeadline(_ stream: TLSStream) {
+        _ = recordDeadlines.set(
+            IncompleteRecord(token: token(of: stream), recordsRead: stream.recordsRead), now: .now()
+        )
+    }
+
+    private func setRecordTimer() {
+        guard recordTimer == nil,
+            let next = recordDeadlines.next({ record, _ in stream(of: record.token) != nil })
+        else { return }
+        recordTimer = loop.assumeIsolated().scheduleTask(deadline: next) {
+            self.recordTimer = nil
+            self.endIncompleteRecords()
+        }
+    }
+
+    private func endIncompleteRecords() {
+        let now = NIODeadline.now()
+        while let record = recordDeadlines.takePassed(
+            now: now, { record, _ in stream(of: record.token) != nil })
+        {
+            guard let stream = stream(of: record.token) else { continue }
+            stream.isRecordTimed = false
+            guard stream.hasIncompleteRecord, let engines else { continue }
+            if stream.recordsRead == record.recordsRead {
+                counters.endStream(.incompleteRecord)
+                engines.wire.begin()
+                sayGoodbye(stream, engines)
+                leave(stream, engines.wire)
+                owner.ended(stream.name)
+            } else {
+                // Another one than at first.
+                timeRecord(of: stream)
+            }
+        }
+        setRecordTimer()
+    }
+
+    // MARK: Records
 
     /// Why no more is read.
     private enum PeerEnd {
@@ -41,23 +146,29 @@ extension TLSStreams {
         case lost
     }
 
-    private func take(_ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream) {
+    private func take(
+        _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream, _ now: NIODeadline
+    ) {
         guard let engines else { return }
         let wire = engines.wire
         let end: PeerEnd?
         switch stream.engine {
         case .records(let layer):
             wire.begin()
-            end = read(bytes, layer, engines)
+            end = read(bytes, stream, layer, engines, now)
         case .openSSL(let ssl):
             wire.begin(input: UnsafeRawBufferPointer(bytes))
-            end = discard(ssl, wire)
+            end = discard(ssl, wire, stream, bytes.count, now)
         }
         switch end {
         case nil:
             answer(wire.output, stream)
             wire.finish()
-            if (stream.backlog?.answers ?? 0) > settings.unreadAnswersBytesMax { lose(stream) }
+            if (stream.backlog?.answers ?? 0) > settings.unreadAnswersBytesMax {
+                lose(stream)
+            } else {
+                timeRecord(of: stream)
+            }
         case .goodbye:
             sayGoodbye(stream, engines)
             leave(stream, wire)
@@ -81,20 +192,22 @@ extension TLSStreams {
     }
 
     private func read(
-        _ bytes: UnsafeMutableRawBufferPointer, _ layer: UnsafeMutablePointer<RecordLayer>,
-        _ engines: Engines
+        _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
+        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
     ) -> PeerEnd? {
-        guard !layer.pointee.partial.isEmpty else { return readWhole(bytes, layer, engines) }
+        guard !layer.pointee.partial.isEmpty else {
+            return readWhole(bytes, stream, layer, engines, now)
+        }
         var joined = layer.pointee.partial
         layer.pointee.partial = []
         joined.append(contentsOf: bytes)
-        return joined.withUnsafeMutableBytes { readWhole($0, layer, engines) }
+        return joined.withUnsafeMutableBytes { readWhole($0, stream, layer, engines, now) }
     }
 
     /// Reads the records in `bytes` and keeps the beginning of the last, if that is all there is.
     private func readWhole(
-        _ bytes: UnsafeMutableRawBufferPointer, _ layer: UnsafeMutablePointer<RecordLayer>,
-        _ engines: Engines
+        _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
+        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
     ) -> PeerEnd? {
         var rest = bytes
         while true {
@@ -107,14 +220,19 @@ extension TLSStreams {
             case .record(let count):
                 let record = UnsafeMutableRawBufferPointer(rebasing: rest[..<count])
                 rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
-                if let end = read(record: record, layer, engines) { return end }
+                stream.recordsRead &+= 1
+                guard
+                    stream.input.spend(
+                        count + InputBudget.recordCost, settings.readerInput, now: now)
+                else { return flood(layer, engines) }
+                if let end = read(record: record, stream, layer, engines, now) { return end }
             }
         }
     }
 
     private func read(
-        record: UnsafeMutableRawBufferPointer, _ layer: UnsafeMutablePointer<RecordLayer>,
-        _ engines: Engines
+        record: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
+        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
     ) -> PeerEnd? {
         let (cipher, wire) = (engines.cipher, engines.wire)
         let action: PeerMessages.Action =
@@ -128,11 +246,23 @@ extension TLSStreams {
         case .lost: return .lost
         case .refuse(let alert): return refuse(alert, layer, engines)
         case .updateKeys(let answered):
-            guard cipher.updateReceiving(layer),
-                !answered || cipher.sealKeyUpdate(layer, to: wire)
-            else { return refuse(.internalError, layer, engines) }
-            return nil
+            guard
+                stream.input.spend(InputBudget.keyUpdateCost, settings.readerInput, now: now)
+            else { return flood(layer, engines) }
+            guard cipher.updateReceiving(layer) else {
+                return refuse(.internalError, layer, engines)
+            }
+            // Without keys of ours not even an alert can be said.
+            return !answered || cipher.sealKeyUpdate(layer, to: wire) ? nil : .lost
         }
+    }
+
+    /// The reader says too much. RFC 8446 has no alert for that; other servers send this one.
+    private func flood(
+        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines
+    ) -> PeerEnd {
+        counters.endStream(.flood)
+        return refuse(.unexpectedMessage, layer, engines)
     }
 
     private func refuse(
@@ -141,16 +271,31 @@ extension TLSStreams {
         engines.cipher.seal(alert, layer, to: engines.wire) ? .violation : .lost
     }
 
-    private func discard(_ ssl: OpaquePointer, _ wire: TLSWire) -> PeerEnd? {
+    private func discard(
+        _ ssl: OpaquePointer, _ wire: TLSWire, _ stream: TLSStream, _ bytes: Int,
+        _ now: NIODeadline
+    ) -> PeerEnd? {
+        var cost = bytes
         while true {
             ERR_clear_error()
             var count = 0
             let result = SSL_read_ex(ssl, wire.scratch.baseAddress, wire.scratch.count, &count)
-            if result == 1 { continue }
+            if result == 1 {
+                stream.recordsRead &+= 1
+                cost += InputBudget.recordCost
+                continue
+            }
             let error = SSL_get_error(ssl, result)
             ERR_clear_error()
             switch error {
-            case SSL_ERROR_WANT_READ: return nil
+            case SSL_ERROR_WANT_READ:
+                guard !stream.input.spend(cost, settings.readerInput, now: now) else {
+                    return nil
+                }
+                // OpenSSL has no alert for it.
+                counters.endStream(.flood)
+                SSL_shutdown(ssl)
+                return .violation
             case SSL_ERROR_ZERO_RETURN: return .goodbye
             default: return .violation
             }

@@ -59,10 +59,19 @@ package final class TLSStreams: @unchecked Sendable {
     var closing: [(deadline: NIODeadline, place: UInt32, serial: UInt32)] = []
     var closingTimer: Scheduled<Void>?
     private var whenEmpty: EventLoopPromise<Void>?
+    /// Streams with something to read, by token, in the order of their turns.
+    var readable = CircularBuffer<UInt64>()
+    /// The next turn of reading, while one is due.
+    var readTimer: Scheduled<Void>?
+    /// Incomplete records, at most one for each stream.
+    var recordDeadlines: ExpiryQueue<IncompleteRecord>
+    var recordTimer: Scheduled<Void>?
+    /// Turns in which readers' bytes were read.
+    var readTurns = 0
     /// What sockets are read into, and records opened in.
     let input = UnsafeMutableRawBufferPointer.allocate(
         byteCount: TLSWire.recordContentBytesMax, alignment: 16)
-    // Sound: allocated for the life of this object; lent only within `takeInput`.
+    // Sound: allocated for the life of this object; lent only within `receive`.
     /// Open or closing.
     package private(set) var count = 0
 
@@ -71,6 +80,7 @@ package final class TLSStreams: @unchecked Sendable {
         self.loop = loop
         self.settings = settings
         self.owner = owner
+        recordDeadlines = ExpiryQueue(ahead: settings.recordTimeout)
         counters = settings.counters.ofLoop(ObjectIdentifier(loop))
     }
 
@@ -94,7 +104,8 @@ package final class TLSStreams: @unchecked Sendable {
             places.append(Place())
         }
         let stream = TLSStream(
-            name: name, engine: engine, descriptor: connection.takeSocket(), place: place)
+            name: name, engine: engine, descriptor: connection.takeSocket(),
+            permit: connection.takePermit(), place: place, now: .now())
         places[Int(place)].stream = stream
         count += 1
         guard engines.watcher.add(stream.descriptor, token: token(of: stream)) else {
@@ -105,6 +116,7 @@ package final class TLSStreams: @unchecked Sendable {
         var size = settings.streamSendBufferBytes
         setsockopt(
             stream.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        timeRecord(of: stream)
         return stream
     }
 
@@ -131,11 +143,20 @@ package final class TLSStreams: @unchecked Sendable {
         loop.assertInEventLoop()
         for place in places { if let stream = place.stream { forget(stream) } }
         closingTimer?.cancel()
+        readTimer?.cancel()
+        recordTimer?.cancel()
+        readable.removeAll()
         engines = nil
     }
 
     func token(of stream: TLSStream) -> UInt64 {
         UInt64(places[Int(stream.place)].serial) << 32 | UInt64(stream.place)
+    }
+
+    /// The stream that a token was made for, unless it has gone.
+    func stream(of token: UInt64) -> TLSStream? {
+        let place = places[Int(truncatingIfNeeded: token & 0xFFFF_FFFF)]
+        return place.serial == UInt32(truncatingIfNeeded: token >> 32) ? place.stream : nil
     }
 
     func forget(_ stream: TLSStream) {

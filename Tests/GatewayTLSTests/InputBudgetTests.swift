@@ -1,0 +1,93 @@
+import NIOCore
+import Testing
+
+@testable import GatewayTLS
+
+/// Budgets of input, without sockets.
+struct InputBudgetTests {
+    private static func time(_ milliseconds: Int64) -> NIODeadline {
+        .uptimeNanoseconds(UInt64(1_000_000_000 + milliseconds * 1_000_000))
+    }
+
+    private func spend(
+        _ budget: inout InputBudget, _ cost: Int, _ rate: InputBudget.Rate, now: NIODeadline
+    ) -> Bool { budget.spend(cost, rate, now: now) }
+
+    private func record(_ input: inout EmptyInput, _ received: Int, _ content: Int) -> Int {
+        input.record(received: received, content: content)
+    }
+
+    @Test func aBurstIsAdmittedAndMoreIsNot() {
+        let rate = InputBudget.Rate(burst: 100, perSecond: 10)
+        var budget = InputBudget(now: Self.time(0))
+        #expect(spend(&budget, 60, rate, now: Self.time(0)))
+        #expect(spend(&budget, 40, rate, now: Self.time(0)))
+        #expect(!spend(&budget, 1, rate, now: Self.time(99)))
+        #expect(spend(&budget, 1, rate, now: Self.time(100)))
+        #expect(!spend(&budget, 1, rate, now: Self.time(150)))
+        #expect(spend(&budget, 100, rate, now: Self.time(60_000)))
+        #expect(!spend(&budget, .max, rate, now: Self.time(120_000)))
+    }
+
+    @Test func aBucketThatRegainsNothingIsABurstAlone() {
+        let rate = InputBudget.Rate(burst: 10, perSecond: 0)
+        var budget = InputBudget(now: Self.time(0))
+        #expect(spend(&budget, 10, rate, now: Self.time(0)))
+        #expect(!spend(&budget, 1, rate, now: Self.time(1_000_000)))
+    }
+
+    /// Over any time no more is admitted than the burst and what that time regains, and little less.
+    @Test func aModelAdmitsTheSame() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<300 {
+            let rate = InputBudget.Rate(
+                burst: .random(in: 1...5_000, using: &random),
+                perSecond: .random(in: 1...5_000, using: &random))
+            var budget = InputBudget(now: Self.time(0))
+            var (now, left) = (Int64(0), Double(rate.burst))
+            for _ in 0..<200 {
+                let step = Int64.random(in: 0...300, using: &random)
+                now += step
+                left = min(
+                    Double(rate.burst), left + Double(step) * Double(rate.perSecond) / 1_000)
+                let cost = Int.random(in: 0...rate.burst, using: &random)
+                let isAdmitted = budget.spend(cost, rate, now: Self.time(now))
+                if isAdmitted {
+                    // The model's fractions are ahead of whole units by less than one.
+                    #expect(Double(cost) <= left + 1)
+                    left -= Double(cost)
+                } else {
+                    #expect(Double(cost) > left - 2)
+                    left = 0
+                }
+                left = max(0, left)
+                // Both go on from the same place.
+                if abs(Double(rate.burst - budget.spent) - left) < 3 {
+                    left = Double(rate.burst - budget.spent)
+                }
+            }
+        }
+    }
+
+    @Test func contentCarriesItsFrames() {
+        var input = EmptyInput()
+        // A record in pieces, and pieces of one byte.
+        #expect(record(&input, 8_192, 0) == 0)
+        #expect(record(&input, 8_214, 16_384) == 0)
+        for _ in 0..<121 { #expect(record(&input, 1, 0) == 0) }
+        #expect(record(&input, 1, 100) == 0)
+        // A frame of HTTP/2 alone in its record.
+        #expect(record(&input, 35, 13) == 9)
+    }
+
+    @Test func whatCarriesNothingCounts() {
+        var input = EmptyInput()
+        let kept = 16 * 1024 + 256 + 5
+        #expect(record(&input, 16_384, 0) == 0)
+        #expect(record(&input, 16_384, 0) == 2 * 16_384 - kept)
+        #expect(record(&input, 16_384, 0) == 16_384)
+        // Content at the end pays for twice itself.
+        #expect(record(&input, 23, 1) == kept + 23 - 2)
+        #expect(record(&input, 23, 1) == 21)
+    }
+}
