@@ -48,16 +48,18 @@ package final class WebhookSender: Sendable {
     ///   - resolver: Finds the addresses of endpoints.
     ///   - trust: Which certificates of endpoints are trusted.
     ///   - deadline: Longest time of one request.
+    ///   - connectionsMax: Open connections.
     /// - Throws: ``DeliveryError`` (`noMemory`).
     package init(
         addressGuard: AddressGuard, resolver: NameResolver = .system(),
-        trust: DeliveryEngine.Configuration.Trust = .system, deadline: Duration = .seconds(20)
+        trust: DeliveryEngine.Configuration.Trust = .system, deadline: Duration = .seconds(20),
+        connectionsMax: Int = 256
     ) throws(DeliveryError) {
         var configuration = DeliveryEngine.Configuration(name: "webhooks")
         configuration.trust = trust
         configuration.addressGuard = addressGuard
         configuration.requestsMax = 256
-        configuration.connectionsMax = 256
+        configuration.connectionsMax = connectionsMax
         configuration.connectionsPerHostMax = 4
         configuration.idleMax = .seconds(300)
         configuration.answerFields = ["retry-after"]

@@ -30,9 +30,9 @@ import Testing
             APNsSession(APNsFields(origin: "https://api.push.apple.com:443")))
         let form = try APNsPushForm(.widgets, app: "com.mygame")
         for number in 0..<pushes {
-            let token = String(repeating: "0", count: 62) + (number < 16 ? "0" : "")
-            let push = try #require(
-                APNsPush(token: token + String(number, radix: 16), form: form, registeredAt: 0))
+            let digits = String(number, radix: 16)
+            let token = String(repeating: "0", count: 64 - digits.count) + digits
+            let push = try #require(APNsPush(token: token, form: form, registeredAt: 0))
             let isTaken = session.send(
                 push, id: "123e4567-e89b-42d3-a456-426614174000", UInt64(number),
                 token: (1, "abc"), deadline: 1_000, wall: 0)
@@ -100,6 +100,101 @@ import Testing
         #expect(
             Self.events(session)
                 == (0..<3).map { .ended($0, .failed(.notConnected)) } + [.retired])
+    }
+
+    /// The bodies of the pushes in what a session wrote, and which of them were ended.
+    private struct Bodies {
+        var text: [Int: String] = [:]
+        var ended: Set<Int> = []
+        /// The size of each DATA frame.
+        var sizes: [Int] = []
+        private var unread: [UInt8] = []
+
+        /// Reads what the session has to write now.
+        ///
+        /// - Parameter prefaceBytes: Bytes before the first frame.
+        mutating func read(_ session: APNsSession, prefaceBytes: Int = 0) {
+            unread += APNsSessionTests.output(session).dropFirst(prefaceBytes)
+            var place = 0
+            while unread.count >= place + 9 {
+                let head = unread[place..<place + 9].map { Int($0) }
+                let count = head[0] << 16 | head[1] << 8 | head[2]
+                guard unread.count >= place + 9 + count else { break }
+                if head[3] == 0 {
+                    let stream = (head[5] & 127) << 24 | head[6] << 16 | head[7] << 8 | head[8]
+                    let bytes = unread[(place + 9)..<(place + 9 + count)]
+                    text[stream, default: ""] += String(decoding: bytes, as: UTF8.self)
+                    sizes.append(count)
+                    if head[4] & 1 == 1 { ended.insert(stream) }
+                }
+                place += 9 + count
+            }
+            unread.removeFirst(place)
+        }
+    }
+
+    private static let prefaceBytes = 24
+    private static let body = #"{"aps":{"content-changed":true}}"#
+
+    @Test func `a body that does not fit the stream's window waits for more of it`() throws {
+        let session = try Self.session(20)
+        // SETTINGS_INITIAL_WINDOW_SIZE 10.
+        #expect(Self.take(Self.frame(4, 0, [0, 4] + Self.number(10)), session))
+        var bodies = Bodies()
+        bodies.read(session, prefaceBytes: Self.prefaceBytes)
+        #expect(bodies.ended.isEmpty)
+        #expect(bodies.text.count == 20)
+        #expect(bodies.text.values.allSatisfy { $0 == Self.body.prefix(10) })
+        for _ in 0..<3 {
+            for stream in stride(from: 1, through: 39, by: 2) {
+                #expect(Self.take(Self.frame(8, stream, Self.number(8)), session))
+            }
+            bodies.read(session)
+        }
+        #expect(bodies.ended.count == 20)
+        #expect(bodies.text.values.allSatisfy { $0 == Self.body })
+        #expect(bodies.sizes.max() == 10)
+    }
+
+    @Test func `a body that does not fit the connection's window waits for more of it`() throws {
+        let count = 2_100
+        let session = try Self.session(count)
+        #expect(Self.take(Self.frame(4, 0, [0, 3] + Self.number(4_000)), session))
+        var bodies = Bodies()
+        bodies.read(session, prefaceBytes: Self.prefaceBytes)
+        #expect(bodies.sizes.reduce(0, +) == 65_535)
+        #expect(bodies.ended.count == 65_535 / Self.body.utf8.count)
+        #expect(bodies.ended.allSatisfy { bodies.text[$0] == Self.body })
+        #expect(Self.take(Self.frame(8, 0, Self.number(65_535)), session))
+        bodies.read(session)
+        #expect(bodies.ended.count == count)
+        #expect(bodies.text.values.allSatisfy { $0 == Self.body })
+    }
+
+    /// Whatever room the peer gives, and when, each body arrives whole and is ended once.
+    @Test(arguments: 0..<200 as Range<UInt64>)
+    func `bodies are whole whatever the windows are`(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let count = 1 + random.below(40)
+        let session = try Self.session(count)
+        #expect(
+            Self.take(Self.frame(4, 0, [0, 4] + Self.number(UInt32(random.below(40)))), session))
+        var bodies = Bodies()
+        bodies.read(session, prefaceBytes: Self.prefaceBytes)
+        for _ in 0..<random.below(300) {
+            let stream = 2 * random.below(count) + 1
+            let room = UInt32(1 + random.below(12))
+            #expect(Self.take(Self.frame(8, stream, Self.number(room)), session))
+            if random.happens(60) { bodies.read(session) }
+            #expect(bodies.text.allSatisfy { Self.body.hasPrefix($0.value) })
+            #expect(bodies.ended.allSatisfy { bodies.text[$0] == Self.body })
+        }
+        for stream in stride(from: 1, to: 2 * count, by: 2) {
+            #expect(Self.take(Self.frame(8, stream, Self.number(64)), session))
+        }
+        bodies.read(session)
+        #expect(bodies.ended.count == count)
+        #expect(bodies.text.values.allSatisfy { $0 == Self.body })
     }
 
     /// Whatever a peer sends, each push ends once.

@@ -241,12 +241,22 @@ final class APNsSession {
 
     fileprivate func tookGoAway() { retire() }
 
-    fileprivate func payload(
-        _ number: Int32, into memory: UnsafeMutableRawBufferPointer
-    ) -> Int {
-        let payload = payloads[number == 1 ? 1 : 0]
-        memory.copyBytes(from: payload.prefix(memory.count))
-        return min(payload.count, memory.count)
+    /// Copies the next bytes of a request's body: as many as the peer's windows have room for.
+    ///
+    /// - Parameter number: The place of the body in ``payloads``.
+    /// - Returns: How many bytes were copied, and whether they are the last; `nil` for a request that
+    ///   has ended.
+    fileprivate func readBody(
+        of stream: Int32, payload number: Int32, into memory: UnsafeMutableRawBufferPointer
+    ) -> (count: Int, isLast: Bool)? {
+        guard let place = place(of: stream), let sent = streams[place]?.bodyBytesSent else {
+            return nil
+        }
+        let rest = payloads[number == 1 ? 1 : 0].dropFirst(sent)
+        let count = min(rest.count, memory.count)
+        memory.copyBytes(from: rest.prefix(count))
+        streams[place]?.bodyBytesSent = sent + count
+        return (count, isLast: count == rest.count)
     }
 }
 
@@ -303,13 +313,16 @@ private enum APNsCallbacks {
         return Callbacks(pointer: callbacks)
     }()
 
-    /// Called for the body of a push.
+    /// Called for each DATA frame of a push, with as much room as flow control leaves it.
     static let onPayload: nghttp2_data_source_read_callback = {
-        _, _, bytes, count, flags, source, context in
-        flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
-        return session(context)?.payload(
-            source?.pointee.fd ?? 0, into: UnsafeMutableRawBufferPointer(start: bytes, count: count)
-        ) ?? 0
+        _, stream, bytes, count, flags, source, context in
+        guard
+            let piece = session(context)?.readBody(
+                of: stream, payload: source?.pointee.fd ?? 0,
+                into: UnsafeMutableRawBufferPointer(start: bytes, count: count))
+        else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+        if piece.isLast { flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return piece.count
     }
 
     private static func session(_ context: UnsafeMutableRawPointer?) -> APNsSession? {

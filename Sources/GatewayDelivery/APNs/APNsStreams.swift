@@ -12,6 +12,8 @@ struct APNsStreams {
         var status = 0
         var body: [UInt8] = []
         var uniqueID: [UInt8] = []
+        /// Bytes of the request's body that were handed to nghttp2.
+        var bodyBytesSent = 0
         fileprivate var older = -1
         fileprivate var newer = -1
 
