@@ -134,7 +134,8 @@ extension TimelineClient {
     /// timeline that is fetched from now on is known to hold it.
     func position() async -> Cursor? {
         guard isConnected, let cursor else { return nil }
-        let feed = NotificationFeed(service: service, client: configuration.client)
+        let feed = NotificationFeed(
+            service: service, client: configuration.client, registration: engine?.digest)
         // Without an answer soon the reload costs one more when the change comes back.
         return try? await Deadline.run(.seconds(1)) {
             try await feed.poll(since: cursor.text).cursor

@@ -6,6 +6,7 @@ extension TimelineClient {
     func perform(_ action: EngineAction) async {
         switch action {
         case .register(let registration): await register(registration)
+        case .reconcile(let registration): await reconcile(registration)
         case .connect(let attempt, let since): await connect(attempt, since: since)
         case .build(let info): await build(info)
         case .recommend(let kind): await recommend(kind)
@@ -17,27 +18,62 @@ extension TimelineClient {
     private func register(_ registration: ClientRegistration) async {
         do throws(GatewayFailure) {
             let complete = archive?.completed(registration) ?? registration
-            let answer: GatewayService.Answer<GatewayService.Registered>
-            if let last = engine?.registered {
-                answer = try await service.patch(
-                    registration.patch(since: last, completed: complete),
-                    client: configuration.client)
-            } else {
-                answer = try await service.register(complete, client: configuration.client)
+            guard let last = engine?.registered else {
+                let answer = try await service.register(complete, client: configuration.client)
+                tellRegistered(answer)
+                handle(.registered(answer.value.cursor, digest: answer.value.digest))
+                return
             }
-            serverTime.note(answer.head["date"], now: now)
-            tell(.registered(warnings: Self.warnings(in: answer.value.document)))
-            handle(.registered(answer.value.cursor))
+            let answer = try await service.patch(
+                registration.patch(since: last, completed: complete),
+                client: configuration.client)
+            tellRegistered(answer)
+            handle(
+                answer.value.digest == nil
+                    ? .registered(answer.value.cursor) : .patched(answer.value.cursor))
         } catch {
             tell(.failed(error))
             handle(.registrationFailed(error.refusal))
         }
     }
 
+    /// Registers what the registration in force lacks of what this process knows.
+    private func reconcile(_ registration: ClientRegistration) async {
+        do throws(GatewayFailure) {
+            let complete = archive?.completed(registration) ?? registration
+            let read = try await service.registration(ofClient: configuration.client)
+            serverTime.note(read.head["date"], now: now)
+            var shared = complete
+            (shared.widgets, shared.recommendations) = ([], [])
+            let patch = read.value.patch(
+                to: complete, kinds: Set(runtime.kinds), includesShared: shared != sharedRegistered)
+            guard let patch else {
+                handle(.registered(nil, digest: read.value.digest))
+                return
+            }
+            let answer = try await service.patch(patch, client: configuration.client)
+            sharedRegistered = shared
+            tellRegistered(answer)
+            // Where the patch changed nothing, the gateway does not keep what is lacking.
+            handle(
+                answer.value.digest == read.value.digest
+                    ? .registered(answer.value.cursor, digest: answer.value.digest)
+                    : .patched(answer.value.cursor))
+        } catch {
+            tell(.failed(error))
+            handle(.registrationFailed(error.refusal))
+        }
+    }
+
+    private func tellRegistered(_ answer: GatewayService.Answer<GatewayService.Registered>) {
+        serverTime.note(answer.head["date"], now: now)
+        tell(.registered(warnings: Self.warnings(in: answer.value.document)))
+    }
+
     private func acknowledge(_ acknowledgement: Acknowledgement) async {
         do throws(GatewayFailure) {
             let head = try await service.acknowledge(
-                acknowledgement, client: configuration.client)
+                acknowledgement, client: configuration.client, registration: engine?.digest)
             serverTime.note(head["date"], now: now)
             handle(.acknowledged)
         } catch {
@@ -47,7 +83,8 @@ extension TimelineClient {
     }
 
     private func connect(_ attempt: Int, since: Cursor?) async {
-        let feed = NotificationFeed(service: service, client: configuration.client)
+        let feed = NotificationFeed(
+            service: service, client: configuration.client, registration: engine?.digest)
         var isOpen = false
         var ending = EngineEvent.Ending.closed
         do throws(GatewayFailure) {

@@ -26,6 +26,9 @@ public actor TimelineClient {
     var widgets: [WidgetInfo]
     /// How often each kind's provider was asked for it.
     var relevanceQuestions: [String: Int] = [:]
+    /// What this process registered last of the members that it shares with others of the app,
+    /// because another registration was in force.
+    var sharedRegistered: ClientRegistration?
     var engine: ReloadEngine?
     var serverTime = ServerTime()
     var interactions: WidgetInteractions
@@ -259,7 +262,8 @@ public actor TimelineClient {
             switch action {
             case .save: save()
             case .saveBudgets: saveBudgets()
-            case .register, .connect, .build, .recommend, .acknowledge: work?.yield(action)
+            case .register, .reconcile, .connect, .build, .recommend, .acknowledge:
+                work?.yield(action)
             }
         }
         reschedule()

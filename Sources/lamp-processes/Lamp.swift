@@ -25,14 +25,14 @@ struct Lamp {
     /// Whether the server lets whoever asks wait.
     var isSlow: Bool { FileManager.default.fileExists(atPath: directory + "/slow") }
 
-    /// Notes that a timeline of this kind is being built: a line of the file `builds`.
-    func noteBuild(of kind: String) throws {
-        let path = directory + "/builds"
-        if !FileManager.default.fileExists(atPath: path) {
-            try Data().write(to: URL(filePath: path))
-        }
-        let file = try FileHandle(forWritingTo: URL(filePath: path))
-        try file.seekToEnd()
-        try file.write(contentsOf: Data((kind + "\n").utf8))
+    /// Appends the kind of a timeline that is being built as a line of the file `builds`.
+    ///
+    /// Several processes build at once: a write to a file opened for appending goes to its end
+    /// whole, whoever wrote there since it was opened (POSIX, `O_APPEND`).
+    func recordBuild(of kind: String) throws {
+        let file = open(directory + "/builds", O_WRONLY | O_APPEND | O_CREAT, 0o600)
+        guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        try FileHandle(fileDescriptor: file, closeOnDealloc: true)
+            .write(contentsOf: Data((kind + "\n").utf8))
     }
 }

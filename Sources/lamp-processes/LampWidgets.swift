@@ -33,7 +33,7 @@ struct LampProvider: AsyncTimelineProvider {
 
     func timeline(in context: Context) async throws -> Timeline<LampEntry> {
         let lamp = Lamp.current
-        try lamp.noteBuild(of: kind)
+        try lamp.recordBuild(of: kind)
         while lamp.isSlow { try await Task.sleep(for: .milliseconds(10)) }
         return Timeline(entries: [LampEntry(date: .now, isLit: lamp.isLit)], policy: .never)
     }

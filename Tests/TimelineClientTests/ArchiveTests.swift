@@ -21,7 +21,7 @@ import WidgetModel
             state: EngineState(
                 registered: registration(
                     [panda, status], sets: [recommended(panda.kind, ["Unipony"])]),
-                position: cursor(7),
+                digest: "own", mustReadRegistration: true, position: cursor(7),
                 positions: [
                     .timeline(panda): .init(cursor: cursor(7), awaitsBuild: false),
                     .timeline(status): .init(cursor: cursor(5), awaitsBuild: true),

@@ -122,7 +122,7 @@ struct EngineWorld {
                 violations.append("connected without a cursor")
             case .acknowledge(let told):
                 if let cursor = told.cursor { check(cursor, "an acknowledgement") }
-            case .connect, .register: break
+            case .connect, .register, .reconcile: break
             }
             if action != .save, action != .saveBudgets { pending.append(action) }
         }
@@ -316,7 +316,7 @@ struct EngineWorld {
         guard !pending.isEmpty else { return }
         let action = pending.remove(at: pick(pending.count))
         switch action {
-        case .register(let document): register(document)
+        case .register(let document), .reconcile(let document): register(document)
         case .connect(let attempt, let since): connect(attempt, since)
         case .build(let info):
             finish(.timeline(info))

@@ -19,7 +19,7 @@ import WidgetModel
         while !orders.isEmpty {
             let order = orders.removeFirst()
             switch order {
-            case .register: orders += engine.handle(.registered(cursor(10)), now: .zero)
+            case .register, .reconcile: orders += engine.handle(.registered(cursor(10)), now: .zero)
             case .build(let info):
                 orders += engine.handle(
                     .rebuilt(info, milliseconds: 5, reloadDate: nil), now: .zero)

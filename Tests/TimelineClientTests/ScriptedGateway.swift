@@ -9,6 +9,10 @@ final class ScriptedGateway: GatewayConnection {
         var head = cursor(10)
         var knowsClient = false
         var registrations: [JSONValue] = []
+        /// The registration in force.
+        var inForce: JSONValue = .null
+        /// Requests that named another registration than the one in force.
+        var mismatches = 0
         /// Of the registrations.
         var methods: [String] = []
         var acknowledgements: [JSONValue] = []
@@ -18,6 +22,25 @@ final class ScriptedGateway: GatewayConnection {
         var polled: JSONValue = .null
         var stream: AsyncStream<[UInt8]>.Continuation?
         var changed: [CheckedContinuation<Void, Never>] = []
+
+        /// Stands for the registration in force.
+        var digest: String { "d\(inForce.hashValue)" }
+
+        /// Whether a request names another registration than the one in force.
+        mutating func isMismatch(_ request: GatewayRequest) -> Bool {
+            guard let named = request.headers.first(where: { $0.name == "timeline-registration" }),
+                named.value != digest
+            else { return false }
+            mismatches += 1
+            return true
+        }
+
+        var mismatch: JSONValue {
+            [
+                "type": .string(ProblemDetails.typePrefix + "registration-mismatch"),
+                "title": "mismatch", "digest": .string(digest),
+            ]
+        }
     }
 
     let state = Mutex(State())
@@ -82,9 +105,23 @@ final class ScriptedGateway: GatewayConnection {
                 state.methods.append(request.method)
                 state.registrations.append(body)
                 state.knowsClient = true
-                return (201, ["client": "device-1", "cursor": .string(state.head.text)])
+                state.inForce =
+                    request.method == "PUT" ? body : state.inForce.merging(patch: body)
+                return (
+                    201,
+                    [
+                        "client": "device-1", "cursor": .string(state.head.text),
+                        "digest": .string(state.digest),
+                    ]
+                )
             }
             guard state.knowsClient else { return (404, .null) }
+            if request.method == "GET", !request.target.contains("/reloads") {
+                var shown = state.inForce.objectValue ?? JSONObject()
+                shown["digest"] = .string(state.digest)
+                return (200, .object(shown))
+            }
+            if state.isMismatch(request) { return (409, state.mismatch) }
             if request.method == "GET" { return (200, state.polled) }
             state.acknowledgements.append(body)
             return (204, .null)
@@ -97,17 +134,21 @@ final class ScriptedGateway: GatewayConnection {
     func stream(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayStream {
         let (chunks, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         let since = request.headers.first { $0.name == "last-event-id" }?.value
-        let status = state.withLock { state -> Int in
+        let (status, refusal) = state.withLock { state -> (Int, JSONValue) in
             state.resumptions.append(since)
             if let status = state.statuses.first {
                 state.statuses.removeFirst()
-                return status
+                return (status, .null)
             }
-            guard state.knowsClient else { return 404 }
+            guard state.knowsClient else { return (404, .null) }
+            if state.isMismatch(request) { return (409, state.mismatch) }
             state.stream = continuation
-            return 200
+            return (200, .null)
         }
-        if status != 200 { continuation.finish() }
+        if status != 200 {
+            if refusal != .null { continuation.yield(refusal.serialized) }
+            continuation.finish()
+        }
         var fields = Self.fields
         fields.append((name: "Content-Type", value: "text/event-stream"))
         if let since { fields.append((name: "Timeline-Cursor", value: since)) }

@@ -25,6 +25,8 @@ package struct ArchiveDocument: Sendable, Equatable {
         if let registered = state.registered {
             object["registered"] = registered.json(maskingTokens: false)
         }
+        if let digest = state.digest { object["digest"] = .string(digest) }
+        if state.mustReadRegistration { object["mustReadRegistration"] = true }
         if let position = state.position { object["cursor"] = .string(position.text) }
         var timelines: [(String, JSONValue)] = []
         var sets: [(String, JSONValue)] = []
@@ -65,6 +67,8 @@ package struct ArchiveDocument: Sendable, Equatable {
             else { return nil }
             state.registered = reading.registration
         }
+        state.digest = object["digest"]?.stringValue
+        state.mustReadRegistration = object["mustReadRegistration"]?.boolValue ?? false
         state.position = object["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
         for entry in object["timelines"]?.arrayValue ?? [] {
             guard let entry = entry.objectValue, let position = Self.position(entry),
@@ -85,18 +89,5 @@ package struct ArchiveDocument: Sendable, Equatable {
             return nil
         }
         return .init(cursor: cursor, awaitsBuild: entry["awaitsBuild"]?.boolValue ?? false)
-    }
-}
-
-extension Limits {
-    /// The app stated it itself, so nothing the gateway would refuse is a reason to forget it.
-    static var archive: Limits {
-        var limits = Limits()
-        limits.registrationWidgetsMax = 10_000
-        limits.recommendationItemsMax = 10_000
-        limits.attributesMax = 10_000
-        limits.listValuesMax = 10_000
-        limits.stringBytesMax = 64 * 1024
-        return limits
     }
 }

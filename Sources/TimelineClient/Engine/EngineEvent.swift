@@ -8,8 +8,12 @@ package enum EngineEvent: Sendable, Equatable {
         [KeptTimeline], lock: DeviceLock = .unlocked, activity: AppActivity = [])
     /// People configured other widgets, or something else of the registration changed.
     case configurationChanged(ClientRegistration)
-    /// The gateway took the registration last ordered.
-    case registered(Cursor)
+    /// The gateway has the registration last ordered in force, under this digest. Without a cursor
+    /// nothing had to be registered.
+    case registered(Cursor?, digest: String? = nil)
+    /// The gateway took a patch of its registration. What else is in force, where another process
+    /// or a restored backup came in between, is not known until it is read.
+    case patched(Cursor)
     /// It did not.
     case registrationFailed(Refusal)
     /// The stream or poll of this attempt is answered, resumed from this cursor.
@@ -73,6 +77,8 @@ package enum EngineEvent: Sendable, Equatable {
     package enum Refusal: Sendable, Equatable {
         /// 404: the gateway knows no such client.
         case unknownClient
+        /// 409: another registration is in force than was named, under this digest.
+        case otherRegistration(digest: String?)
         /// It will be refused again until something else changes.
         case permanent
         /// Another try may succeed, not before this long from now.
@@ -104,6 +110,9 @@ package enum ReloadRequest: Sendable, Equatable {
 package enum EngineAction: Sendable, Equatable {
     /// Register this, whole or what is new in it, then report `registered` or `registrationFailed`.
     case register(ClientRegistration)
+    /// Read what is in force, register of this what it lacks, then report `registered` or
+    /// `registrationFailed`.
+    case reconcile(ClientRegistration)
     /// Open a stream, or poll, from this cursor; report everything under this attempt and, last,
     /// `ended`.
     case connect(attempt: Int, since: Cursor?)

@@ -51,6 +51,10 @@ package struct EngineState: Sendable, Equatable {
 
     /// The registration the gateway last took, its sets without `builtAt`; `nil` when it has none.
     package var registered: ClientRegistration?
+    /// The digest that the gateway gave it; `nil` while that is not known.
+    package var digest: String?
+    /// Whether the registration in force has to be read before anything relies on it.
+    package var mustReadRegistration: Bool
     /// Everything up to here that concerns the client was handed in.
     package var position: Cursor?
     /// Positions of what is registered.
@@ -60,10 +64,13 @@ package struct EngineState: Sendable, Equatable {
 
     /// A client that never registered.
     package init(
-        registered: ClientRegistration? = nil, position: Cursor? = nil,
+        registered: ClientRegistration? = nil, digest: String? = nil,
+        mustReadRegistration: Bool = false, position: Cursor? = nil,
         positions: [Archived: Position] = [:], budgets: [WidgetInfo: ReloadBudget] = [:]
     ) {
         self.registered = registered
+        self.digest = digest
+        self.mustReadRegistration = mustReadRegistration
         self.position = position
         self.positions = positions
         self.budgets = budgets

@@ -2,7 +2,8 @@ import WidgetModel
 
 extension ReloadEngine {
     mutating func orderAcknowledgement() {
-        guard registered != nil, acknowledging == nil, let cursor = applied, isSettled
+        guard registered != nil, !mustReadRegistration, acknowledging == nil, let cursor = applied,
+            isSettled
         else { return }
         if let acknowledgeNotBefore, acknowledgeNotBefore > now { return }
         acknowledgeNotBefore = nil
@@ -34,7 +35,8 @@ extension ReloadEngine {
         case .permanent:
             // It would be refused again; the cursor is confirmed by the next resumption.
             break
-        case .temporary:
+        case .temporary, .otherRegistration:
+            if case .otherRegistration(let digest) = refusal { registeredOtherwise(digest) }
             acknowledgeNotBefore = now + wait(after: refusal, \.acknowledgementBackoff)
             let max = Acknowledgement.entriesMax
             reports.rebuilt = Array((failed.rebuilt + reports.rebuilt).suffix(max))

@@ -3,6 +3,7 @@ import WidgetModel
 extension ReloadEngine {
     mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
         guard isCurrent(attempt: attempt), let asked else { return }
+        wasRegisteredOtherwise = false
         self.resumed = resumed
         guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
             heard = max(heard ?? asked, asked)
@@ -124,14 +125,19 @@ extension ReloadEngine {
             link = .waiting(until: now + settings.pollInterval)
         case .closed:
             link = .waiting(until: now + linkBackoff.next(using: &generator))
+        case .refused(.otherRegistration(let digest)) where !wasRegisteredOtherwise:
+            wasRegisteredOtherwise = true
+            registeredOtherwise(digest)
+            link = .idle
         case .refused(let refusal):
+            if case .otherRegistration(let digest) = refusal { registeredOtherwise(digest) }
             link = .waiting(until: now + wait(after: refusal, \.linkBackoff))
             if refusal == .unknownClient { registrationLost() }
         }
     }
 
     mutating func orderConnection() {
-        guard registered != nil, let cursor else { return }
+        guard registered != nil, !mustReadRegistration, let cursor else { return }
         switch link {
         case .active: return
         case .waiting(let until) where until > now: return

@@ -68,11 +68,31 @@ extension ReloadEngine {
         reconcile()
     }
 
-    mutating func didRegister(at cursor: Cursor) {
+    mutating func didRegister(at cursor: Cursor?, _ digest: String?) {
         guard case .sending(let sent) = registering else { return }
         registering = .idle
         registrationBackoff.succeeded()
+        self.digest = digest
+        mustReadRegistration = false
+        patches = 0
+        took(sent, at: cursor)
+    }
+
+    /// What was sent is in force, but only a reading tells whether the rest is, and its digest.
+    mutating func didPatch(at cursor: Cursor) {
+        guard case .sending(let sent) = registering else { return }
+        mustReadRegistration = true
+        patches += 1
+        registering =
+            patches <= settings.patchesMax
+            ? .idle : .waiting(until: now + draw(\.registrationBackoff))
+        took(sent, at: cursor)
+    }
+
+    private mutating func took(_ sent: ClientRegistration, at cursor: Cursor?) {
         registered = sent
+        mustSave = true
+        guard let cursor else { return }
         // Beside a position of another log the lowest cursor would say nothing of the others.
         forgetOtherLogs(than: cursor)
         if heard == nil { heard = cursor }
@@ -83,7 +103,12 @@ extension ReloadEngine {
             records[item]?.cursor = cursor
             rebuildAnew(item)
         }
-        mustSave = true
+    }
+
+    /// Another process, or a restored backup, put another registration in force.
+    mutating func registeredOtherwise(_ inForce: String?) {
+        // What was sent before the gateway answered a registration may be refused after it.
+        if inForce == nil || inForce != digest { mustReadRegistration = true }
     }
 
     mutating func registrationFailed(_ refusal: EngineEvent.Refusal) {
@@ -99,6 +124,9 @@ extension ReloadEngine {
     /// The gateway has forgotten this client: it registers and rebuilds all.
     mutating func registrationLost() {
         registered = nil
+        digest = nil
+        mustReadRegistration = false
+        patches = 0
         heard = nil
         owedSequence = nil
         for item in order {
@@ -115,7 +143,7 @@ extension ReloadEngine {
         switch refusal {
         case .temporary(let retryAfter):
             return (retryAfter ?? .zero) + draw(backoff)
-        case .unknownClient:
+        case .unknownClient, .otherRegistration:
             return draw(backoff)
         case .permanent:
             // Nothing here will change it, but an operator may: ask again, rarely.
@@ -141,7 +169,7 @@ extension ReloadEngine {
         let isUnplaced = records.contains { item, record in
             record.cursor == nil && !record.isRemoved && !isUnasked(item)
         }
-        guard registered != desired || isUnplaced else {
+        guard registered != desired || isUnplaced || mustReadRegistration else {
             registering = .idle
             return
         }
@@ -153,6 +181,6 @@ extension ReloadEngine {
             }
             document.recommendations[index].builtAt = record.cursor?.text
         }
-        actions.append(.register(document))
+        actions.append(mustReadRegistration ? .reconcile(document) : .register(document))
     }
 }

@@ -16,6 +16,9 @@ package struct ReloadEngine: Sendable {
         package var retryBase: Duration = .seconds(1)
         /// Longest wait of those.
         package var retryCap: Duration = .seconds(60)
+        /// Patches of a registration that follow each other without a wait, while what is read
+        /// between them lacks something.
+        package var patchesMax = 3
         /// First wait after a provider failed.
         package var buildRetryBase: Duration = .seconds(5)
         /// Longest wait after a provider failed.
@@ -69,6 +72,16 @@ package struct ReloadEngine: Sendable {
     /// widget themselves. Each is asked for when the client is registered, and registered then.
     var unasked: [String]
     var registered: ClientRegistration?
+    /// Stands for the registration that the gateway is believed to have in force: to be sent with
+    /// every stream, poll and acknowledgement.
+    package var digest: String?
+    /// Whether the registration in force has to be read before anything else is asked: it is not
+    /// the one that this client believed in force, or a patch was all that was sent of it.
+    var mustReadRegistration = false
+    /// Patches taken since the registration in force was last known to lack nothing.
+    var patches = 0
+    /// The attempt before this one was refused for that.
+    var wasRegisteredOtherwise = false
     var records: [Archived: EngineRecord] = [:]
     /// Every key of `records`, so that equal inputs give equal orders.
     var order: [Archived] = []
@@ -128,6 +141,8 @@ package struct ReloadEngine: Sendable {
         self.desired = Self.withoutBuiltAt(desired)
         self.unasked = unasked
         registered = state.registered
+        digest = state.digest
+        mustReadRegistration = state.mustReadRegistration
         heard = state.cursor
         linkBackoff = Backoff(base: settings.retryBase, cap: settings.retryCap)
         verificationBackoff = linkBackoff
@@ -152,7 +167,8 @@ package struct ReloadEngine: Sendable {
             positions[item] = .init(cursor: cursor, awaitsBuild: record.awaitsBuild)
         }
         return EngineState(
-            registered: registered, position: heard, positions: positions, budgets: budgets)
+            registered: registered, digest: digest, mustReadRegistration: mustReadRegistration,
+            position: heard, positions: positions, budgets: budgets)
     }
 
     var budgets: [WidgetInfo: ReloadBudget] {
@@ -203,7 +219,8 @@ package struct ReloadEngine: Sendable {
             started(kept)
         case .woke: break
         case .configurationChanged(let registration): configurationChanged(registration)
-        case .registered(let cursor): didRegister(at: cursor)
+        case .registered(let cursor, let digest): didRegister(at: cursor, digest)
+        case .patched(let cursor): didPatch(at: cursor)
         case .registrationFailed(let refusal): registrationFailed(refusal)
         case .opened(let attempt, let resumed): opened(attempt, resumedFrom: resumed)
         case .notification(let attempt, let notification): heardOf(notification, attempt)

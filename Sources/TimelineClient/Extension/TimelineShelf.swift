@@ -46,9 +46,23 @@ struct TimelineShelf: Sendable {
         object(in: registrationFile)?["registration"]
     }
 
+    /// The widgets of that registration.
+    var registeredWidgets: [ConfiguredWidget]? {
+        guard let widgets = registration?.objectValue?["widgets"] else { return nil }
+        // Its push tokens are masked: the whole could not be read.
+        return try? ClientRegistration.read(
+            ["platform": "any", "widgets": widgets], limits: .archive
+        ).registration.widgets
+    }
+
+    /// The digest that the gateway gave it.
+    var digest: String? { object(in: registrationFile)?["digest"]?.stringValue }
+
     /// Remembers a registration, and forgets the timelines of widgets that are not in it.
-    func keep(registration: JSONValue, of widgets: [ConfiguredWidget]) {
-        write(["registration": registration], to: registrationFile)
+    func keep(registration: JSONValue, digest: String?, of widgets: [ConfiguredWidget]) {
+        var object: JSONObject = ["registration": registration]
+        if let digest { object["digest"] = .string(digest) }
+        write(object, to: registrationFile)
         let names = Set(widgets.map { file(of: $0).lastPathComponent })
         for file in timelineFiles where !names.contains(file.lastPathComponent) {
             try? FileManager.default.removeItem(at: file)

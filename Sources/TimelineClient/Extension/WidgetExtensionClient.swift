@@ -12,6 +12,9 @@ public actor WidgetExtensionClient {
     /// The id the app drew at its first launch; the extension's is the same.
     public nonisolated let client: String
 
+    /// Readings of the registration in force until it lacks nothing.
+    private static let readingsMax = 4
+
     private let service: GatewayService
     private let verifier: any NotificationVerifying
     private let shelf: TimelineShelf
@@ -19,6 +22,9 @@ public actor WidgetExtensionClient {
     private let clock = ContinuousClock()
     private let origin = ContinuousClock.now
     private var serverTime = ServerTime()
+    /// What was registered last of what the app's processes share, because another registration was
+    /// in force.
+    private var sharedRegistered: ClientRegistration?
 
     /// A client.
     ///
@@ -62,8 +68,50 @@ public actor WidgetExtensionClient {
         let answer = try await service.register(registration, client: client)
         serverTime.note(answer.head["date"], now: now)
         shelf.keep(
-            registration: registration.json(maskingTokens: true), of: registration.widgets)
+            registration: registration.json(maskingTokens: true), digest: answer.value.digest,
+            of: registration.widgets)
         return answer.value.cursor
+    }
+
+    /// Registers what the registration in force lacks of what was registered last, until a reading
+    /// shows that it lacks nothing; then that one's digest is adopted.
+    ///
+    /// Where something is lacking each time, the digest of before is kept: the next request is
+    /// refused for it, and the one after that reconciles again.
+    private func reconcile() async throws(GatewayFailure) {
+        var registration = await registration()
+        if let widgets = shelf.registeredWidgets { registration.widgets = widgets }
+        var shared = registration
+        (shared.widgets, shared.recommendations) = ([], [])
+        for _ in 0..<Self.readingsMax {
+            let read = try await service.registration(ofClient: client)
+            serverTime.note(read.head["date"], now: now)
+            let patch = read.value.patch(
+                to: registration, kinds: [], includesShared: shared != sharedRegistered)
+            if let patch {
+                let answer = try await service.patch(patch, client: client)
+                sharedRegistered = shared
+                // Where the patch changed nothing, the gateway does not keep what is lacking.
+                guard answer.value.digest == read.value.digest else { continue }
+            }
+            shelf.keep(
+                registration: registration.json(maskingTokens: true), digest: read.value.digest,
+                of: registration.widgets)
+            return
+        }
+    }
+
+    /// Asks once more where another registration was in force than this client believed.
+    private func reconciling<Answer: Sendable>(
+        _ ask: (_ digest: String?) async throws(GatewayFailure) -> Answer
+    ) async throws(GatewayFailure) -> Answer {
+        do throws(GatewayFailure) {
+            return try await ask(shelf.digest)
+        } catch {
+            guard error.isRegistrationMismatch else { throw error }
+            try await reconcile()
+            return try await ask(shelf.digest)
+        }
     }
 
     // MARK: In a timeline provider
@@ -160,8 +208,11 @@ public actor WidgetExtensionClient {
         _ receive: @Sendable (StaleContent) async -> Void
     ) async throws(GatewayFailure) {
         let widgets = (await registration()).widgets
-        let feed = NotificationFeed(service: service, client: client)
-        let stream = try await feed.open(since: shelf.lowestCursor(of: widgets)?.text)
+        let since = shelf.lowestCursor(of: widgets)?.text
+        let stream = try await reconciling { digest throws(GatewayFailure) in
+            try await NotificationFeed(service: service, client: client, registration: digest)
+                .open(since: since)
+        }
         serverTime.note(stream.opening.date, now: now)
         try await stream.read { element in
             guard case .notification(let text) = element else { return !Task.isCancelled }
@@ -177,8 +228,11 @@ public actor WidgetExtensionClient {
     private func poll(
         since cursor: Cursor?, kind: String?
     ) async throws(GatewayFailure) -> (notifications: [ReloadNotification], cursor: Cursor?) {
-        let feed = NotificationFeed(service: service, client: client, kind: kind)
-        let poll = try await feed.poll(since: cursor?.text)
+        let poll = try await reconciling { digest throws(GatewayFailure) in
+            try await NotificationFeed(
+                service: service, client: client, kind: kind, registration: digest
+            ).poll(since: cursor?.text)
+        }
         serverTime.note(poll.opening.date, now: now)
         var notifications: [ReloadNotification] = []
         for text in poll.notifications {
@@ -210,8 +264,9 @@ public actor WidgetExtensionClient {
                 AcknowledgementBody.timeline(
                     widget.kind, widget.parameters, "ms", .integer(milliseconds))
             ])
-        _ = try? await service.json(
-            "POST", "\(service.base(ofClient: client))/acks", body: body.json)
+        _ = try? await reconciling { digest throws(GatewayFailure) in
+            try await service.acknowledge(body.json, client: client, registration: digest)
+        }
     }
 
     private var now: Duration { origin.duration(to: .now) }

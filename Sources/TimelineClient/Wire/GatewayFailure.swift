@@ -17,4 +17,10 @@ public enum GatewayFailure: Error, Sendable, Equatable, CustomStringConvertible 
         case .unreadable(let what): "the gateway's answer cannot be read: \(what)"
         }
     }
+
+    /// Whether another registration is in force than the client believed.
+    var isRegistrationMismatch: Bool {
+        guard case .refused(let problem) = self else { return false }
+        return problem.status == 409 && problem.code == "registration-mismatch"
+    }
 }

@@ -44,6 +44,22 @@ package struct GatewayService: Sendable {
         package let cursor: Cursor
         /// The whole answer.
         package let document: JSONValue
+
+        /// Stands for it; `nil` from a gateway that has none.
+        package var digest: String? { document.objectValue?["digest"]?.stringValue }
+    }
+
+    /// The field that names the registration which a client believes in force.
+    static func headers(registration digest: String?) -> [(name: String, value: String)] {
+        digest.map { [(name: "timeline-registration", value: $0)] } ?? []
+    }
+
+    /// Reads the registration that is in force.
+    package func registration(
+        ofClient client: String
+    ) async throws(GatewayFailure) -> Answer<RegistrationInForce> {
+        let answer = try await json("GET", base(ofClient: client))
+        return Answer(value: RegistrationInForce(answer.value), head: answer.head)
     }
 
     /// Registers a client.
@@ -152,5 +168,15 @@ package struct GatewayService: Sendable {
             }
         }
         return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Acknowledges what `body` says a client has done.
+    func acknowledge(
+        _ body: JSONValue, client: String, registration: String?
+    ) async throws(GatewayFailure) -> GatewayResponseHead {
+        try await document(
+            "POST", "\(base(ofClient: client))/acks", body: body.serialized,
+            contentType: "application/json", headers: Self.headers(registration: registration)
+        ).head
     }
 }

@@ -11,14 +11,20 @@ package struct NotificationFeed: Sendable {
     private let service: GatewayService
     private let client: String
     private let kind: String?
+    private let registration: String?
 
     /// A feed.
     ///
-    /// - Parameter kind: Only what concerns this widget kind; `nil` for all.
-    package init(service: GatewayService, client: String, kind: String? = nil) {
+    /// - Parameters:
+    ///   - kind: Only what concerns this widget kind; `nil` for all.
+    ///   - registration: The digest of the registration that the client believes in force.
+    package init(
+        service: GatewayService, client: String, kind: String? = nil, registration: String? = nil
+    ) {
         self.service = service
         self.client = client
         self.kind = kind
+        self.registration = registration
     }
 
     /// Where the gateway really resumed, and its clock.
@@ -101,7 +107,8 @@ package struct NotificationFeed: Sendable {
     package func open(since: String?) async throws(GatewayFailure) -> Stream {
         var request = GatewayRequest(
             target: target(since: nil),
-            headers: [(name: "accept", value: EventStreamEncoder.mediaType)])
+            headers: [(name: "accept", value: EventStreamEncoder.mediaType)]
+                + GatewayService.headers(registration: registration))
         if let since { request.headers.append((name: "last-event-id", value: since)) }
         let stream: GatewayStream
         do throws(ConnectionError) {
@@ -135,7 +142,9 @@ package struct NotificationFeed: Sendable {
     /// - Parameter wait: How many seconds the gateway may wait for something to become stale;
     ///   `nil` for an answer at once.
     package func poll(since: String?, wait: Int? = nil) async throws(GatewayFailure) -> Poll {
-        var headers = [(name: "accept", value: "application/json")]
+        var headers =
+            [(name: "accept", value: "application/json")]
+            + GatewayService.headers(registration: registration)
         if let wait {
             let seconds = min(max(0, wait), Self.pollWaitSecondsMax)
             headers.append((name: "prefer", value: "wait=\(seconds)"))

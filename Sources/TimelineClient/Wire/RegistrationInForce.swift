@@ -1,0 +1,76 @@
+import WidgetModel
+
+/// The registration that the gateway has in force, as it shows it: push tokens masked.
+package struct RegistrationInForce: Sendable {
+    private let document: JSONObject
+
+    /// Stands for it.
+    package var digest: String? { document["digest"]?.stringValue }
+
+    /// A registration from an answer.
+    package init(_ document: JSONValue) {
+        self.document = document.objectValue ?? JSONObject()
+    }
+
+    /// The merge patch (RFC 7396) that registers again what one process of the app knows and the
+    /// gateway lacks; `nil` where it lacks nothing.
+    ///
+    /// Widgets and sets of kinds that the process does not declare stay as they are: they are
+    /// another process's. What the processes share is only added to, so that none takes away what
+    /// another knows, such as a push token.
+    ///
+    /// - Parameters:
+    ///   - own: The registration that the process wants in force.
+    ///   - kinds: The kinds that it declares.
+    ///   - includesShared: Whether it registers what it shares with other processes, too. Two that
+    ///     do not agree on it would take turns for ever, so each does it once.
+    package func patch(
+        to own: ClientRegistration, kinds: Set<String>, includesShared: Bool
+    ) -> JSONValue? {
+        let whole = own.json(maskingTokens: false).objectValue ?? JSONObject()
+        let masked = own.json(maskingTokens: true).objectValue ?? JSONObject()
+        var patch = JSONObject()
+        for member in ["widgets", "recommendations"] {
+            let wanted = whole[member]?.arrayValue ?? []
+            let declared = kinds.union(wanted.compactMap(Self.kind))
+            let inForce = (document[member]?.arrayValue ?? []).map(Self.withoutBuiltAt)
+            let isOwn = { (element: JSONValue) in
+                Self.kind(element).map { declared.contains($0) } ?? false
+            }
+            guard Self.content(inForce.filter(isOwn)) != Self.content(wanted) else { continue }
+            patch[member] = .array(inForce.filter { !isOwn($0) } + wanted)
+        }
+        if includesShared {
+            for member in ["platform", "osVersion"] {
+                guard let wanted = whole[member], document[member] != wanted else { continue }
+                patch[member] = wanted
+            }
+            for member in ["controls", "delivery"] {
+                let inForce = document[member]?.arrayValue ?? []
+                let wanted = masked[member]?.arrayValue ?? []
+                if !wanted.allSatisfy(inForce.contains) { patch[member] = whole[member] }
+            }
+            let attributes = document["attributes"]?.objectValue
+            for attribute in whole["attributes"]?.objectValue?.members ?? []
+            where attributes?[attribute.name] != attribute.value {
+                patch["attributes"] = whole["attributes"]
+            }
+        }
+        return patch.members.isEmpty ? nil : .object(patch)
+    }
+
+    private static func kind(_ element: JSONValue) -> String? {
+        element.objectValue?["kind"]?.stringValue
+    }
+
+    /// Where a set was built moves with every acknowledgement.
+    private static func withoutBuiltAt(_ element: JSONValue) -> JSONValue {
+        guard var object = element.objectValue else { return element }
+        object["builtAt"] = nil
+        return .object(object)
+    }
+
+    private static func content(_ elements: [JSONValue]) -> [[UInt8]] {
+        elements.map { withoutBuiltAt($0).serialized }.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+}

@@ -1,0 +1,258 @@
+import Testing
+import WidgetModel
+
+@testable import TimelineClient
+
+/// Two processes of one app that share a client id, each with kinds of its own, and a gateway that
+/// tells whoever believes another registration in force than is.
+@Suite struct TwoProcessesRegistrationTests {
+    private struct World {
+        struct Process {
+            let kind: String
+            var engine: ReloadEngine
+            var pending: [EngineAction] = []
+            /// What was read of the registration in force, and not registered yet.
+            var read: RegistrationInForce?
+            var sharedRegistered: ClientRegistration?
+            var widgets: [WidgetInfo] = []
+        }
+
+        var random: JitterGenerator
+        var processes: [Process] = []
+        var inForce: JSONObject?
+        var now = Duration.zero
+        var head: UInt64 = 1
+        /// Requests that were sent.
+        var requests = 0
+
+        init(seed: UInt64) {
+            random = JitterGenerator(seed: seed)
+            for kind in ["app", "extension"] {
+                let engine = ReloadEngine(state: EngineState(), desired: registration([]), seed: 1)
+                processes.append(Process(kind: kind, engine: engine))
+                configure(processes.count - 1)
+                hand(.started([]), to: processes.count - 1)
+            }
+        }
+
+        var digest: String { "\(inForce.hashValue)" }
+
+        private func document(_ registration: ClientRegistration) -> JSONObject {
+            registration.json(maskingTokens: false).objectValue ?? JSONObject()
+        }
+
+        mutating func hand(_ event: EngineEvent, to index: Int) {
+            for action in processes[index].engine.handle(event, now: now)
+            where action != .save && action != .saveBudgets {
+                processes[index].pending.append(action)
+            }
+        }
+
+        /// A person places widgets of a process's kind, and the language is another one.
+        mutating func configure(_ index: Int) {
+            let kind = processes[index].kind
+            processes[index].widgets = (0..<Int.random(in: 0...2, using: &random)).map {
+                WidgetInfo(
+                    kind: kind, family: .systemSmall, configuration: ["n": .single("\($0)")])
+            }
+            var desired = registration(processes[index].widgets)
+            desired.attributes = ["language": [Bool.random(using: &random) ? "en" : "de"]]
+            hand(.configurationChanged(desired), to: index)
+        }
+
+        mutating func register(_ document: JSONObject?, _ index: Int) {
+            inForce = document
+            head += 1
+            hand(.registered(cursor(head), digest: digest), to: index)
+        }
+
+        mutating func patch(_ inForce: JSONObject, _ patch: JSONValue, _ index: Int) {
+            self.inForce = JSONValue.object(inForce).merging(patch: patch).objectValue
+            head += 1
+            hand(.patched(cursor(head)), to: index)
+        }
+
+        mutating func obey(_ index: Int) {
+            guard !processes[index].pending.isEmpty else { return }
+            let place = Int.random(in: processes[index].pending.indices, using: &random)
+            let action = processes[index].pending.remove(at: place)
+            let isMismatch = processes[index].engine.digest != digest
+            requests += 1
+            switch action {
+            case .register(let wanted):
+                guard let last = processes[index].engine.registered else {
+                    return register(document(wanted), index)
+                }
+                guard let inForce else {
+                    return hand(.registrationFailed(.unknownClient), to: index)
+                }
+                patch(inForce, wanted.patch(since: last, completed: wanted), index)
+            case .reconcile(let wanted):
+                guard let inForce else {
+                    return hand(.registrationFailed(.unknownClient), to: index)
+                }
+                guard let read = processes[index].read else {
+                    var shown = inForce
+                    shown["digest"] = .string(digest)
+                    processes[index].read = RegistrationInForce(.object(shown))
+                    // Others may register before it does.
+                    processes[index].pending.append(action)
+                    return
+                }
+                processes[index].read = nil
+                var shared = wanted
+                shared.widgets = []
+                let patch = read.patch(
+                    to: wanted, kinds: [processes[index].kind],
+                    includesShared: shared != processes[index].sharedRegistered)
+                guard let patch else {
+                    return hand(.registered(nil, digest: read.digest), to: index)
+                }
+                processes[index].sharedRegistered = shared
+                self.patch(inForce, patch, index)
+            case .connect(let attempt, let since):
+                guard inForce != nil else {
+                    return hand(.ended(attempt: attempt, .refused(.unknownClient)), to: index)
+                }
+                guard !isMismatch else {
+                    let refusal = EngineEvent.Refusal.otherRegistration(digest: digest)
+                    return hand(.ended(attempt: attempt, .refused(refusal)), to: index)
+                }
+                hand(.opened(attempt: attempt, resumedFrom: since), to: index)
+                hand(.ended(attempt: attempt, .polled), to: index)
+            case .acknowledge:
+                hand(
+                    isMismatch
+                        ? .acknowledgementFailed(.otherRegistration(digest: digest))
+                        : .acknowledged, to: index)
+            case .build(let info):
+                requests -= 1
+                hand(.rebuilt(info, milliseconds: 1, reloadDate: nil), to: index)
+            case .recommend, .save, .saveBudgets: break
+            }
+        }
+
+        /// Everybody does what there is to do, and polls again after its interval.
+        mutating func settle(rounds: Int) {
+            for _ in 0..<rounds {
+                while processes.contains(where: { !$0.pending.isEmpty }) {
+                    obey(Int.random(in: processes.indices, using: &random))
+                }
+                now += .seconds(3_600)
+                for index in processes.indices { hand(.woke, to: index) }
+            }
+            while processes.contains(where: { !$0.pending.isEmpty }) {
+                obey(Int.random(in: processes.indices, using: &random))
+            }
+        }
+
+        /// The widgets in force, as text.
+        var registered: Set<String> {
+            Set((inForce?["widgets"]?.arrayValue ?? []).map(\.text))
+        }
+
+        var wanted: Set<String> {
+            Set(
+                processes.flatMap { registration($0.widgets).widgets }.map(\.json.text))
+        }
+    }
+
+    @Test(arguments: 0..<200)
+    func `they converge on what both want, and then register no more`(seed: UInt64) {
+        var world = World(seed: seed)
+        for _ in 0..<60 {
+            let index = Int.random(in: world.processes.indices, using: &world.random)
+            switch Int.random(in: 0..<20, using: &world.random) {
+            case 0: world.configure(index)
+            // A backup is restored, of another time or of none.
+            case 1: world.inForce?["widgets"] = .array([])
+            case 2: world.inForce = nil
+            case 3:
+                world.now += .seconds(1_000)
+                world.hand(.woke, to: index)
+            default: world.obey(index)
+            }
+        }
+        world.requests = 0
+        world.settle(rounds: 8)
+        #expect(world.registered == world.wanted)
+        for process in world.processes {
+            #expect(process.engine.digest == world.digest)
+        }
+        // Two polls a round, and what they registered before they agreed.
+        #expect(world.requests <= 2 * 9 + 30, "\(world.requests) requests")
+        let inForce = world.inForce
+        world.requests = 0
+        world.settle(rounds: 4)
+        #expect(world.requests <= 2 * 5)
+        #expect(world.inForce == inForce)
+    }
+}
+
+@Suite struct RegistrationInForceTests {
+    private static let own = ClientRegistration(
+        platform: "iOS", osVersion: OSVersion("26.1"), attributes: ["theme": ["dark"]],
+        widgets: [ConfiguredWidget(kind: "k", family: "systemSmall")],
+        recommendations: [RecommendationSet(kind: "k", items: [], builtAt: "x")],
+        delivery: [.stream, .apns(.init(pushType: "widgets", token: "0123456789abcdef"))])
+
+    private static func inForce(_ change: (inout ClientRegistration) -> Void) -> RegistrationInForce
+    {
+        var registration = own
+        change(&registration)
+        var document = registration.json(maskingTokens: true).objectValue ?? JSONObject()
+        document["digest"] = "d"
+        return RegistrationInForce(.object(document))
+    }
+
+    private static func patch(
+        kinds: Set<String> = ["k"], includesShared: Bool = true,
+        _ change: (inout ClientRegistration) -> Void
+    ) -> JSONValue? {
+        inForce(change).patch(to: own, kinds: kinds, includesShared: includesShared)
+    }
+
+    @Test func `nothing differs where others have more and tokens are masked`() {
+        #expect(Self.inForce { _ in }.digest == "d")
+        #expect(Self.patch { $0.recommendations[0].builtAt = nil } == nil)
+        let patch = Self.patch {
+            $0.attributes["account"] = ["42"]
+            $0.widgets.append(ConfiguredWidget(kind: "other", family: "systemSmall"))
+            $0.recommendations.append(RecommendationSet(kind: "other", items: []))
+            $0.controls = [PlacedControl(kind: "c", id: "1")]
+            $0.delivery.append(.apns(.init(pushType: "background", token: "ff")))
+        }
+        #expect(patch == nil)
+    }
+
+    @Test func `widgets of its own kinds are replaced, and no others`() {
+        let other = ConfiguredWidget(kind: "other", family: "systemSmall", count: 2)
+        let gone = ConfiguredWidget(kind: "gone", family: "systemSmall")
+        let patch = Self.patch(kinds: ["k", "gone"]) { $0.widgets = [other, gone] }
+        #expect(patch == ["widgets": .array([other.json, Self.own.widgets[0].json])])
+    }
+
+    @Test func `others' sets keep what they were built at`() {
+        let patch = Self.patch {
+            $0.recommendations = [RecommendationSet(kind: "other", items: [], builtAt: "y")]
+        }
+        #expect(
+            patch == [
+                "recommendations": [
+                    ["kind": "other", "items": []], ["kind": "k", "items": [], "builtAt": "x"],
+                ]
+            ])
+    }
+
+    @Test func `what is shared is registered where it lacks, unless it was before`() {
+        func lacking(_ registration: inout ClientRegistration) {
+            registration.attributes = [:]
+            registration.delivery = [.stream]
+            registration.osVersion = nil
+        }
+        let patch = Self.patch(lacking)?.objectValue
+        #expect(patch?.members.map(\.name) == ["osVersion", "delivery", "attributes"])
+        #expect(patch?["delivery"] == Self.own.json(maskingTokens: false).objectValue?["delivery"])
+        #expect(Self.patch(includesShared: false, lacking) == nil)
+    }
+}
