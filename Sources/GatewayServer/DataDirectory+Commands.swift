@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -27,9 +28,14 @@ extension DataDirectory {
     /// - Throws: `StoreError.alreadyInUse` while a gateway runs on the directory.
     package func openNewEpoch() async throws -> Int64 {
         try requireServed()
-        let store = try SQLiteStore(directory: path)
+        let store = try SQLiteStore(directory: path, opening: .existing)
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let ordinal = try store.openEpoch(id: nonce, now: now * 1000, voidOlder: true).ordinal
+        // Beyond those of the starts that the restore took away.
+        let beyond = EpochLedger.ordinalBeyondLoss(after: 0, now: now)
+        let ordinal = try store.openEpoch(
+            id: nonce, atLeast: Int64(beyond), now: now * 1000, voidOlder: true
+        ).ordinal
+        try store.renewMark()
         try await store.close()
         return ordinal
     }

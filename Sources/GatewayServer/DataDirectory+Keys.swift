@@ -46,7 +46,8 @@ extension DataDirectory {
     }
 
     /// Publishes a new key. One for notifications signs after one cache time; one for webhooks
-    /// signs at once beside the one before, which goes after two weeks.
+    /// signs at once beside the one before, which goes after two weeks. Rotations at one moment make
+    /// one key.
     ///
     /// - Throws: ``Faults``, ``SigningError``: `limitExceeded` while webhooks' keys are changed
     ///   already.
@@ -54,18 +55,17 @@ extension DataDirectory {
         _ purpose: KeyPurpose, to algorithm: String
     ) throws -> [SigningKeyState] {
         var (store, ring) = try open(purpose)
+        var rule = KeyRingStore.RotationRule.onceAtAMoment
         if purpose == .webhooks {
             _ = try store.advance(&ring, now: now)
             // Receivers know the keys there were when they registered: with a third, one of them
             // would stop to sign before those are told.
-            guard ring.others.isEmpty else {
-                throw SigningError(
-                    .limitExceeded,
-                    "the keys of webhooks are being changed; that is over when one key is left")
-            }
+            rule = .oneAfterAnother(
+                refusal: "the keys of webhooks are being changed; that is over when one key is left"
+            )
         }
         try store.rotate(
-            &ring, to: SigningAlgorithm(rawValue: algorithm) ?? .edDSA, now: now)
+            &ring, to: SigningAlgorithm(rawValue: algorithm) ?? .edDSA, now: now, rule: rule)
         return Self.states(ring, purpose)
     }
 
@@ -77,7 +77,7 @@ extension DataDirectory {
         }
         let store = KeyRingStore(directory: directory)
         let timing = purpose == .webhooks ? KeyService.webhookTiming : keyTiming
-        return (store, try store.open(timing: timing, now: now))
+        return (store, try store.openExisting(timing: timing))
     }
 
     private static func states(_ ring: KeyRing, _ purpose: KeyPurpose) -> [SigningKeyState] {

@@ -1,5 +1,6 @@
 import Foundation
 import GatewaySigning
+import GatewayStorage
 import WidgetModel
 
 /// What a data directory says of itself beside its store, for the commands that work on it from
@@ -25,7 +26,8 @@ package struct DataDirectory: Sendable {
                 atPath: path, withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
         } catch {
-            throw Faults("data", "the directory \(path) cannot be made")
+            throw Faults(
+                "data", "the directory \(path) cannot be made: \(error.localizedDescription)")
         }
     }
 
@@ -67,11 +69,15 @@ package struct DataDirectory: Sendable {
                 "lifetime": .integer(timing.signatureLifetime),
             ],
         ]
+        let content = Data(document.serialized)
+        // On a full disk a start that changes nothing here goes on.
+        guard FileManager.default.contents(atPath: identityPath) != content else { return urls }
         do {
-            try Data(document.serialized).write(
-                to: URL(fileURLWithPath: identityPath), options: .atomic)
+            try content.write(to: URL(fileURLWithPath: identityPath), options: .atomic)
         } catch {
-            throw Faults("data", "the file \(identityPath) cannot be written")
+            throw Faults(
+                "data",
+                "the file \(identityPath) cannot be written: \(error.localizedDescription)")
         }
         return urls
     }
@@ -90,8 +96,19 @@ package struct DataDirectory: Sendable {
             throw Faults(
                 "data", "\(path) has never been served from; start `timeline-gateway serve` first")
         }
+        let isThere = inventory.rings[.tokens]?.hasManifest == true
+        // Tokens may be minted before the gateway is told to believe them.
+        let isKnown =
+            try SQLiteStore(readingOnly: path).notedRings()?
+            .contains(KeyRingName.tokens.rawValue) == true
+        guard isThere || !isKnown else {
+            throw Faults(
+                "data",
+                "\(path)/issuer/ring.json is gone: restore it from a backup, or start once with "
+                    + "`timeline-gateway serve --new` to make a new key")
+        }
         let ring = try KeyRingStore(directory: path + "/issuer").open(
-            timing: .init(publishLead: 300, signatureLifetime: TokenOrder.ttlMax), now: now)
+            timing: KeyService.tokenTiming, now: now)
         return try TokenIssuer(
             key: ring.signingKey, iss: KeyService.localIssuer, aud: audience
         ).issue(

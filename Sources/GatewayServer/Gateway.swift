@@ -24,6 +24,8 @@ package struct Gateway: Sendable {
     private let reload: ConfigurationReload
     private let logger: Logger
     private let group: MultiThreadedEventLoopGroup
+    /// Threads that answer the requests of the TLS port.
+    private let requests: LaneExecutor
     /// Operators and probes are answered by a thread of their own, whatever the others are busy with.
     private let operatorGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     /// What is pushed is decided on a thread of its own; `nil` where nothing ever is.
@@ -36,10 +38,9 @@ package struct Gateway: Sendable {
     private let press: NotificationPress
     private let keys: KeyService
     private let tlsSettings: TLSServerSettings
-    private let verifier: CachedTokenVerifier
-    private let audiences: Set<String>
     private let identity: TLSIdentity
     private let authorizer: Authorizer
+    private let access: AccessControl
     private let desk: CursorDesk
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
@@ -47,31 +48,43 @@ package struct Gateway: Sendable {
 
     /// Opens the data directory, replays the log and gets everything ready to serve.
     ///
-    /// - Throws: ``Faults``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
+    /// - Throws: ``Faults``, ``DataDirectoryLoss``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
     ///   and where.
-    /// - Parameter read: Reads the configuration again, for a reload.
+    /// - Parameters:
+    ///   - acceptsLoss: Whether to go on without parts of the data directory that are gone.
+    ///   - read: Reads the configuration again, for a reload.
     package init(
-        _ configuration: GatewayConfiguration, log: GatewayLog,
+        _ configuration: GatewayConfiguration, log: GatewayLog, acceptsLoss: Bool = false,
         read: @escaping ConfigurationReload.Read
     ) throws {
+        let logger = Logger(label: "timeline-gateway")
+        self.logger = logger
         var configuration = configuration
+        try Self.fit(&configuration, logger)
         configuration.listen = try configuration.listen.withPort()
         self.configuration = configuration
         current = CurrentConfiguration(configuration)
-        let logger = Logger(label: "timeline-gateway")
-        self.logger = logger
         let pushFiles = try PushFiles(configuration.push)
         tracing = try configuration.tracing.map { try GatewayTracing($0) }
         let directory = DataDirectory(configuration.data)
         try directory.create()
         let metrics = GatewayMetrics()
         self.metrics = metrics
-        store = try SQLiteStore(
-            directory: configuration.data,
-            observer: { figures in
-                metrics.commitSeconds.record(figures.seconds)
-                metrics.commitJobs.record(Double(figures.jobs))
-            })
+        let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
+            logger.warning("going on without a part that is gone", metadata: ["part": "\(part)"])
+        }
+        do {
+            store = try SQLiteStore(
+                directory: configuration.data, opening: checks.database(),
+                observer: { [turn = metrics.turns(of: .writer)] figures in
+                    turn.record(nanoseconds: figures.longestJobNanoseconds)
+                    metrics.commitSeconds.record(figures.seconds)
+                    metrics.commitJobs.record(Double(figures.jobs))
+                })
+        } catch StoreError.missing {
+            throw checks.loss([.database])
+        }
+        try checks.rings(knownTo: store)
         let now = Int64(Date().timeIntervalSince1970)
         let timing = KeyRing.Timing(
             publishLead: configuration.publishLead,
@@ -79,7 +92,7 @@ package struct Gateway: Sendable {
         let urls = try directory.note(
             url: configuration.url(port: configuration.listen.port), timing: timing)
         let url = configuration.publicURL ?? urls.first ?? ""
-        audiences = Set(
+        let audiences = Set(
             configuration.isDevelopment
                 ? urls + ["https://localhost:\(configuration.listen.port)"]
                 : [configuration.url(port: configuration.listen.port)])
@@ -87,20 +100,28 @@ package struct Gateway: Sendable {
             data: configuration.data, algorithm: configuration.algorithm, timing: timing,
             hasLocalIssuer: configuration.localIssuer, hasWebhooks: configuration.push.hasWebhooks,
             audience: url, now: now)
+        try store.noteRings(checks.rings.map(\.name.rawValue))
         identity = TLSIdentity(try Self.context(configuration, now: now))
-        verifier = CachedTokenVerifier(
+        let verifier = CachedTokenVerifier(
             TokenVerifier(
                 policy: Self.policy(configuration, keys, audiences), limits: configuration.limits))
         press = NotificationPress(
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
-        group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
+        group = MultiThreadedEventLoopGroup(
+            numberOfThreads: configuration.threads,
+            metricsDelegate: LoopTurnRecorder(metrics.turns(of: .eventLoop)))
+        requests = LaneExecutor(
+            name: "requests", threads: configuration.threads, turn: metrics.turns(of: .requests))
         pushGroup =
             configuration.push.isActive || !configuration.isDevelopment
             ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read says no goodbye; stopping does not wait long for it.
         tlsSettings.closeTimeout = .seconds(2)
+        tlsSettings.onArrivalTurn = { [turn = metrics.turns(of: .arrivals)] in
+            turn.record(nanoseconds: $0)
+        }
         self.tlsSettings = tlsSettings
         let built = try LogReplay.build(
             configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()),
@@ -116,17 +137,41 @@ package struct Gateway: Sendable {
                     try press.notification(
                         app: order.client.app, content: order.content, causeTime: nil,
                         now: desk.wallSeconds())
-                }, cursor: { desk.text($0) }, signer: { [keys] in keys.webhookSigner },
+                }, cursor: { desk.text($0, in: $1) }, signer: { [keys] in keys.webhookSigner },
                 wallSeconds: { desk.wallSeconds() }))
         let grants = CertificateGrants(configuration.certificateGrants)
         authorizer = Authorizer(
-            verifier: verifier, grants: grants, now: { desk.wallSeconds() })
+            verifier: verifier, grants: grants, revision: AccessRevision(),
+            now: { desk.wallSeconds() })
+        access = AccessControl(
+            authorizer, current, keys: keys, audiences: audiences, loops: loops)
         reload = ConfigurationReload(
             current, read: read,
             ConfigurationReload.Parts(
-                identity: identity, verifier: verifier, keys: keys, press: press, grants: grants,
-                audiences: audiences, log: log, senders: senders, push: built.push),
+                identity: identity, access: access, keys: keys, press: press, log: log,
+                senders: senders, push: built.push),
             metrics, logger, now: { desk.wallSeconds() })
+    }
+
+    /// Lowers the limits of connections to the descriptors there are.
+    ///
+    /// - Throws: ``Faults`` when they are too few.
+    private static func fit(
+        _ configuration: inout GatewayConfiguration, _ logger: Logger
+    ) throws(Faults) {
+        let wanted = configuration.connectionsMax
+        let openFiles = OpenFiles.raiseLimit()
+        try configuration.fit(openFiles: openFiles)
+        guard configuration.connectionsMax < wanted else { return }
+        // The default asks for more than most systems allow, and is lowered almost everywhere.
+        let isConfigured = configuration.texts["limits.connections"] != nil
+        logger.log(
+            level: isConfigured ? .warning : .debug,
+            "limits.connections is lowered, because few files may be open",
+            metadata: [
+                "configured": "\(wanted)", "connections": "\(configuration.connectionsMax)",
+                "openFiles": "\(openFiles)",
+            ])
     }
 
     /// The TLS context a configuration asks for.
@@ -167,7 +212,8 @@ package struct Gateway: Sendable {
     ) -> TokenPolicy {
         var issuers = configuration.issuers
         if let local = keys.trustedLocalIssuer { issuers.append(local) }
-        return TokenPolicy(issuers: issuers, audiences: audiences)
+        return TokenPolicy(
+            issuers: issuers, audiences: audiences, denied: configuration.denied)
     }
 
     /// Serves until it is told to stop, then drains.
@@ -175,10 +221,14 @@ package struct Gateway: Sendable {
     /// - Parameter onReady: Called with the TLS port's URL once connections are accepted.
     /// - Throws: When a port cannot be opened.
     package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
+        let requestLimits = RequestLimits(
+            rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
+            metrics: metrics)
         let admission = StreamAdmission(
-            authorizer: authorizer, registry: sequencer.registry, desk: desk, loops: loops,
+            authorizer: authorizer, requestLimits: requestLimits, registry: sequencer.registry,
+            desk: desk, loops: loops,
             sequencer: sequencer, streamSettings: configuration.streams,
-            streamsMax: configuration.connectionsMax)
+            streamsMax: configuration.streamsMax)
         let explainer = Explainer(sequencer) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
@@ -192,7 +242,7 @@ package struct Gateway: Sendable {
                 tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
-                unconfirmed: unconfirmed,
+                unconfirmed: unconfirmed, requestLimits: requestLimits,
                 spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness)
         let admin = AdminRoutes(
@@ -206,17 +256,22 @@ package struct Gateway: Sendable {
         let quiet = Logger(label: LogLevels.requests)
         let table = routes.table
         let setup = GatewayChannel(
-            respond: { [quiet, desk] request, channel in
+            responder: Responder(lane: requests.lane("requests", cost: 1)) {
+                [quiet, desk] request, channel in
                 await Self.answer(request, channel, table, desk, quiet)
             }, tlsSettings: tlsSettings, settings: ConnectionSettings(), admission: admission,
-            open: OpenChannels())
+            open: OpenChannels(), onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }
+        )
         let listener = Listener(
             host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
+            connectionsPerAddressMax: configuration.connectionsPerAddressMax,
             threads: configuration.threads, identity: identity, setup: setup,
             onServing: ports.openedTLS)
         let adminService = adminService(admin, routes.adminTable, ports, quiet)
         let probes = configuration.probes.map {
-            plain(admin.probes, at: $0, ports, quiet)
+            plain(
+                admin.probes, at: $0, connectionsMax: configuration.probeConnectionsMax, ports,
+                quiet)
         }
         for loop in loops.all { loop.start() }
         tracing?.start()
@@ -224,16 +279,14 @@ package struct Gateway: Sendable {
         let upkeep = Upkeep(
             configuration: current, sequencer: sequencer, keys: keys, press: press,
             logger: logger
-        ) { [verifier, current, keys, audiences] in
-            verifier.replace(
-                with: TokenVerifier(
-                    policy: Self.policy(current.value, keys, audiences),
-                    limits: current.value.limits))
-        }
+        ) { [access] in access.update() }
         let watch = ConfigurationWatch(reload: reload, current: current)
         let drain = StreamDrain(loops: loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
-            services: [overview, adminService, upkeep, listener, drain, watch, unconfirmed]
+            services: [
+                overview, adminService, upkeep, listener, drain, watch, unconfirmed,
+                HeadMark(store: store),
+            ]
                 + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
         // A peer must not be able to keep the gateway from stopping.
@@ -271,30 +324,39 @@ package struct Gateway: Sendable {
             own: admin.table(beside: table, isLoopback: address.isLoopback),
             access: AdminAccess(isLoopback: address.isLoopback), authorizer: authorizer,
             table: table, bodyBytesMax: configuration.limits.postBytesMax)
-        guard !address.isLoopback else { return plain(responder, at: address, ports, logger) }
-        let http = HTTP1Channel { [desk] request, writer, channel in
-            let context = AdminContext(
-                source: ApplicationRequestContextSource(channel: channel, logger: logger))
-            var response = try await responder.respond(to: request, context: context)
-            response.headers[.date] = desk.date()
-            try await writer.write(response: response.head, body: response.body)
+        let connectionsMax = configuration.adminConnectionsMax
+        guard !address.isLoopback else {
+            return plain(
+                responder, at: address, connectionsMax: connectionsMax, ports, logger)
         }
+        let connections = OperatorConnections(.init(connectionsMax: connectionsMax))
+        let http = HTTP1Channel(
+            responder: { [desk] request, writer, channel in
+                let context = AdminContext(
+                    source: ApplicationRequestContextSource(channel: channel, logger: logger))
+                var response = try await responder.respond(to: request, context: context)
+                response.headers[.date] = desk.date()
+                try await writer.write(response: response.head, body: response.body)
+            }, configuration: .init(additionalChannelHandlers: [connections.handler()]))
         var settings = tlsSettings
         settings.offersHTTP2 = false
         return AdminListener(
             address: address, identity: identity, settings: settings,
-            loop: operatorGroup.next(), http: http, logger: logger,
+            loop: operatorGroup.next(), connectionsMax: connectionsMax, http: http, logger: logger,
             onServing: { ports.openedPlain() })
     }
 
     /// A port without TLS.
     private func plain(
-        _ responder: some HTTPResponder<AdminContext>, at address: Address, _ ports: OpenPorts,
-        _ logger: Logger
+        _ responder: some HTTPResponder<AdminContext>, at address: Address, connectionsMax: Int,
+        _ ports: OpenPorts, _ logger: Logger
     ) -> some Service {
-        PlainPort(
+        let connections = OperatorConnections(.init(connectionsMax: connectionsMax))
+        return PlainPort(
             application: Application(
                 responder: responder,
+                server: .http1(
+                    configuration: .init(additionalChannelHandlers: [connections.handler()])),
                 configuration: .init(address: .hostname(address.host, port: address.port)),
                 onServerRunning: { _ in ports.openedPlain() },
                 eventLoopGroupProvider: .shared(operatorGroup), logger: logger),

@@ -5,8 +5,6 @@ import WidgetModel
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer,
 /// for those live a month and would keep a notification key published as long.
 final class KeyService: Sendable {
-    /// The directories of the rings, within the data directory.
-    static let rings = ["keys", "issuer", "webhooks"]
     /// `iss` of the local issuer's tokens.
     static let localIssuer = "timeline-gateway"
 
@@ -17,6 +15,9 @@ final class KeyService: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Held while the rings are read again, so that what was read earlier never replaces what was
+    /// read later.
+    private let advancing = Mutex(())
     private let notificationStore: KeyRingStore
     private let tokenStore: KeyRingStore
     private let webhookStore: KeyRingStore
@@ -61,7 +62,7 @@ final class KeyService: Sendable {
         }
     }
 
-    private static var tokenTiming: KeyRing.Timing {
+    static var tokenTiming: KeyRing.Timing {
         KeyRing.Timing(publishLead: 300, signatureLifetime: TokenOrder.ttlMax)
     }
 
@@ -133,19 +134,28 @@ final class KeyService: Sendable {
     /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is made for the first.
     /// - Throws: ``SigningError``; the keys in use stay as they were.
     func advance(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
+        try advancing.withLock { _ throws(SigningError) in
+            try readRings(now: now, hasWebhooks: hasWebhooks)
+        }
+    }
+
+    private func readRings(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         let before = state.withLock { $0 }
         var after = before
-        after.notifications = try notificationStore.open(
-            timing: before.notifications.timing, now: now)
+        after.notifications = try notificationStore.openExisting(
+            timing: before.notifications.timing)
         _ = try notificationStore.advance(&after.notifications, now: now)
         if before.tokens != nil {
-            var tokens = try tokenStore.open(timing: Self.tokenTiming, now: now)
+            var tokens = try tokenStore.openExisting(timing: Self.tokenTiming)
             _ = try tokenStore.advance(&tokens, now: now)
             after.tokens = tokens
         }
         after.webhooks = nil
         if hasWebhooks {
-            var webhooks = try webhookStore.open(timing: Self.webhookTiming, now: now)
+            var webhooks =
+                before.webhooks == nil
+                ? try webhookStore.open(timing: Self.webhookTiming, now: now)
+                : try webhookStore.openExisting(timing: Self.webhookTiming)
             _ = try webhookStore.advance(&webhooks, now: now)
             after.webhooks = webhooks
         }

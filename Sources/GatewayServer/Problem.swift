@@ -21,9 +21,33 @@ enum Problem {
             status: 401, code: code, title: "A valid bearer token is needed", detail: detail)
     }
 
+    static let tokenRevoked = unauthorized(
+        "token-revoked",
+        "While the request waited, the issuer's key or the grant it was admitted by was taken away, "
+            + "or the token was denied; get another one.")
+
     static func forbidden(_ code: String, _ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 403, code: code, title: "The token does not allow this", detail: detail)
+    }
+
+    static func attributes(_ refusal: ClientAttributes.Refusal) -> ProblemDetails {
+        switch refusal {
+        case .contradictsToken(let name):
+            forbidden(
+                "attribute-contradicts-token",
+                "The attribute `\(name.prefix(64))` is not what the token vouches for.")
+        case .tokenContradicts(let name):
+            forbidden(
+                "attribute-contradicts-token",
+                "The token vouches for another `\(name.prefix(64))` than is registered; register "
+                    + "again with this token, or have the backend set it again.")
+        case .notVouched(let name):
+            forbidden(
+                "attribute-not-vouched",
+                "The attribute `\(name.prefix(64))` must come from the client's token or its "
+                    + "backend; the catalog's selfDeclared does not list it.")
+        }
     }
 
     static let unknownApp = ProblemDetails(
@@ -33,6 +57,14 @@ enum Problem {
     static let unknownClient = ProblemDetails(
         status: 404, code: "unknown-client", title: "The client is not registered",
         detail: "Register with PUT, then build every timeline.")
+
+    /// The answer to a request that its registration's terms refuse.
+    static func refused(_ refusal: RegistrationTerms.Refusal) -> ProblemDetails {
+        switch refusal {
+        case .notRegistered: unknownClient
+        case .attributes(let refusal): attributes(refusal)
+        }
+    }
 
     static let unknownChange = ProblemDetails(
         status: 404, code: "unknown-change", title: "The log has no such change",
@@ -51,6 +83,15 @@ enum Problem {
     static func notAcceptable(_ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 406, code: "not-acceptable", title: "No such representation", detail: detail)
+    }
+
+    /// - Parameter digest: Of the registration in force.
+    static func registrationMismatch(_ digest: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 409, code: "registration-mismatch",
+            title: "The client is registered otherwise than it believes",
+            detail: "Read the registration with GET, register again what it lacks, and repeat with "
+                + "its digest.", digest: digest)
     }
 
     static let preconditionFailed = ProblemDetails(
@@ -95,13 +136,79 @@ enum Problem {
         wrong(
             Faults(
                 index.map { "[\($0)].data" } ?? "data",
-                "raises \(error.count) keys for the kind \(error.kind); at most "
-                    + "\(limits.changeRuleKeysMax) are allowed for one rule"))
+                error.kind.map {
+                    "raises \(error.count) keys for the kind \($0); at most "
+                        + "\(limits.changeRuleKeysMax) are allowed for one rule"
+                }
+                    ?? "raises more than \(limits.changeKeysMax) keys, which is the most for one change"
+            ))
+    }
+
+    /// - Parameter count: Keys of the events up to the one that goes beyond the limit.
+    static func tooManyKeys(inPost count: Int, _ limits: Limits) -> ProblemDetails {
+        wrong(
+            Faults(
+                "",
+                "raises \(count) keys or more by all its events; at most \(limits.postKeysMax) are "
+                    + "allowed: post fewer events at once"))
+    }
+
+    /// The answer to a write that the quota of its app refuses.
+    static func quota(_ refusal: AppQuota.Refusal) -> ProblemDetails {
+        switch refusal {
+        case .tooManyClients(let limit):
+            return ProblemDetails(
+                status: 422, code: "too-many-clients",
+                title: "The app has as many clients as it may",
+                detail: "Remove clients that are gone, or raise `limits.clientsPerApp`.",
+                faults: Faults(
+                    "",
+                    "would be one client more than the \(limit) that one app may have "
+                        + "(`limits.clientsPerApp`)"
+                ).list)
+        case .logFull(let used, let adding, let limit):
+            let seconds = 60
+            return ProblemDetails(
+                status: 429, code: "log-full", title: "The log holds as much of the app as it may",
+                detail: "It holds \(used) bytes of the app and at most \(limit) are allowed "
+                    + "(`limits.logBytesPerApp`); these are \(adding) more, and nothing of them "
+                    + "was taken. Older entries leave by `retention.age` and `retention.changes`: "
+                    + "retry in \(seconds) s, or raise the limit.", retryAfter: seconds)
+        case .exceedsLog(let adding, let limit):
+            return tooLarge(
+                "It takes \(adding) bytes of the log, in which one app may have \(limit) "
+                    + "(`limits.logBytesPerApp`): send less at once, or raise the limit.")
+        }
     }
 
     static let tooManyStreams = ProblemDetails(
         status: 429, code: "too-many-streams", title: "The client holds as many streams as it may",
         detail: "Close one of them first.", retryAfter: 5)
+
+    /// - Parameter retryAfter: Seconds until a request is granted again.
+    static func rateLimited(
+        _ reason: RequestLimits.Reason, _ rate: TokenRate, retryAfter: Int
+    ) -> ProblemDetails {
+        let seconds = max(1, retryAfter)
+        let counted =
+            switch reason {
+            case .address: "requests of one source address (`rates.address`)"
+            case .app: "requests of one app (`rates.app`)"
+            case .client: "requests of one client (`rates.client`)"
+            case .refusedTokens:
+                "tokens that are not valid from one source address (`rates.refusedTokens`)"
+            case .bytesInWork: "bytes in work"
+            }
+        var problem = ProblemDetails(
+            status: 429, code: "rate-limited", title: "Too many requests",
+            detail: "At most \(rate.count) in \(rate.period / 1_000) s are allowed of \(counted); "
+                + "every 16 KiB of a body count as one more. Retry in \(seconds) s.",
+            retryAfter: seconds)
+        problem.rateLimit = .init(
+            policy: reason.rawValue, quota: Int(clamping: rate.count),
+            window: Int(clamping: rate.period / 1_000))
+        return problem
+    }
 
     static let headersTooLarge = ProblemDetails(
         status: 431, code: "headers-too-large", title: "The request's headers are too large",
@@ -128,7 +235,7 @@ enum Problem {
             unavailable("Too much is waiting for the disk; try again.")
         case .closed:
             unavailable("The gateway is stopping; try again.", retryAfter: 2)
-        case .unavailable, .alreadyInUse, .newerVersion, .corrupt, .rejected:
+        case .unavailable, .alreadyInUse, .newerVersion, .missing, .corrupt, .rejected:
             unavailable("The store does not take writes; an operator has to look.", retryAfter: 5)
         }
     }

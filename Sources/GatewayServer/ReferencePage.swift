@@ -58,6 +58,7 @@ extension ConfigurationOption.Kind {
         case .flag: "`true` or `false`"
         case .number(let range): "\(range.lowerBound) to \(range.upperBound)"
         case .fraction: "0 to 1, such as `0.05`"
+        case .rate: "rate: `COUNT/DURATION` or `COUNT/DURATION burst COUNT`"
         case .duration: "duration, such as `90s`, `15m`, `1h`, `7d`"
         case .choice(let choices): choices.map { "`\($0)`" }.joined(separator: ", ")
         case .texts: "list of texts"

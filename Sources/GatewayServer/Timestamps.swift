@@ -1,4 +1,5 @@
 import Foundation
+import WidgetModel
 
 /// RFC 3339 in UTC with milliseconds.
 func timestamp(_ milliseconds: Int64) -> String {
@@ -15,6 +16,30 @@ func timestamp(_ milliseconds: Int64) -> String {
         text.append(Int32(truncatingIfNeeded: milliseconds % 1000), digits: 3)
         text.append("Z")
     }
+}
+
+/// Returns the second since 1970 that RFC 3339's `date-time` names, a fraction cut off; `nil` when the
+/// text is none.
+func seconds(ofTimestamp text: String) -> Int64? {
+    guard CloudEvent.isTimestamp(text) else { return nil }
+    let bytes = Array(text.utf8)
+    // Checked above: digits stand in these places.
+    func number(_ range: Range<Int>) -> Int32 {
+        bytes[range].reduce(0) { $0 * 10 + Int32($1 - UInt8(ascii: "0")) }
+    }
+    var parts = tm()
+    parts.tm_year = number(0..<4) - 1900
+    parts.tm_mon = number(5..<7) - 1
+    parts.tm_mday = number(8..<10)
+    parts.tm_hour = number(11..<13)
+    parts.tm_min = number(14..<16)
+    parts.tm_sec = number(17..<19)
+    let seconds = Int64(timegm(&parts))
+    guard bytes.last.map({ $0 | 0x20 }) != UInt8(ascii: "z") else { return seconds }
+    let sign = bytes.count - 6
+    let offset =
+        Int64(number(sign + 1..<sign + 3)) * 3600 + Int64(number(sign + 4..<sign + 6)) * 60
+    return bytes[sign] == UInt8(ascii: "-") ? seconds + offset : seconds - offset
 }
 
 /// HTTP's date (RFC 9110 section 5.6.7) of a second since 1970.

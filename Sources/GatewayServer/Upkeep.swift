@@ -75,7 +75,9 @@ struct Upkeep: Service {
         let keep = configuration.retentionChanges
         while true {
             let before = sequencer.store.floor
-            let floor = try await sequencer.write(cost: 1024) { transaction in
+            let floor = try await sequencer.write(
+                for: .gateway, cost: 1024, freesSpace: true
+            ) { transaction in
                 try transaction.prune(
                     acceptedBefore: acceptedBefore, keepRows: keep, limit: rowsPerJob)
             }
@@ -90,7 +92,9 @@ struct Upkeep: Service {
             sequencer.desk.wallMilliseconds() - configuration.push.attemptSeconds * 1000
         let keep = configuration.push.attemptRows
         while true {
-            let count = try await sequencer.write(cost: 1024) { transaction in
+            let count = try await sequencer.write(
+                for: .gateway, cost: 1024, freesSpace: true
+            ) { transaction in
                 try transaction.prunePushAttempts(
                     endedBefore: endedBefore, keepRows: keep, limit: rowsPerJob)
             }
@@ -108,7 +112,7 @@ struct Upkeep: Service {
         for start in stride(from: 0, to: seen.count, by: batch) {
             let keys = Array(seen[start..<min(start + batch, seen.count)])
             do {
-                try await sequencer.write(cost: 64 * keys.count) { transaction in
+                try await sequencer.write(for: .gateway, cost: 64 * keys.count) { transaction in
                     try transaction.touch(keys, seenAt: now)
                 }
             } catch {

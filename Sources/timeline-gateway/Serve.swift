@@ -66,6 +66,9 @@ struct Serve: AsyncParsableCommand {
             Without --config it runs in development mode: loopback only, with certificates and an
             issuer of its own in the data directory (the CA is DATA/certs/ca.pem).
 
+            A data directory from which the database or keys are gone is refused. With --new the
+            gateway goes on with an empty log or new keys in their place; what is there is kept.
+
             EXAMPLES
               timeline-gateway serve --data ./data
               timeline-gateway serve --data ./data --listen 127.0.0.1:9443 --admin 127.0.0.1:9465
@@ -73,6 +76,11 @@ struct Serve: AsyncParsableCommand {
             """)
 
     @OptionGroup var options: ConfigurationOptions
+
+    @Flag(
+        name: .customLong("new"),
+        help: "Make anew what is gone from the data directory: an empty log, new keys.")
+    var acceptsLoss = false
 
     func run() async throws {
         let configuration: GatewayConfiguration
@@ -86,7 +94,8 @@ struct Serve: AsyncParsableCommand {
         LoggingSystem.bootstrap { log.handler($0) }
         if configuration.isDevelopment { Self.announceDevelopment(configuration) }
         do {
-            let gateway = try Gateway(configuration, log: log, read: options.reading)
+            let gateway = try Gateway(
+                configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
             try await gateway.run { answer("ready \($0)") }
         } catch let faults as Faults {
             complain("The configuration is wrong:\n\(faults)")

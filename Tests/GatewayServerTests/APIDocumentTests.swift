@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewaySigning
 import NIOHTTP1
 import Testing
@@ -61,8 +62,8 @@ import WidgetModel
         let statuses = { (method: String) in
             paths[method, "responses"]?.objectValue?.members.map(\.name)
         }
-        #expect(statuses("put") == ["200", "400", "401", "403", "422", "429", "431"])
-        #expect(statuses("get") == ["204", "400", "422", "431"])
+        #expect(statuses("put") == ["200", "400", "401", "403", "422", "429", "431", "503"])
+        #expect(statuses("get") == ["204", "400", "422", "429", "431"])
         let parameters = try #require(paths["put", "parameters"]?.arrayValue)
         #expect(parameters.map { $0["name"] } == ["app", "limit"])
         #expect(parameters.map { $0["required"] } == [true, false])
@@ -100,7 +101,9 @@ import WidgetModel
             Problem.unknownChange, Problem.notAcceptable(""), Problem.preconditionFailed,
             Problem.tooLarge(""), Problem.unsupportedMediaType(""), Problem.wrong(Faults()),
             Problem.eventIDReused(Faults()), Problem.tooManyStreams, Problem.headersTooLarge,
-            Problem.unavailable(""),
+            Problem.unavailable(""), Problem.quota(.tooManyClients(limit: 1)),
+            Problem.quota(.logFull(used: 1, adding: 1, limit: 1)),
+            Problem.quota(.exceedsLog(adding: 2, limit: 1)),
         ]
         for problem in problems {
             #expect(APIRefusal(rawValue: problem.status)?.codes.contains(problem.code) == true)

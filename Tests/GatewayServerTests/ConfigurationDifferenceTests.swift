@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySigning
 import Testing
 import WidgetModel
 
@@ -36,8 +37,20 @@ import WidgetModel
                 == ["option": "tls.key", "takesEffect": "now", "contents": "changed"])
     }
 
+    @Test func `the list of denied tokens is one option, whose names are told to nobody`() {
+        var (before, after) = (state(["denied": "1 entries"]), state(["denied": "1 entries"]))
+        before.denied = Denylist([.init(.token(jti: "a"))])
+        after.denied = before.denied
+        #expect(before.changes(to: after).isEmpty)
+        after.denied = Denylist([.init(.token(jti: "b"))])
+        #expect(
+            before.changes(to: after).map(\.json)
+                == [["option": "denied", "takesEffect": "now", "contents": "changed"]])
+    }
+
     @Test(arguments: [
-        ("tls.certificate", true), ("issuers.3.keys", true), ("retention.age", true),
+        ("denied", true), ("tls.certificate", true), ("issuers.3.keys", true),
+        ("retention.age", true),
         ("log.levels", true), ("apns.0.key", true), ("apns.1.widgets.priority", true),
         ("push.widgetsPerDay", true), ("push.intervals.0.kind", true),
         ("webhooks.allowedRanges", true), ("listen", false), ("data", false), ("threads", false),

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayServer
+import GatewaySigning
 import Testing
 import WidgetModel
 
@@ -31,6 +32,28 @@ import WidgetModel
             return Dictionary(
                 error.list.map { ($0.place, $0.message) }, uniquingKeysWith: { first, _ in first })
         }
+    }
+
+    @Test func oneAddressHasATenthOfTheConnectionsAndAtLeastAThousand() throws {
+        func perAddress(_ limits: String) throws -> Int? {
+            let file = try File(
+                """
+                data: /tmp/data
+                tls: { certificate: a.pem, key: b.pem }
+                localIssuer: true
+                limits: { \(limits) }
+                """)
+            return try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: [:], environment: [:])
+            ).connectionsPerAddressMax
+        }
+        #expect(try perAddress("connections: 100000") == 10_000)
+        #expect(try perAddress("connections: 5000") == 1_000)
+        #expect(try perAddress("connectionsPerAddress: 7") == 7)
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        let development = try GatewayConfiguration.development(
+            data: "/tmp/data", listen: loopback, admin: loopback)
+        #expect(development.connectionsPerAddressMax == nil, "benchmarks come from one address")
     }
 
     @Test func everyFaultIsListedAtOnce() throws {
@@ -103,6 +126,72 @@ import WidgetModel
         #expect(faults["issuers.0.keys"] == "is required")
         #expect(faults["issuers.1.iss"] == "is required")
         #expect(faults["issuers.1.apps"] == "is required")
+    }
+
+    @Test func `denied tokens are read, each entry with an end or without`() throws {
+        let file = try File(
+            """
+            data: d
+            tls: { certificate: c, key: k }
+            localIssuer: true
+            denied:
+              - { jti: a1 }
+              - { jti: 17, until: 2026-12-01T00:00:00Z }
+              - { app: com.mygame, sub: my-iphone, until: "2026-12-01T01:30:00.5+01:30" }
+              - { app: "*", sub: robot }
+            """)
+        let configuration = try GatewayConfiguration(
+            ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+        let end: Int64 = 1_796_083_200
+        #expect(
+            configuration.denied
+                == Denylist([
+                    .init(.token(jti: "a1")), .init(.token(jti: "17"), until: end),
+                    .init(.subject(app: "com.mygame", sub: "my-iphone"), until: end),
+                    .init(.subject(app: "*", sub: "robot")),
+                ]))
+    }
+
+    @Test func `an empty list of denied tokens is none`() throws {
+        let faults = try faults(
+            "data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true\ndenied: []")
+        #expect(faults.isEmpty)
+    }
+
+    @Test func `what is wrong with an entry of denied tokens is told`() throws {
+        let faults = try faults(
+            """
+            data: d
+            tls: { certificate: c, key: k }
+            localIssuer: true
+            denied:
+              - { until: 2026-12-01T00:00:00Z }
+              - { app: com.mygame }
+              - { jti: a1, sub: my-iphone }
+              - { jti: a1, until: tomorrow }
+              - { jti: "" }
+              - { app: "com my game", sub: x }
+              - { jti: a1, untl: 2026-12-01T00:00:00Z }
+              - { app: com.mygame, sub: \(String(repeating: "x", count: 257)) }
+            """)
+        for place in 0..<3 {
+            #expect(faults["denied.\(place)"] == "must have either `jti`, or `app` and `sub`")
+        }
+        #expect(faults["denied.3.until"]?.contains("RFC 3339") == true)
+        #expect(faults["denied.4.jti"] == "must be 1 to 256 bytes")
+        #expect(faults["denied.5.app"]?.contains("must be an app") == true)
+        #expect(faults["denied.6.untl"]?.contains("did you mean") == true)
+        #expect(faults["denied.7.sub"] == "must be 1 to 256 bytes")
+        #expect(faults.count == 8)
+    }
+
+    @Test func `the list of denied tokens is bounded`() throws {
+        let entries = (0...Denylist.entriesMax).map { "  - { jti: \"\($0)\" }" }
+        let faults = try faults(
+            "data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true\ndenied:\n"
+                + entries.joined(separator: "\n"))
+        #expect(faults["denied"]?.contains("at most \(Denylist.entriesMax)") == true)
+        #expect(faults.count == 1)
     }
 
     @Test func `single kinds have intervals of their own`() throws {

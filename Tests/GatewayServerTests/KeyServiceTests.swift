@@ -17,6 +17,15 @@ import Testing
         try body(data)
     }
 
+    private func inDirectory(_ body: (_ data: String) async throws -> Void) async throws {
+        let data = FileManager.default.temporaryDirectory
+            .appending(path: "keys-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        try await body(data)
+    }
+
     private func service(_ data: String, hasWebhooks: Bool = true, now: Int64) throws -> KeyService
     {
         try KeyService(
@@ -51,6 +60,66 @@ import Testing
             #expect(left.map(\.publicKey) == [both[1]])
             // The next change may begin.
             #expect(try DataDirectory(data).rotateSigningKey(.webhooks, to: "EdDSA").count == 2)
+        }
+    }
+
+    /// Rotates once on each of several threads, all at the same moment.
+    ///
+    /// - Returns: How many rotations succeeded.
+    private func rotateAtOnce(_ data: String, _ purpose: KeyPurpose) async -> Int {
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    (try? DataDirectory(data).rotateSigningKey(purpose, to: "EdDSA")) != nil
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+    }
+
+    @Test func `rotations of webhook keys at one moment make one key`() async throws {
+        for _ in 0..<5 {
+            try await inDirectory { data in
+                _ = try service(data, now: Int64(Date().timeIntervalSince1970))
+                #expect(await rotateAtOnce(data, .webhooks) == 1)
+                #expect(try DataDirectory(data).signingKeys(.webhooks).count == 2)
+            }
+        }
+    }
+
+    @Test func `rotations of notification keys at one moment make one key`() async throws {
+        try await inDirectory { data in
+            _ = try service(data, now: Int64(Date().timeIntervalSince1970))
+            #expect(await rotateAtOnce(data, .notifications) == 8)
+            #expect(try DataDirectory(data).signingKeys(.notifications).count == 2)
+            // Another algorithm is another wish.
+            _ = try DataDirectory(data).rotateSigningKey(.notifications, to: "ES256")
+            #expect(try DataDirectory(data).signingKeys(.notifications).count == 3)
+        }
+    }
+
+    @Test func `a ring that was read earlier never replaces one that was read later`() async throws
+    {
+        for _ in 0..<40 {
+            try await inDirectory { data in
+                let now = Int64(Date().timeIntervalSince1970)
+                let service = try service(data, hasWebhooks: false, now: now)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        let states = try DataDirectory(data).rotateSigningKey(
+                            .notifications, to: "EdDSA")
+                        _ = try service.advance(now: now, hasWebhooks: false)
+                        for _ in 0..<20 {
+                            #expect(service.publishedKeys.keys.map(\.kid) == states.map(\.kid))
+                            await Task.yield()
+                        }
+                    }
+                    for _ in 0..<3 {
+                        group.addTask { _ = try service.advance(now: now, hasWebhooks: false) }
+                    }
+                    try await group.waitForAll()
+                }
+            }
         }
     }
 

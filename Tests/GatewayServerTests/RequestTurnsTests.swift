@@ -15,17 +15,17 @@ import WidgetModel
         typealias OutboundOut = HTTPServerResponsePart
 
         let isHTTP2: Bool
-        let respond: RequestTurns.Respond
+        let responder: Responder
         var turns: RequestTurns?
 
-        init(isHTTP2: Bool, _ respond: @escaping RequestTurns.Respond) {
-            (self.isHTTP2, self.respond) = (isHTTP2, respond)
+        init(isHTTP2: Bool, _ responder: Responder) {
+            (self.isHTTP2, self.responder) = (isHTTP2, responder)
         }
 
         func handlerAdded(context: ChannelHandlerContext) {
             turns = RequestTurns(
                 context, isHTTP2: isHTTP2, settings: ConnectionSettings(), open: OpenChannels(),
-                respond: respond)
+                responder: responder)
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -55,11 +55,12 @@ import WidgetModel
             self.isHTTP2 = isHTTP2
             let loop = channel.testingEventLoop
             gate = try await loop.executeInContext { [channel] in
-                let gate = Gate(isHTTP2: isHTTP2) { request, _ in
+                let responder = Responder(lane: nil) { request, _ in
                     await respond(request).map {
                         GatewayAnswer(.ok, body: ByteBuffer(string: $0))
                     }
                 }
+                let gate = Gate(isHTTP2: isHTTP2, responder)
                 try channel.pipeline.syncOperations.addHandler(gate)
                 return NIOLoopBound(gate, eventLoop: channel.eventLoop)
             }

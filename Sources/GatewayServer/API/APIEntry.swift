@@ -45,7 +45,10 @@ struct APIEntry {
         }
         if case .scopes = operation.access { refusals.formUnion([.unauthorized, .forbidden]) }
         switch port {
-        case .tls: refusals.formUnion([.malformed, .headersTooLarge])
+        case .tls:
+            refusals.formUnion([.malformed, .tooMany, .headersTooLarge])
+            // The bytes of bodies in work are limited.
+            if !operation.body.all.isEmpty { refusals.insert(.unavailable) }
         case .admin:
             // What is open to everybody here is told everybody, whatever they send.
             if !(route.isAdmin && operation.isOpen) {

@@ -8,6 +8,7 @@ enum APIRefusal: Int, Sendable, CaseIterable {
     case forbidden = 403
     case notFound = 404
     case notAcceptable = 406
+    case conflict = 409
     case preconditionFailed = 412
     case tooLarge = 413
     case unsupportedMediaType = 415
@@ -24,6 +25,7 @@ enum APIRefusal: Int, Sendable, CaseIterable {
         case .forbidden: "Forbidden"
         case .notFound: "NotFound"
         case .notAcceptable: "NotAcceptable"
+        case .conflict: "Conflict"
         case .preconditionFailed: "PreconditionFailed"
         case .tooLarge: "TooLarge"
         case .unsupportedMediaType: "UnsupportedMediaType"
@@ -42,12 +44,19 @@ enum APIRefusal: Int, Sendable, CaseIterable {
             "The token does not allow it. Whether what it names exists makes no difference."
         case .notFound: "There is no such app, client or change."
         case .notAcceptable: "`Accept` has no media type that there is."
+        case .conflict:
+            "The registration in force is not the one that `Timeline-Registration` names: the "
+                + "client reads it, registers again what it lacks, and goes on."
         case .preconditionFailed:
             "The catalog is not the one that `If-Match` names, or there is one."
         case .tooLarge: "It is larger than a limit, which the detail names."
         case .unsupportedMediaType: "The body's media type is not read here."
-        case .wrong: "It is well-formed but wrong; every fault is listed with its place."
-        case .tooMany: "The client holds as many streams as it may."
+        case .wrong:
+            "It is well-formed but wrong, or one client more than its app may have; every fault is "
+                + "listed with its place."
+        case .tooMany:
+            "More than a rate allows, more streams than the client may hold, or more bytes than "
+                + "the log may hold of the app; nothing was done."
         case .headersTooLarge: "The header fields are too large or too many."
         case .unavailable: "It cannot be taken now; nothing of it was."
         }
@@ -58,7 +67,8 @@ enum APIRefusal: Int, Sendable, CaseIterable {
         let tokens = TokenRejection.allCases
         return switch self {
         case .malformed: ["malformed"]
-        case .unauthorized: ["token-missing"] + tokens.filter(\.isInvalidToken).map(\.code)
+        case .unauthorized:
+            ["token-missing", "token-revoked"] + tokens.filter(\.isInvalidToken).map(\.code)
         case .forbidden:
             [
                 "insufficient-scope", "wrong-app", "wrong-client", "attribute-contradicts-token",
@@ -66,11 +76,12 @@ enum APIRefusal: Int, Sendable, CaseIterable {
             ] + tokens.filter { !$0.isInvalidToken }.map(\.code)
         case .notFound: ["unknown-app", "unknown-client", "unknown-change"]
         case .notAcceptable: ["not-acceptable"]
+        case .conflict: ["registration-mismatch"]
         case .preconditionFailed: ["precondition-failed"]
         case .tooLarge: ["too-large"]
         case .unsupportedMediaType: ["unsupported-media-type"]
-        case .wrong: ["invalid", "event-id-reused"]
-        case .tooMany: ["too-many-streams"]
+        case .wrong: ["invalid", "event-id-reused", "too-many-clients"]
+        case .tooMany: ["rate-limited", "too-many-streams", "log-full"]
         case .headersTooLarge: ["headers-too-large"]
         case .unavailable: ["unavailable"]
         }
@@ -81,7 +92,14 @@ enum APIRefusal: Int, Sendable, CaseIterable {
         case .unauthorized: [FieldName.wwwAuthenticate: "`Bearer`, with what is wrong."]
         case .forbidden:
             [FieldName.wwwAuthenticate: "`Bearer error=\"insufficient_scope\"`, if that is why."]
-        case .tooMany, .unavailable: [FieldName.retryAfter: "Seconds after which to try again."]
+        case .conflict: [FieldName.timelineRegistration: "The digest of the one in force."]
+        case .tooMany:
+            [
+                FieldName.retryAfter: "Seconds after which to try again.",
+                FieldName.rateLimitPolicy: "The rate that was exceeded, if one was.",
+                FieldName.rateLimit: "Seconds (`t`) until there is more of it.",
+            ]
+        case .unavailable: [FieldName.retryAfter: "Seconds after which to try again."]
         default: [:]
         }
     }
@@ -90,7 +108,15 @@ enum APIRefusal: Int, Sendable, CaseIterable {
     var answer: APIAnswer {
         APIAnswer(
             rawValue, description, [ProblemDetails.mediaType: problem], headers: headers,
-            optionalHeaders: self == .forbidden ? [FieldName.wwwAuthenticate] : [])
+            optionalHeaders: optionalHeaders)
+    }
+
+    private var optionalHeaders: Set<String> {
+        switch self {
+        case .forbidden: [FieldName.wwwAuthenticate]
+        case .tooMany: [FieldName.rateLimitPolicy, FieldName.rateLimit]
+        default: []
+        }
     }
 
     private var problem: Schema {
@@ -103,6 +129,9 @@ enum APIRefusal: Int, Sendable, CaseIterable {
         ]
         if self == .wrong {
             members = members + ["faults": .list(.fault, countMax: Faults.keptMax)]
+        }
+        if self == .conflict {
+            members = members + ["digest": .text.saying("Of the registration in force.")]
         }
         if self == .tooMany || self == .unavailable {
             members =

@@ -80,11 +80,15 @@ extension Schema {
 
     private static let cursor = text.saying("Opaque.")
 
+    private static let digest = text.saying(
+        "Opaque; stands for what is registered. To be repeated as `Timeline-Registration`.")
+
     /// A registration that was taken.
     static let registered = answer([
         "client": client,
         "cursor": cursor.saying("Only a client that now builds every timeline may use it."),
-        "expires": moment.saying("Unless it is heard of before."), "warnings": warnings,
+        "expires": moment.saying("Unless it is heard of before."), "digest": digest,
+        "warnings": warnings,
         "webhookKeys": list(text).optional
             .saying("Public keys of the webhooks' signatures (Standard Webhooks)."),
     ]).named("Registered")
@@ -128,7 +132,7 @@ extension Schema {
         "client": client, "platform": text, "osVersion": text.optional,
         "attributes": attributes.optional, "widgets": list(answer(widget)),
         "recommendations": list(answer(recommendationSet)), "controls": list(answer(control)),
-        "delivery": list(any(addresses.map { answer($0) })),
+        "delivery": list(any(addresses.map { answer($0) })), "digest": digest,
     ]).named("RegisteredClient")
 
     /// Registrations, ordered by client.

@@ -8,14 +8,13 @@ import ServiceLifecycle
 
 /// The admin port where other machines reach it: with TLS, by the gateway's own certificate.
 struct AdminListener: Service {
-    /// Open connections.
-    private static let connectionsMax = 256
-
     let address: Address
     let identity: TLSIdentity
     let settings: TLSServerSettings
     /// Answers, whatever the others are busy with.
     let loop: any EventLoop
+    /// Open connections. A quarter may come from one address.
+    let connectionsMax: Int
     let http: HTTP1Channel
     let logger: Logger
     /// Called once connections are accepted.
@@ -27,7 +26,8 @@ struct AdminListener: Service {
         let (connections, arrivals) = AsyncStream.makeStream(of: Arrived.self)
         let listening = try Arrivals(
             socket, identity: identity, settings: settings,
-            limit: ConnectionLimit(Self.connectionsMax), threads: 1, waits: { _ in true }
+            limit: ConnectionLimit(connectionsMax, perAddress: max(1, connectionsMax / 4)),
+            threads: 1, waits: { _ in true }
         ) { Door { arrivals.yield($0) } }
         onServing()
         let open = OpenChannels()
@@ -49,6 +49,10 @@ struct AdminListener: Service {
     private func serve(_ arrived: Arrived, _ open: OpenChannels) async {
         let bootstrap = ClientBootstrap(group: loop)
             .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: 1_024, initial: 2_048, maximum: GatewayChannel.readBytesMax))
         // What goes wrong here ends the connection; nobody else has to know.
         let connection = try? await bootstrap.withConnectedSocket(
             arrived.connection.takeSocket()

@@ -39,6 +39,7 @@ final class Readiness: Sendable {
                     isServing: state.isServing, head: figures.head, loops: loops, pushes: pushes,
                     commits: UInt64(max(0, figures.commits)),
                     failedCommits: UInt64(max(0, figures.failedCommits)),
+                    isDiskRefusing: figures.isRefusingWrites,
                     waitingWrites: figures.waitingJobs, certificateEnds: certificateEnds),
                 now: now, wallSeconds: wallSeconds)
         }

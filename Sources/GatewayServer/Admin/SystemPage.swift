@@ -128,8 +128,11 @@ extension GatewayConfiguration {
             "registrationBytes": number(limits.registrationBytesMax),
             "registrationWidgets": number(limits.registrationWidgetsMax),
             "widgetKeys": number(limits.widgetKeysMax), "clientKeys": number(limits.clientKeysMax),
+            "changeKeys": number(limits.changeKeysMax),
             "stringBytes": number(limits.stringBytesMax), "connections": number(connectionsMax),
+            "connectionsPerAddress": number(connectionsPerAddressMax ?? connectionsMax),
             "versionKeys": number(coreLimits.versionKeysMax),
+            "clientsPerApp": number(quota.clientsMax), "logBytesPerApp": number(quota.logBytesMax),
             "streams.perClient": number(streamsPerClient),
         ]
     }

@@ -33,6 +33,8 @@ extension DataDirectory {
             throw Faults(
                 "to", "\(staging) is there: a backup is being made, or one broke off; remove it")
         }
+        let bytes = try StoreCopy.bytes(of: path) + Self.backedUp.reduce(0) { $0 + size(of: $1) }
+        try FreeSpace.require(bytes, in: Self.parent(of: target), option: "to", of: "backup")
         try DurableFiles.makeDirectory(staging)
         do {
             let manifest = try fill(staging, progress)
@@ -40,9 +42,22 @@ extension DataDirectory {
             try DurableFiles.seal(directory: Self.parent(of: target))
             return manifest
         } catch {
+            let cause = FreeSpace.isExhausted(in: staging)
             try? FileManager.default.removeItem(atPath: staging)
+            // Others may have filled the disk meanwhile.
+            if cause {
+                throw FreeSpace.lack(bytes, in: Self.parent(of: target), option: "to", of: "backup")
+            }
             throw error
         }
+    }
+
+    /// Bytes of a file, or of the files of a directory.
+    private func size(of name: String) -> Int64 {
+        let listed =
+            name.contains(".")
+            ? [DurableFiles.Listed(path, name)].compactMap { $0 } : files(of: name)
+        return listed.reduce(0) { $0 + $1.bytes }
     }
 
     private func fill(_ staging: String, _ progress: @escaping Progress) throws -> BackupManifest {

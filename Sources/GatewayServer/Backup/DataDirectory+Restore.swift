@@ -41,7 +41,14 @@ extension DataDirectory {
                     : "\(path) is not empty; nothing is ever overwritten")
         }
         let staging = path + "/" + Self.stagingName
-        try DurableFiles.makeDirectory(staging)
+        do {
+            try FreeSpace.require(
+                manifest.bytes, in: path, option: "data", of: "restored directory")
+            try DurableFiles.makeDirectory(staging)
+        } catch {
+            if isNew { try? FileManager.default.removeItem(atPath: path) }
+            throw error
+        }
         let epoch: Int64
         do {
             try Self.copy(manifest, from: backup, to: staging, progress)

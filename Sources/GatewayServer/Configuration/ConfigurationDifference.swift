@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySigning
 import WidgetModel
 
 /// What a configuration says, and what is in the files it names: what two configurations differ in.
@@ -7,6 +8,8 @@ package struct ConfigurationState: Sendable, Equatable {
     var texts: [String: String]
     /// The contents of the file an option names; none where it cannot be read.
     var contents: [String: Data]
+    /// The list of denied tokens, which is one option here.
+    var denied = Denylist()
 
     init(texts: [String: String], contents: [String: Data]) {
         self.texts = texts
@@ -19,13 +22,16 @@ package struct ConfigurationState: Sendable, Equatable {
         contents = configuration.files.compactMapValues {
             FileManager.default.contents(atPath: $0)
         }
+        denied = configuration.denied
     }
 
     /// What became different, ordered by option.
     func changes(to after: ConfigurationState) -> [ConfigurationChange] {
         Set(texts.keys).union(after.texts.keys).sorted().compactMap { key in
             let (old, new) = (texts[key], after.texts[key])
-            guard old != new || contents[key] != after.contents[key] else { return nil }
+            let isSame =
+                key == "denied" ? denied == after.denied : contents[key] == after.contents[key]
+            guard old != new || !isSame else { return nil }
             return ConfigurationChange(key: key, before: old, after: new)
         }
     }
@@ -67,7 +73,7 @@ extension ConfigurationSchema {
     /// The options, and those below them, that a running gateway takes over.
     private static let live = [
         "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCertificates", "issuers",
-        "certificates", "retention", "apns", "push", "webhooks", "log",
+        "certificates", "denied", "retention", "apns", "push", "webhooks", "log",
     ]
 
     /// Whether a running gateway takes over a change of an option.

@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+import GatewayCore
 import NIOCore
 import NIOPosix
 import WidgetModel
@@ -139,6 +140,8 @@ package struct ConfigurationLayers {
                     member.value, at: key.isEmpty ? member.name : "\(key).\(member.name)",
                     into: &texts, &faults)
             }
+        // An empty list says what no list says.
+        case .array(let elements) where elements.isEmpty: break
         case .array(let elements):
             if elements.contains(where: { $0.objectValue != nil }) {
                 for (index, element) in elements.enumerated() {
@@ -197,7 +200,7 @@ package struct ConfigurationLayers {
         case .address where Address(text) == nil:
             faults.add(key, "must be HOST:PORT")
             return nil
-        case .text, .path, .address, .choice, .flag, .number, .fraction, .duration, .texts:
+        case .text, .path, .address, .choice, .flag, .number, .fraction, .duration, .rate, .texts:
             return text
         }
     }
@@ -239,6 +242,16 @@ package struct ConfigurationLayers {
             return nil
         }
         return seconds
+    }
+
+    /// A rate, such as `100/1s burst 1000`.
+    mutating func rate(_ key: String) -> TokenRate? {
+        guard let text = text(key) else { return nil }
+        guard let rate = RateLimits.read(text) else {
+            faults.add(key, "must be a rate such as `100/1s` or `100/1s burst 1000`")
+            return nil
+        }
+        return rate
     }
 
     mutating func texts(_ key: String) -> [String]? {

@@ -26,11 +26,9 @@ package actor ConfigurationReload {
     /// What a running gateway can be given.
     struct Parts: Sendable {
         let identity: TLSIdentity
-        let verifier: CachedTokenVerifier
+        let access: AccessControl
         let keys: KeyService
         let press: NotificationPress
-        let grants: CertificateGrants
-        let audiences: Set<String>
         let log: GatewayLog
         let senders: PushSenders
         /// `nil` where nothing is ever pushed.
@@ -112,7 +110,8 @@ package actor ConfigurationReload {
     }
 
     private func takeOver(isAsked: Bool) throws(Faults) -> [ConfigurationChange] {
-        let configuration = try read(nil)
+        var configuration = try read(nil)
+        try configuration.fit(openFiles: OpenFiles.raiseLimit())
         let after = ConfigurationState(configuration)
         let changes = state.changes(to: after)
         let time = now()
@@ -143,13 +142,9 @@ package actor ConfigurationReload {
                 configuration.push.terms, mended: pushes.mended, liftsStops: isAsked)
         }
         if let context { parts.identity.replace(with: context) }
-        parts.verifier.replace(
-            with: TokenVerifier(
-                policy: Gateway.policy(configuration, parts.keys, parts.audiences),
-                limits: configuration.limits))
-        parts.grants.replace(with: configuration.certificateGrants)
         parts.log.set(configuration.logFormat, configuration.logLevels)
         current.replace(with: configuration)
+        parts.access.update()
         state = after
         return changes
     }

@@ -1,3 +1,4 @@
+import GatewaySigning
 import WidgetModel
 
 /// One option of the configuration: what it is called, takes and means.
@@ -18,6 +19,8 @@ package struct ConfigurationOption: Sendable {
         case fraction
         /// A duration such as `90s`, `15m`, `1h` or `7d`.
         case duration
+        /// A rate such as `100/1s burst 1000`.
+        case rate
         /// One of these.
         case choice([String])
         /// Several texts, in a file as a list, elsewhere separated by commas.
@@ -83,6 +86,17 @@ package enum ConfigurationSchema {
         option("certificates.*.app", .text, "required", "The app it speaks for."),
         option("certificates.*.scopes", .texts, "required", "What it may do."),
         option(
+            "denied.*.jti", .text, "none",
+            "`jti` of a token that is refused although it verifies; its streams end. An entry has "
+                + "this, or `app` and `sub`; names are compared byte by byte. "
+                + "At most \(Denylist.entriesMax) entries."),
+        option("denied.*.app", .text, "none", "`app` of the tokens that are refused."),
+        option("denied.*.sub", .text, "none", "`sub` of the tokens of `app` that are refused."),
+        option(
+            "denied.*.until", .text, "for ever",
+            "When the entry ends, RFC 3339, such as 2026-12-01T00:00:00Z: no earlier than the "
+                + "tokens do."),
+        option(
             "signing.algorithm", .choice(["EdDSA", "ES256"]), "EdDSA",
             "Algorithm of a signing key that has to be made."),
         option("signing.lifetime", .duration, "15m", "From `iat` to `exp` of a notification."),
@@ -101,7 +115,34 @@ package enum ConfigurationSchema {
         option("streams.retry", .duration, "2s", "Reconnection time told to readers."),
         option(
             "limits.connections", limit, "100000",
-            "Open connections, beyond which new ones wait; and event streams, refused beyond it."),
+            "Open connections, event streams included, beyond which new ones wait. A tenth, at most "
+                + "1,000, is kept from event streams. Lowered at start where the limit of open files "
+                + "is smaller."),
+        option(
+            "limits.connectionsPerAddress", limit, "a tenth of limits.connections, at least 1000",
+            "Open connections from one IPv4 address or IPv6 /64, beyond which new ones are closed "
+                + "at once. Behind a balancer that hides its clients' addresses, set it to "
+                + "limits.connections; the development mode has no such limit."),
+        option(
+            "limits.requestBytesInWork", limit, "67108864",
+            "Request bodies being received or in work, together, in bytes; each takes about 2.5 "
+                + "times its size of memory. One app may use four fifths. Who does not fit "
+                + "waits, for 10 s at most, and then gets 503."),
+        option(
+            "rates.address", .rate, "20000/1s burst 40000",
+            "Requests of one source address (IPv6: /64 network). Above what one gateway accepts: "
+                + "many clients or a busy backend may share an address."),
+        option(
+            "rates.app", .rate, "20000/1s burst 40000",
+            "Requests of one app; each 16 KiB of a body count as one more. Above what one "
+                + "gateway accepts: apps that compete are served in turn."),
+        option(
+            "rates.client", .rate, "100/1s burst 1000",
+            "Requests of one client; each 16 KiB of a body count as one more."),
+        option(
+            "rates.refusedTokens", .rate, "100/1s burst 2000",
+            "Invalid tokens from one source address; beyond it only tokens that were valid "
+                + "before are looked at."),
         option("limits.eventBytes", limit, "65536", "One event."),
         option("limits.postEvents", limit, "1000", "Events of one post."),
         option("limits.postBytes", limit, "8388608", "Body of one post."),
@@ -111,10 +152,24 @@ package enum ConfigurationSchema {
         option("limits.registrationWidgets", limit, "200", "Widgets of a registration."),
         option("limits.widgetKeys", limit, "256", "Keys one widget may depend on."),
         option("limits.clientKeys", limit, "1000", "Keys one client may depend on."),
+        option(
+            "limits.changeKeys", limit, "10000",
+            "Keys one change may raise by all rules of a catalog; a post may raise 20 times as many."
+        ),
         option("limits.stringBytes", limit, "256", "Names and values."),
         option(
             "limits.versionKeys", limit, "1000000",
             "Keys whose versions are remembered, per app and event loop; 16 to 48 bytes each."),
+        option(
+            "limits.clientsPerApp", limit, "1000000",
+            "Clients that may be registered with one app at once; one more gets 422, and those "
+                + "there are may always register again."),
+        option(
+            "limits.logBytesPerApp", .number(1...1_000_000_000_000_000), "4294967296",
+            "Bytes of one app's changes and catalogs in the log. A post or catalog beyond it gets "
+                + "429 until retention has made room. The default is far above what small "
+                + "changes come to (a million of 200 bytes take 0.2 GB) and holds a whole log of "
+                + "`retention.changes` at 4 KiB each, where events of 64 KiB could take 64 GB."),
         option(
             "log.level",
             .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]), "info",

@@ -40,6 +40,8 @@ package struct GatewayConfiguration: Sendable {
     package var issuers: [TrustedIssuer] = []
     /// What client certificates stand for.
     var certificateGrants: [Authorizer.CertificateGrant] = []
+    /// Tokens that are refused although they verify.
+    package var denied = Denylist()
     /// Whether the gateway's own tokens are believed.
     package var localIssuer: Bool
     /// Algorithm of new signing keys.
@@ -56,12 +58,26 @@ package struct GatewayConfiguration: Sendable {
     package var clientDays = 90
     /// Streams one client may hold.
     package var streamsPerClient = 4
-    /// Open connections.
+    /// Open connections, event streams included.
     package var connectionsMax = 100_000
+    /// Open connections from one source address; `nil` for no limit of their own.
+    package var connectionsPerAddressMax: Int?
+    /// Open connections of the admin port.
+    var adminConnectionsMax = 64
+    /// Open connections of the port for probes.
+    var probeConnectionsMax = 64
+    /// Event streams, of all clients: some connections are left for requests.
+    var streamsMax: Int { connectionsMax - min(1_000, connectionsMax / 10) }
+    /// Bytes of request bodies in work at one time.
+    package var requestBytesInWork = 64 << 20
+    /// Rates of requests.
+    package var rates = RateLimits()
     /// Bounds of streams.
     package var streams = StreamSettings()
     /// Bounds of what peers send.
     package var limits = Limits()
+    /// Bounds of what an app may keep.
+    package var quota = AppQuota()
     /// Bounds of the core.
     package var coreLimits = CoreLimits()
     /// What is pushed, and with what.
@@ -129,6 +145,7 @@ package struct GatewayConfiguration: Sendable {
         isDevelopment = false
         issuers = Self.issuers(&layers)
         certificateGrants = Self.certificateGrants(&layers)
+        denied = Denylist(&layers)
         algorithm =
             layers.text("signing.algorithm").flatMap(SigningAlgorithm.init(rawValue:)) ?? .edDSA
         notificationLifetime = layers.seconds("signing.lifetime") ?? notificationLifetime
@@ -151,7 +168,10 @@ package struct GatewayConfiguration: Sendable {
         {
             layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
         }
-        texts = layers.texts
+        // The entries are kept as ``denied``: as options they would be many, and each is looked at
+        // whenever files are.
+        texts = layers.texts.filter { !$0.key.hasPrefix("denied.") }
+        if denied.count > 0 { texts["denied"] = "\(denied.count) entries" }
         file = layers.file
         guard layers.faults.isEmpty else { throw layers.faults }
     }
@@ -183,8 +203,18 @@ package struct GatewayConfiguration: Sendable {
         set(\.registrationWidgetsMax, "registrationWidgets")
         set(\.widgetKeysMax, "widgetKeys")
         set(\.clientKeysMax, "clientKeys")
+        set(\.changeKeysMax, "changeKeys")
         set(\.stringBytesMax, "stringBytes")
         connectionsMax = layers.number("limits.connections") ?? connectionsMax
+        connectionsPerAddressMax =
+            layers.number("limits.connectionsPerAddress") ?? max(1_000, connectionsMax / 10)
+        requestBytesInWork = layers.number("limits.requestBytesInWork") ?? requestBytesInWork
+        rates.address = layers.rate("rates.address") ?? rates.address
+        rates.app = layers.rate("rates.app") ?? rates.app
+        rates.client = layers.rate("rates.client") ?? rates.client
+        rates.refusedTokens = layers.rate("rates.refusedTokens") ?? rates.refusedTokens
+        quota.clientsMax = layers.number("limits.clientsPerApp") ?? quota.clientsMax
+        quota.logBytesMax = layers.number("limits.logBytesPerApp") ?? quota.logBytesMax
         if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
     }
 
@@ -277,7 +307,7 @@ package struct GatewayConfiguration: Sendable {
     /// What the configuration is made of, and the lists of keys in the data directory.
     var watchedFiles: [String] {
         (file.map { [$0] } ?? []) + files.values
-            + KeyService.rings.map { "\(data)/\($0)/ring.json" }
+            + KeyRingName.allCases.map { "\(data)/\($0.rawValue)/ring.json" }
     }
 
     /// The URL by which the gateway is called when it listens on `port`.

@@ -39,6 +39,8 @@ package struct PushConfiguration: Sendable {
     package var webhookRanges: [String] = []
     /// Certificates in PEM to trust at webhooks, instead of the system's.
     package var webhookTrust: String?
+    /// Open connections to webhooks.
+    var webhookConnectionsMax = 256
     /// Age at which attempts are forgotten, in seconds.
     package var attemptSeconds: Int64 = 7 * 86_400
     /// Most attempts kept.

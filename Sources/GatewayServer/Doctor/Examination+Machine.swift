@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import GatewayCore
 import WidgetModel
 
 extension Examination {
@@ -62,21 +63,28 @@ extension Examination {
     private var fileLimit: Finding? {
         // A service has limits of its own, which a shell beside it does not.
         let owner = holder.map { "/proc/\($0)/limits" } ?? "/proc/self/limits"
-        guard let text = try? String(contentsOfFile: owner, encoding: .utf8),
-            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") })
+        guard let limits = try? String(contentsOfFile: owner, encoding: .utf8),
+            let line = limits.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") }
+            )
         else { return nil }
         let words = line.dropFirst("Max open files".count).split(separator: " ")
-        guard let soft = words.first else { return nil }
-        let limit = soft == "unlimited" ? Int.max : Int(soft) ?? 0
+        guard words.count >= 2 else { return nil }
+        // A gateway raises its soft limit to the hard one when it starts.
+        let text = holder == nil ? words[1] : words[0]
+        let limit = text == "unlimited" ? Int.max : Int(text) ?? 0
         let whose = holder == nil ? "of this shell, for no gateway runs," : "of the gateway"
-        let what = "the limit \(whose) is \(soft) files"
-        // One for each connection, and those for the database and event loops.
-        let wanted = configuration.connectionsMax + 1_000
-        guard limit < wanted else { return Finding(.ok, "file limit", what) }
+        let what = "the limit \(whose) is \(text) files"
+        let advice = "(LimitNOFILE= of its systemd unit, ulimit -n)"
+        let wanted = configuration.connectionsMax
+        guard let budget = configuration.descriptorBudget(openFiles: limit) else {
+            return Finding(
+                .fail, "file limit", "\(what), too few to start with", "Raise it \(advice).")
+        }
+        guard budget.connections < wanted else { return Finding(.ok, "file limit", what) }
         return Finding(
             .warn, "file limit",
-            "\(what), and limits.connections is \(configuration.connectionsMax)",
-            "Raise it to \(wanted) or more (LimitNOFILE= of its systemd unit, ulimit -n), or lower "
+            "\(what), which lowers limits.connections from \(wanted) to \(budget.connections)",
+            "Raise it to \(wanted + budget.reserve) or more \(advice), or lower "
                 + "limits.connections.")
     }
 

@@ -19,8 +19,8 @@ package struct Examination: Sendable {
     /// Everything that is found, in the order in which it matters.
     package func findings() -> [Finding] {
         [
-            files, certificate, pushCertificates, directory, disk, database, ports, limits, clock,
-            names,
+            files, certificate, pushCertificates, directory, disk, database, keys, ports, limits,
+            clock, names,
         ].flatMap {
             $0()
         }
@@ -203,25 +203,95 @@ package struct Examination: Sendable {
         return findings
     }
 
+    private var checks: StartChecks { StartChecks(configuration: configuration) }
+
     private func database() -> [Finding] {
         let path = configuration.data + "/" + DataDirectory.databaseName
-        guard DataDirectory.exists(path) else { return [] }
         do {
-            let copy = try StoreCopy(glancingAt: path)
+            _ = try checks.database()
+            guard DataDirectory.exists(path) else { return [] }
+            return try store(path)
+        } catch let loss as DataDirectoryLoss {
+            return loss.parts.map(Self.lost)
+        } catch StoreError.missing {
+            return [Self.lost(.database)]
+        } catch {
             return [
                 Finding(
-                    .ok, "database",
-                    "is sound: log up to \(copy.head), \(copy.clients) clients of "
-                        + "\(copy.apps) apps")
+                    .fail, "database", "cannot be read: \(error)", "Run this as the gateway's user."
+                )
             ]
-        } catch StoreError.corrupt(let reason) {
+        }
+    }
+
+    private func store(_ path: String) throws -> [Finding] {
+        let copy: StoreCopy
+        do {
+            copy = try StoreCopy(glancingAt: path)
+            try readAll(tries: holder == nil ? 1 : 3)
+        } catch let loss as DataDirectoryLoss {
+            throw loss
+        } catch let error as StoreError where error.isUnavailable {
+            // That tables are missing says more.
+            _ = try SQLiteStore(readingOnly: configuration.data)
+            throw error
+        } catch StoreError.newerVersion {
+            return [
+                Finding(
+                    .fail, "database", "\(StoreError.newerVersion)",
+                    "Run the version that wrote it, or a newer one.")
+            ]
+        } catch {
+            let reason =
+                if case StoreError.corrupt(let reason) = error { reason } else { "\(error)" }
             return [
                 Finding(
                     .fail, "database", "is damaged: \(reason)",
                     "Restore a backup: `timelinectl restore`. Look at the disk before.")
             ]
-        } catch {
-            return [Finding(.warn, "database", "\(error)", "Run this as the gateway's user.")]
         }
+        return [
+            Finding(
+                .ok, "database",
+                "is sound: log up to \(copy.head), \(copy.clients) clients of "
+                    + "\(copy.apps) apps")
+        ]
+    }
+
+    /// Reads what a start reads of the store.
+    ///
+    /// - Parameter tries: More than one while a gateway runs: the beginning of the log may go while
+    ///   the rest is read.
+    private func readAll(tries: Int) throws {
+        let store = try SQLiteStore(readingOnly: configuration.data)
+        // The next start brings an older one up to date first.
+        guard try store.hasNewestSchema() else { return }
+        do {
+            try checks.rings(knownTo: store)
+            try checks.log(of: store)
+        } catch  where tries > 1 {
+            try readAll(tries: tries - 1)
+        }
+    }
+
+    private func keys() -> [Finding] {
+        checks.rings.compactMap { name, _ in
+            do {
+                try checks.keys(of: name)
+                return nil
+            } catch {
+                return Finding(
+                    .fail, "keys", "of \(name.rawValue)/ cannot be read: \(error)",
+                    "Restore the file from a backup. Without one, remove \(name.rawValue)/ring.json "
+                        + "and files that hold no key, and start once with `timeline-gateway serve "
+                        + "--new`: it takes up the keys that are left, or makes new ones.")
+            }
+        }
+    }
+
+    private static func lost(_ part: DataDirectoryLoss.Part) -> Finding {
+        Finding(
+            .fail, part == .database ? "database" : "keys", "is gone: \(part)",
+            DataDirectoryLoss.remedy)
     }
 }

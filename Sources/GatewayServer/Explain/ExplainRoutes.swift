@@ -16,40 +16,51 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .changesWrite)
-        let events = try await events(request)
-        guard events.count <= Self.explainedEventsMax else {
-            throw Problem.tooLarge(
-                "At most \(Self.explainedEventsMax) events are explained at once.")
-        }
-        guard let ruleSet = sequencer.ruleSet(of: app) else { throw Problem.unknownApp }
-        var explanations: [ChangeExplanation] = []
-        for (index, event) in events.enumerated() {
-            do throws(RuleSet.TooManyKeys) {
-                explanations.append(try ruleSet.explain(event.change, limits: limits))
-            } catch {
-                throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        return try await documents.run(.large, for: app) {
+            let events = try events(body, of: request)
+            guard events.count <= Self.explainedEventsMax else {
+                throw Problem.tooLarge(
+                    "At most \(Self.explainedEventsMax) events are explained at once.")
             }
-        }
-        let subject = ExplainedChanges(
-            app: app, ruleSet: ruleSet, changes: events.map(\.change),
-            decisions: explanations.map(\.decision), sequence: nil)
-        let tallies = try await explainer.tallies(of: subject) { context.channel.isActive }
-        let time = explainer.time
-        let members = zip(zip(events, explanations), tallies).map { explained, tally in
-            let (event, explanation) = explained
-            var object: JSONObject = ["source": .string(event.source), "id": .string(event.id)]
-            for member in explanation.members(by: ruleSet, of: event.change).members {
-                object[member.name] = member.value
+            guard let ruleSet = sequencer.ruleSet(of: app) else { throw Problem.unknownApp }
+            var explanations: [ChangeExplanation] = []
+            var keys = 0
+            for (index, event) in events.enumerated() {
+                do throws(RuleSet.TooManyKeys) {
+                    explanations.append(try ruleSet.explain(event.change, limits: limits))
+                } catch {
+                    throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
+                }
+                keys += explanations[index].decision.keys.count
+                guard index == 0 || keys <= limits.changeKeysMax else {
+                    throw Problem.tooLarge(
+                        "The events raise more than \(limits.changeKeysMax) keys together, by "
+                            + "limits.changeKeys; explain fewer of them at once.")
+                }
             }
-            object["holders"] = tally.holdersJSON
-            object["outcomes"] = tally.outcomesJSON(time, withExamples: false)
-            return JSONValue.object(object)
+            let subject = ExplainedChanges(
+                app: app, ruleSet: ruleSet, changes: events.map(\.change),
+                decisions: explanations.map(\.decision), sequence: nil)
+            let tallies = try await explainer.tallies(of: subject) { context.channel.isActive }
+            let time = explainer.time
+            let members = zip(zip(events, explanations), tallies).map { explained, tally in
+                let (event, explanation) = explained
+                var object: JSONObject = ["source": .string(event.source), "id": .string(event.id)]
+                for member in explanation.members(by: ruleSet, of: event.change).members {
+                    object[member.name] = member.value
+                }
+                object["holders"] = tally.holdersJSON
+                object["outcomes"] = tally.outcomesJSON(time, withExamples: false)
+                return JSONValue.object(object)
+            }
+            return GatewayAnswer(
+                .ok,
+                json: [
+                    "catalog": .integer(Int64(clamping: ruleSet.sequence)),
+                    "events": .array(members),
+                ], headers: Self.notStored)
         }
-        return GatewayAnswer(
-            .ok,
-            json: [
-                "catalog": .integer(Int64(clamping: ruleSet.sequence)), "events": .array(members),
-            ], headers: Self.notStored)
     }
 
     func explainClient(
@@ -58,8 +69,10 @@ extension GatewayRoutes {
         let app = try await app(request, context, .operate)
         let key = ClientKey(app: app, client: try context.name("client"))
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
-        guard let json = try await explainer.client(key) else { throw Problem.unknownClient }
-        return GatewayAnswer(.ok, json: json, headers: Self.notStored)
+        return try await documents.run(.large, for: app) {
+            guard let json = try await explainer.client(key) else { throw Problem.unknownClient }
+            return GatewayAnswer(.ok, json: json, headers: Self.notStored)
+        }
     }
 
     func explainLogged(
@@ -70,30 +83,32 @@ extension GatewayRoutes {
         guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
             throw Problem.wrong(Faults("sequence", "must be the number of a change"))
         }
-        guard let logged = try await explainer.logged(sequence, app: app) else {
-            throw Problem.unknownChange
+        return try await documents.run(.large, for: app) {
+            guard let logged = try await explainer.logged(sequence, app: app) else {
+                throw Problem.unknownChange
+            }
+            let explanation: ChangeExplanation
+            do throws(RuleSet.TooManyKeys) {
+                explanation = try logged.ruleSet.explain(logged.change, limits: limits)
+            } catch {
+                throw Problem.tooManyKeys(error, limits, index: nil)
+            }
+            let subject = ExplainedChanges(
+                app: app, ruleSet: logged.ruleSet, changes: [logged.change],
+                decisions: [explanation.decision], sequence: sequence)
+            let tally =
+                try await explainer.tallies(of: subject) { context.channel.isActive }.first
+                ?? HolderTally()
+            var object = logged.members
+            for member in explanation.members(by: logged.ruleSet, of: logged.change).members {
+                object[member.name] = member.value
+            }
+            object["catalog"] = .integer(Int64(clamping: logged.catalog))
+            object["catalogOfThen"] = .bool(logged.isCatalogOfThen)
+            object["holders"] = tally.holdersJSON
+            object["outcomes"] = tally.outcomesJSON(explainer.time, withExamples: true)
+            return GatewayAnswer(.ok, json: .object(object), headers: Self.notStored)
         }
-        let explanation: ChangeExplanation
-        do throws(RuleSet.TooManyKeys) {
-            explanation = try logged.ruleSet.explain(logged.change, limits: limits)
-        } catch {
-            throw Problem.tooManyKeys(error, limits, index: nil)
-        }
-        let subject = ExplainedChanges(
-            app: app, ruleSet: logged.ruleSet, changes: [logged.change],
-            decisions: [explanation.decision], sequence: sequence)
-        let tally =
-            try await explainer.tallies(of: subject) { context.channel.isActive }.first
-            ?? HolderTally()
-        var object = logged.members
-        for member in explanation.members(by: logged.ruleSet, of: logged.change).members {
-            object[member.name] = member.value
-        }
-        object["catalog"] = .integer(Int64(clamping: logged.catalog))
-        object["catalogOfThen"] = .bool(logged.isCatalogOfThen)
-        object["holders"] = tally.holdersJSON
-        object["outcomes"] = tally.outcomesJSON(explainer.time, withExamples: true)
-        return GatewayAnswer(.ok, json: .object(object), headers: Self.notStored)
     }
 
     /// How far back a catalog is held against what happened, in seconds, unless it is said.
@@ -111,15 +126,17 @@ extension GatewayRoutes {
                 Faults("since", "must be seconds or a duration such as 24h or 7d, at most 3650d"))
         }
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
-        let catalog = try catalog(request.header(FieldName.contentType), body, app)
-        do {
-            return GatewayAnswer(
-                .ok,
-                json: try await explainer.difference(
-                    to: catalog, app: app, since: desk.wallMilliseconds() - seconds * 1_000
-                ) { context.channel.isActive }, headers: Self.notStored)
-        } catch let error as StoreError {
-            throw Problem.store(error)
+        return try await documents.run(.large, for: app) {
+            let catalog = try catalog(request.header(FieldName.contentType), body, app)
+            do {
+                return GatewayAnswer(
+                    .ok,
+                    json: try await explainer.difference(
+                        to: catalog, app: app, since: desk.wallMilliseconds() - seconds * 1_000
+                    ) { context.channel.isActive }, headers: Self.notStored)
+            } catch let error as StoreError {
+                throw Problem.store(error)
+            }
         }
     }
 
@@ -130,29 +147,32 @@ extension GatewayRoutes {
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let limit = try request.number("limit", in: 1...1_000) ?? 100
         let before = try request.number("before", in: 1...Int.max) ?? Int.max
-        let page: (rows: [LogRow], next: UInt64?)
-        do {
-            page = try await sequencer.store.changes(
-                app: app, before: UInt64(before), after: sequencer.removal(of: app), limit: limit)
-        } catch let error as StoreError {
-            throw Problem.store(error)
-        }
-        var changes: [JSONValue] = []
-        for row in page.rows {
-            let logged = try await explainer.logged(row)
-            var object = logged.members
-            object["entity"] = .string(logged.change.entity)
-            if let id = logged.change.id { object["entityID"] = .string(id) }
-            if let decision = try? logged.ruleSet.decide(logged.change, limits: limits) {
-                object["unmatched"] = .bool(decision.isUnmatched)
-                object["broad"] = .bool(decision.isBroad)
-                object["kinds"] = logged.ruleSet.kindsJSON(decision)
+        return try await documents.run(.large, for: app) {
+            let page: (rows: [LogRow], next: UInt64?)
+            do {
+                page = try await sequencer.store.changes(
+                    app: app, before: UInt64(before), after: sequencer.removal(of: app),
+                    limit: limit)
+            } catch let error as StoreError {
+                throw Problem.store(error)
             }
-            changes.append(.object(object))
+            var changes: [JSONValue] = []
+            for row in page.rows {
+                let logged = try await explainer.logged(row)
+                var object = logged.members
+                object["entity"] = .string(logged.change.entity)
+                if let id = logged.change.id { object["entityID"] = .string(id) }
+                if let decision = try? logged.ruleSet.decide(logged.change, limits: limits) {
+                    object["unmatched"] = .bool(decision.isUnmatched)
+                    object["broad"] = .bool(decision.isBroad)
+                    object["kinds"] = logged.ruleSet.kindsJSON(decision)
+                }
+                changes.append(.object(object))
+            }
+            var answer: JSONObject = ["changes": .array(changes)]
+            if let next = page.next { answer["before"] = .integer(Int64(clamping: next)) }
+            return GatewayAnswer(.ok, json: .object(answer), headers: Self.notStored)
         }
-        var answer: JSONObject = ["changes": .array(changes)]
-        if let next = page.next { answer["before"] = .integer(Int64(clamping: next)) }
-        return GatewayAnswer(.ok, json: .object(answer), headers: Self.notStored)
     }
 }
 

@@ -4,6 +4,8 @@ import WidgetModel
 
 /// Holds a proposed catalog against what happened.
 extension Explainer {
+    /// Changes that are decided between two moments at which others may use the thread.
+    private static let changesPerTurn = 16
     /// Rows that are read from the log at once.
     private static let rowsPerRead = 2_000
 
@@ -16,14 +18,14 @@ extension Explainer {
     /// - Parameters:
     ///   - since: In milliseconds since 1970.
     ///   - isWanted: Whether somebody still waits for the answer.
-    /// - Throws: 404 without a catalog, 503 while others are explained, `StoreError`;
+    /// - Throws: 404 without a catalog, 503 while too many wait, `StoreError`;
     ///   `CancellationError` when it is not wanted.
     func difference(
         to catalog: Catalog, app: String, since: Int64, while isWanted: () -> Bool
     ) async throws -> JSONValue {
         guard let present = sequencer.ruleSet(of: app) else { throw Problem.unknownApp }
-        try begin()
-        defer { end() }
+        try await turns.begin(app: app)
+        defer { turns.end() }
         let (store, head) = (sequencer.store, sequencer.store.head)
         let proposed = RuleSet(
             catalog, sequence: head + 1, replacing: nil, hash: sequencer.hash)
@@ -44,6 +46,10 @@ extension Explainer {
                     sides[index].replay(change, at: row.sequence, time: row.acceptedAt)
                 }
                 changes += 1
+                if changes.isMultiple(of: Self.changesPerTurn) {
+                    guard isWanted() else { throw CancellationError() }
+                    await Task.yield()
+                }
                 if sides.contains(where: \.isFull) {
                     (last, isCut) = (row.sequence, true)
                     break reading

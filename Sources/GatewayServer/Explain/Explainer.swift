@@ -18,10 +18,10 @@ struct ExplainedChanges: Sendable {
 /// Costs a look at every registered client of the app, part by part and off the event loops: at the
 /// names of its kinds, and where one was hit at its keys by the rules that were. Of a million clients
 /// a part has 4,000; deliveries wait for the question of one part at most, and who registers or polls
-/// for a copy of it. One at a time, and only while somebody waits for the answer.
+/// for a copy of it. One at a time, apps in turn, and only while somebody waits for the answer.
 final class Explainer: Sendable {
     let sequencer: Sequencer
-    private let isBusy = Mutex(false)
+    let turns = ExplainTurns()
     /// Rules that were replaced, and are asked for again when the log is paged through.
     private let replaced = Mutex<[RuleSet]>([])
     private static let replacedMax = 8
@@ -33,22 +33,6 @@ final class Explainer: Sendable {
         self.sequencer = sequencer
         self.pushTerms = pushTerms
     }
-
-    /// Takes the one turn there is; ``end()`` gives it back.
-    ///
-    /// - Throws: 503 while somebody else has it.
-    func begin() throws {
-        let isFree = isBusy.withLock { isBusy in
-            defer { isBusy = true }
-            return !isBusy
-        }
-        guard isFree else {
-            throw Problem.unavailable("Something else is being explained; ask again.")
-        }
-    }
-
-    /// Gives the turn back.
-    func end() { isBusy.withLock { $0 = false } }
 
     /// Now, by both clocks.
     var time: MonotonicTime {
@@ -83,12 +67,13 @@ final class Explainer: Sendable {
     /// Who holds what each of the changes makes stale.
     ///
     /// - Parameter isWanted: Whether somebody still waits for the answer.
-    /// - Throws: 503 while others are explained; `CancellationError` when it is not wanted.
+    /// - Throws: 503 while too many wait; `CancellationError` when it is not wanted.
     func tallies(
         of subject: ExplainedChanges, while isWanted: () -> Bool
     ) async throws -> [HolderTally] {
-        try begin()
-        defer { end() }
+        try await turns.begin(app: subject.app)
+        defer { turns.end() }
+        guard isWanted() else { throw CancellationError() }
         var tallies = subject.decisions.map { _ in HolderTally() }
         let reach = ChangeReach(subject.decisions.map(\.keys), by: subject.ruleSet)
         guard !reach.isEmpty else { return tallies }

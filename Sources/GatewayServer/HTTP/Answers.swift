@@ -18,6 +18,15 @@ extension ProblemDetails {
                 value: "Bearer realm=\"timeline-gateway\", error=\"insufficient_scope\"")
         }
         if let retryAfter { headers.add(name: FieldName.retryAfter, value: String(retryAfter)) }
+        if let rateLimit {
+            headers.add(
+                name: FieldName.rateLimitPolicy,
+                value: "\"\(rateLimit.policy)\";q=\(rateLimit.quota);w=\(rateLimit.window)")
+            headers.add(
+                name: FieldName.rateLimit,
+                value: "\"\(rateLimit.policy)\";r=0;t=\(retryAfter ?? 1)")
+        }
+        if let digest { headers.add(name: FieldName.timelineRegistration, value: digest) }
         return GatewayAnswer(.init(statusCode: status), json: json, headers: headers)
     }
 }

@@ -17,10 +17,15 @@ struct Authorizer: Sendable {
 
     let verifier: CachedTokenVerifier
     let grants: CertificateGrants
+    /// Advances whenever `verifier` or `grants` judge by something else.
+    let revision: AccessRevision
     let now: @Sendable () -> Int64
 
     /// Whether client certificates stand for anything.
     var takesCertificates: Bool { !grants.all.isEmpty }
+
+    /// The policy in force now.
+    var policy: AccessPolicy { AccessPolicy(tokens: verifier.policy, grants: grants.all) }
 
     /// The token of a request, or what stands in for it.
     ///
@@ -44,6 +49,35 @@ struct Authorizer: Sendable {
                 ? Problem.unauthorized(error.code, error.message)
                 : Problem.forbidden(error.code, error.message)
         }
+    }
+
+    /// The token of a request that counts against the limits of its source address, app and client.
+    ///
+    /// - Throws: As ``token(_:certificateURIs:)``, and 429.
+    func token(
+        _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits?,
+        certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> VerifiedToken {
+        guard let limits else {
+            return try self.token(authorization, certificateURIs: certificateURIs)
+        }
+        do throws(ProblemDetails) {
+            try limits.requireFewRefusedTokens(source)
+        } catch {
+            // Others at the address, whose tokens are known to be valid, need not suffer.
+            guard let bearer = authorization.flatMap(Self.bearerToken),
+                verifier.isKnown(bearer, now: now())
+            else { throw error }
+        }
+        let token: VerifiedToken
+        do throws(ProblemDetails) {
+            token = try self.token(authorization, certificateURIs: certificateURIs)
+        } catch {
+            if authorization != nil { limits.noteRefusedToken(source) }
+            throw error
+        }
+        try limits.admit(token)
+        return token
     }
 
     /// What follows the scheme `Bearer`, written in letters of either case, and a space.
@@ -100,18 +134,20 @@ struct Authorizer: Sendable {
         }
     }
 
-    /// Requires that the token's attributes are those of the registration where both have one.
-    func requireNoContradiction(
+    /// Returns the attributes that a client's token vouches for, where they are not those that the
+    /// registration in force has of the client's latest token.
+    ///
+    /// - Throws: 403 where they contradict the registration.
+    func newClaims(
         _ token: VerifiedToken, _ record: ClientRecord
-    ) throws(ProblemDetails) {
-        for (name, values) in token.attributes {
-            if let known = record.attributes[name], Set(known) != Set(values) {
-                throw Problem.forbidden(
-                    "attribute-contradicts-token",
-                    "The token vouches for another `\(name.prefix(64))` than is registered; "
-                        + "register again with this token.")
-            }
+    ) throws(ProblemDetails) -> [String: [String]]? {
+        guard record.origins.token != token.attributes else { return nil }
+        do throws(ClientAttributes.Refusal) {
+            _ = try record.origins.presenting(token.attributes)
+        } catch {
+            throw Problem.attributes(error)
         }
+        return token.attributes
     }
 }
 

@@ -55,23 +55,34 @@ final class Entrance: Reception {
         guard connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
             let request = FirstRequest.read(bytes, channels.settings), request.wantsStream,
             let admitted = try? admission.admit(
-                request, certificateURIs: { connection.peerCertificateURIs }),
-            admission.admitStream(admitted.key)
+                request, from: nil, certificateURIs: { connection.peerCertificateURIs }),
+            admitted.newClaims == nil, admission.admitStream(admitted.key)
         else { return nil }
         connection.becomeStream()
         return Newcomer(
             connection: connection, admitted: admitted,
-            head: StreamHead(admission, admitted).http1)
+            head: StreamHead(admission, admitted, from: admitted.cursor.point).http1)
     }
 
+    /// Opens the streams on their loop, by the registrations in force there and then.
     private static func open(
         _ newcomers: [Newcomer], on shard: ShardLoop, _ admission: StreamAdmission
     ) {
         for one in newcomers {
-            shard.whenReached(one.admitted.head) {
-                let carrier = ShardLoop.Carrier.connection(one.connection, head: one.head)
-                if shard.open(one.admitted.opening, on: carrier) == nil {
+            shard.whenReached(one.admitted.head, in: one.admitted.cursor.epoch) {
+                do throws(ShardLoop.Failure) {
+                    _ = try shard.open(one.admitted.opening) { point in
+                        // Cursors may have been voided since.
+                        let head =
+                            point == one.admitted.cursor.point
+                            ? one.head : StreamHead(admission, one.admitted, from: point).http1
+                        return .connection(one.connection, head: head)
+                    }
+                } catch {
                     admission.registry.releaseStream(one.admitted.key)
+                    if case .refused(let problem) = error {
+                        shard.refuse(one.connection, with: problem)
+                    }
                 }
             }
         }

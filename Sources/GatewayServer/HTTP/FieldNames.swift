@@ -15,12 +15,17 @@ enum FieldName {
     static let host = "Host"
     static let ifMatch = "If-Match"
     static let ifNoneMatch = "If-None-Match"
+    /// `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+    static let rateLimit = "RateLimit"
+    static let rateLimitPolicy = "RateLimit-Policy"
     static let retryAfter = "Retry-After"
     static let wwwAuthenticate = "WWW-Authenticate"
     /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
     static let lastEventID = "Last-Event-ID"
     /// The cursor an answer was really resumed from.
     static let timelineCursor = "Timeline-Cursor"
+    /// The digest of the registration that a client believes in force, or that is.
+    static let timelineRegistration = "Timeline-Registration"
     /// Keeps proxies from buffering an event stream.
     static let accelBuffering = "X-Accel-Buffering"
     /// `Prefer` (RFC 7240 section 2).

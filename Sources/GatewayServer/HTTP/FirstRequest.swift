@@ -28,6 +28,7 @@ enum FirstRequest {
                 return ReloadsRequest(
                     path: path, authorization: fields.authorization.map(text),
                     lastEventID: fields.lastEventID.map(text),
+                    registration: fields.registration.map(text),
                     wantsStream: fields.wantsStream)
             }
             left -= 1
@@ -55,6 +56,7 @@ enum FirstRequest {
         var host: UnsafeRawBufferPointer?
         var authorization: UnsafeRawBufferPointer?
         var lastEventID: UnsafeRawBufferPointer?
+        var registration: UnsafeRawBufferPointer?
         var wantsStream = false
 
         /// Takes a field's line; answers whether there is no doubt about it.
@@ -77,6 +79,8 @@ enum FirstRequest {
                 return Self.set(&authorization, value)
             case 13 where FirstRequest.isName(name, "last-event-id"):
                 return Self.set(&lastEventID, value)
+            case 21 where FirstRequest.isName(name, "timeline-registration"):
+                return Self.set(&registration, value)
             default: return !FirstRequest.foreign.contains { FirstRequest.isName(name, $0) }
             }
         }

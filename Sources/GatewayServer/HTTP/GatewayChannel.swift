@@ -14,6 +14,8 @@ struct ConnectionSettings: Sendable {
     var headerFieldsMax = 100
     /// From a request's head to the end of its body.
     var requestTimeout = TimeAmount.seconds(30)
+    /// From one piece of an answer that the peer takes to the next.
+    var answerTimeout = TimeAmount.seconds(30)
     /// Between two requests of a connection.
     var idleTimeout = Duration.seconds(75)
     /// Requests of one HTTP/2 connection under way at a time.
@@ -25,18 +27,27 @@ struct ConnectionSettings: Sendable {
 /// One connection that came for more than an event stream: HTTP/1.1 or HTTP/2, as ALPN says. Its
 /// requests go to the routes, event streams to their event loop's shard.
 struct GatewayChannel: Sendable {
-    /// Answers one request.
-    let respond: RequestTurns.Respond
+    let responder: Responder
     let tlsSettings: TLSServerSettings
     let settings: ConnectionSettings
     let admission: StreamAdmission
     /// Those that are open.
     let open: OpenChannels
+    /// Called when an answer is given up because its peer does not read it.
+    let onUnreadAnswer: @Sendable () -> Void
+
+    /// The most that one read of a connection brings: what TLS makes of it in one go is bounded by it.
+    static let readBytesMax = 16 * 1024
 
     /// Makes a connection a channel of an event loop.
     func start(_ arrived: Arrived, on loop: any EventLoop) {
         let bootstrap = ClientBootstrap(group: loop)
             .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: 1_024, initial: 2_048, maximum: Self.readBytesMax)
+            )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try configure(channel, arrived) }
             }
@@ -67,7 +78,8 @@ struct GatewayChannel: Sendable {
         let decoder = HTTPRequestDecoder(
             leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
         try pipeline.addHandler(ByteToMessageHandler(decoder))
-        try addGate(channel, tls, isHTTP2: false, requestDue: requestDue)
+        try addGate(
+            channel, tls, isHTTP2: false, requestDue: requestDue, progress: AnswerProgress())
     }
 
     private func configureHTTP2(
@@ -81,7 +93,7 @@ struct GatewayChannel: Sendable {
             HTTP2Setting(parameter: .initialWindowSize, value: settings.windowBytes),
         ]
         configuration.stream.targetWindowSize = settings.windowBytes
-        let bound = NIOLoopBound(tls, eventLoop: channel.eventLoop)
+        let bound = NIOLoopBound((tls, AnswerProgress()), eventLoop: channel.eventLoop)
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: tlsSettings.firstRequestTimeout,
             idleTimeout: TimeAmount(settings.idleTimeout))
@@ -96,20 +108,23 @@ struct GatewayChannel: Sendable {
                 try stream.pipeline.syncOperations.addHandlers([
                     HTTP2FramePayloadToHTTPServerCodec(), HTTPToHTTP1ServerCodec(),
                 ])
+                let (tls, progress) = bound.value
                 try addGate(
-                    stream, bound.value, isHTTP2: true,
-                    requestDue: .now() + tlsSettings.firstRequestTimeout)
+                    stream, tls, isHTTP2: true,
+                    requestDue: .now() + tlsSettings.firstRequestTimeout, progress: progress)
             }
         }
         try channel.pipeline.syncOperations.addHandler(end)
     }
 
     private func addGate(
-        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline
+        _ channel: any Channel, _ tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline,
+        progress: AnswerProgress
     ) throws {
         try channel.pipeline.syncOperations.addHandler(
             StreamGate(
                 tls: tls, isHTTP2: isHTTP2, requestDue: requestDue, settings: settings,
-                admission: admission, open: open, respond: respond))
+                admission: admission, open: open, progress: progress,
+                onUnreadAnswer: onUnreadAnswer, responder: responder))
     }
 }

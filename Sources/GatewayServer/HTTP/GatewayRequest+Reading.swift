@@ -39,9 +39,10 @@ extension GatewayRequest {
         else { throw Problem.notAcceptable("This resource is \(essence) only.") }
     }
 
-    /// The whole body, refused as too large before more than `limit` bytes are kept.
+    /// The whole body, refused as too large before more than `limit` bytes are kept. Its bytes count
+    /// as in work until the request is answered.
     ///
-    /// - Throws: 413.
+    /// - Throws: 413; 503 when too many bytes are in work.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         func require(_ isWithin: Bool) throws {
             guard isWithin else {
@@ -52,34 +53,61 @@ extension GatewayRequest {
         case .whole(let buffer):
             guard let buffer else { return [] }
             try require(buffer.readableBytes <= limit)
+            try await account?.reserve(buffer.readableBytes)
+            account?.charge(buffer.readableBytes)
             return Array(buffer.readableBytesView)
         case .pieces(let pieces):
-            if let length = header(FieldName.contentLength).flatMap({ Int($0) }) {
-                try require(length <= limit)
-            }
+            let length = header(FieldName.contentLength).flatMap { Int($0) }
+            if let length { try require(length <= limit) }
+            // Nothing more of the body is read from the connection while it waits for its room.
+            let step = 64 * 1024
+            var reserved = max(0, length ?? min(limit, step))
+            if reserved > 0 { try await account?.reserve(reserved) }
             var bytes: [UInt8] = []
+            bytes.reserveCapacity(reserved)
             for try await buffer in pieces {
-                try require(bytes.count + buffer.readableBytes <= limit)
+                let count = bytes.count + buffer.readableBytes
+                try require(count <= limit)
+                if count > reserved {
+                    let more = max(count - reserved, min(limit - reserved, max(step, reserved)))
+                    try await account?.reserve(more)
+                    reserved += more
+                }
                 bytes.append(contentsOf: buffer.readableBytesView)
             }
+            account?.charge(bytes.count)
             return bytes
         }
     }
 
-    /// The body as JSON.
+    /// The body as JSON; for small bodies, see ``DocumentWork``.
     ///
     /// - Throws: 400, 413, 415.
     func json(upTo limit: Int) async throws -> JSONValue {
+        try Self.json(try await jsonBytes(upTo: limit))
+    }
+
+    /// The body, which has to be declared as JSON.
+    ///
+    /// - Throws: 413, 415.
+    func jsonBytes(upTo limit: Int) async throws -> [UInt8] {
         let contentType = header(FieldName.contentType)
         guard let contentType, MediaType(contentType).isJSON else {
             throw Problem.unsupportedMediaType(
                 contentType == nil
                     ? "Content-Type is missing; send application/json" : "send application/json")
         }
-        do {
-            return try JSONValue(parsing: try await bytes(upTo: limit))
-        } catch let fault as JSONFault {
-            throw Problem.malformed("The body is not JSON: \(fault)")
+        return try await bytes(upTo: limit)
+    }
+
+    /// Parses a body.
+    ///
+    /// - Throws: 400.
+    static func json(_ bytes: [UInt8]) throws -> JSONValue {
+        do throws(JSONFault) {
+            return try JSONValue(parsing: bytes)
+        } catch {
+            throw Problem.malformed("The body is not JSON: \(error)")
         }
     }
 }

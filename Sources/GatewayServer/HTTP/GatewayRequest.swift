@@ -5,6 +5,8 @@ import NIOHTTP1
 struct GatewayRequest: Sendable {
     let head: HTTPRequestHead
     let body: RequestBody
+    /// Charges the request to those it came from; `nil` where nothing is limited.
+    var account: RequestAccount?
 }
 
 /// What follows a request's head.

@@ -8,6 +8,8 @@ struct Listener: Service {
     let host: String
     let port: Int
     let connectionsMax: Int
+    /// From one source address; `nil` for no limit of their own.
+    let connectionsPerAddressMax: Int?
     /// Threads that shake hands.
     let threads: Int
     let identity: TLSIdentity
@@ -20,7 +22,8 @@ struct Listener: Service {
         let socket = try ListeningSocket(host: host, port: port)
         let arrivals = try Arrivals(
             socket, identity: identity, settings: setup.tlsSettings,
-            limit: ConnectionLimit(connectionsMax), threads: threads,
+            limit: ConnectionLimit(connectionsMax, perAddress: connectionsPerAddressMax),
+            threads: threads,
             // In HTTP/2 the server has something to say at once (RFC 9113 section 3.4).
             waits: { $0 != "h2" }
         ) { [setup] in Entrance(setup) }

@@ -9,13 +9,19 @@ struct ReloadsRequest: Equatable {
     var authorization: String?
     /// The cursor a stream goes on from (WHATWG HTML, section 9.2.4).
     var lastEventID: String?
+    /// The digest of the registration that the client believes in force.
+    var registration: String?
     /// It asks for a held-open stream.
     var wantsStream: Bool
 
-    init(path: String, authorization: String?, lastEventID: String?, wantsStream: Bool) {
+    init(
+        path: String, authorization: String?, lastEventID: String?, registration: String? = nil,
+        wantsStream: Bool
+    ) {
         self.path = path
         self.authorization = authorization
         self.lastEventID = lastEventID
+        self.registration = registration
         self.wantsStream = wantsStream
     }
 
@@ -24,6 +30,7 @@ struct ReloadsRequest: Equatable {
         path = head.uri
         authorization = head.headers.value(FieldName.authorization)
         lastEventID = head.headers.value(FieldName.lastEventID)
+        registration = head.headers.value(FieldName.timelineRegistration)
         wantsStream =
             head.method == .GET
             && head.headers.values(FieldName.accept).contains(where: Self.acceptsEventStream)

@@ -2,6 +2,14 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
+/// How requests are answered.
+struct Responder: Sendable {
+    /// Where the work of a request is done; `nil` for the threads of the process.
+    let lane: LaneExecutor.Lane?
+    /// Answers one request; `nil` closes the connection.
+    let answer: @Sendable (GatewayRequest, any Channel) async -> GatewayAnswer?
+}
+
 /// Answers the requests of one connection, or of one HTTP/2 stream, one after another.
 ///
 /// A route runs as a task of its own, begun when its request is there; where the end of a body is
@@ -9,9 +17,6 @@ import WidgetModel
 ///
 /// Bound to its channel's event loop: all members are used on that loop only.
 final class RequestTurns {
-    /// Answers one request; nil closes the connection.
-    typealias Respond = @Sendable (GatewayRequest, any Channel) async -> GatewayAnswer?
-
     /// A request that no route has yet.
     private struct Waiting {
         let head: HTTPRequestHead
@@ -24,8 +29,9 @@ final class RequestTurns {
 
     private let isHTTP2: Bool
     private let settings: ConnectionSettings
-    private let respond: Respond
+    private let responder: Responder
     private let open: OpenChannels
+    private let writer: AnswerWriter
     /// `nil` once the channel is gone.
     private var gate: ChannelHandlerContext?
 
@@ -56,16 +62,27 @@ final class RequestTurns {
     private var idleTimer: Scheduled<Void>?
     private var lastActive = NIODeadline.now()
 
-    /// - Parameter gate: Whose outbound side takes the answers.
+    /// - Parameters:
+    ///   - gate: Whose outbound side takes the answers.
+    ///   - progress: That of all answers of the connection.
+    ///   - onUnreadAnswer: Called when an answer is given up because the peer does not take it.
     init(
         _ gate: ChannelHandlerContext, isHTTP2: Bool, settings: ConnectionSettings,
-        open: OpenChannels, respond: @escaping Respond
+        open: OpenChannels, progress: AnswerProgress = AnswerProgress(),
+        onUnreadAnswer: @escaping @Sendable () -> Void = {}, responder: Responder
     ) {
+        writer = AnswerWriter(
+            isHTTP2: isHTTP2, timeout: settings.answerTimeout, connection: progress
+        ) { connectionToo in
+            onUnreadAnswer()
+            gate.close(promise: nil)
+            if isHTTP2, connectionToo { gate.channel.parent?.close(promise: nil) }
+        }
         self.gate = gate
         self.isHTTP2 = isHTTP2
         self.settings = settings
         self.open = open
-        self.respond = respond
+        self.responder = responder
         startIdleTimer(gate)
     }
 
@@ -74,6 +91,7 @@ final class RequestTurns {
         gate = nil
         bodyTimer?.cancel()
         idleTimer?.cancel()
+        writer.stop()
         waiting = []
         partial = nil
         endBody(with: ChannelError.ioOnClosedChannel)
@@ -192,8 +210,8 @@ final class RequestTurns {
         let (channel, loop) = (gate.channel, gate.eventLoop)
         let turns = NIOLoopBound(self, eventLoop: loop)
         open.beginAnswer()
-        Task { [respond, open] in
-            let answer = await respond(request, channel)
+        Task(executorPreference: responder.lane) { [responder, open] in
+            let answer = await responder.answer(request, channel)
             loop.execute {
                 turns.value.give(answer, isLast: isLast)
                 open.endAnswer()
@@ -209,7 +227,7 @@ final class RequestTurns {
             return
         }
         if isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        write(answer, gate)
+        writer.write(answer, to: gate)
         lastActive = .now()
         if idleTimer == nil { startIdleTimer(gate) }
         endBody()
@@ -228,22 +246,6 @@ final class RequestTurns {
         resumeReading()
     }
 
-    private func write(_ answer: GatewayAnswer, _ gate: ChannelHandlerContext) {
-        guard isHTTP2 else {
-            write(answer.http1, gate)
-            return
-        }
-        var head = answer.head
-        if let body = answer.body {
-            head.headers.add(name: FieldName.contentLength, value: String(body.readableBytes))
-            gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
-            gate.write(StreamGate.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
-        } else {
-            gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
-        }
-        gate.writeAndFlush(StreamGate.wrapOutboundOut(.end(nil)), promise: nil)
-    }
-
     /// Nothing between the gate and TLS looks at what goes out by HTTP/1.1.
     private func write(_ bytes: [UInt8], _ gate: ChannelHandlerContext) {
         gate.writeAndFlush(NIOAny(IOData.byteBuffer(ByteBuffer(bytes: bytes))), promise: nil)
@@ -254,7 +256,7 @@ final class RequestTurns {
         guard let gate, !isOver else { return }
         var answer = problem.answer
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        write(answer, gate)
+        writer.write(answer, to: gate)
         end(gate)
     }
 
@@ -312,6 +314,8 @@ final class RequestTurns {
         idleTimer = gate.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
             self.idleTimer = nil
             guard let gate = self.gate, !self.isAnswering else { return }
+            // The peer still reads the last answer, or does not, which is the writer's to judge.
+            if self.writer.isWriting { self.lastActive = .now() }
             if NIODeadline.now() >= self.lastActive + TimeAmount(self.settings.idleTimeout) {
                 gate.close(promise: nil)
             } else {

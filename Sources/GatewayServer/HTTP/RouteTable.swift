@@ -8,6 +8,8 @@ import WidgetModel
 /// The routes of the TLS port: finds the one a request is for, and answers every error as a problem.
 struct RouteTable: Sendable {
     let routes: [GatewayRoute]
+    /// `nil` where requests are not limited.
+    let limits: RequestLimits?
     /// `nil` where nothing is traced.
     let tracing: GatewayTracing?
 
@@ -41,7 +43,12 @@ struct RouteTable: Sendable {
         _ request: GatewayRequest, _ route: GatewayRoute, _ context: GatewayContext,
         _ logger: Logger
     ) async throws -> GatewayAnswer {
+        let account = limits.map { RequestAccount($0, context.channel) }
+        defer { account?.close() }
+        var request = request
+        request.account = account
         do {
+            if let account { try account.limits.admit(account.source) }
             return try await route.handler(request, context)
         } catch let problem as ProblemDetails {
             return problem.answer

@@ -37,13 +37,18 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private let settings: ConnectionSettings
     private let admission: StreamAdmission
     private let open: OpenChannels
-    private let respond: RequestTurns.Respond
+    /// The progress of all answers of the connection.
+    private let progress: AnswerProgress
+    private let onUnreadAnswer: @Sendable () -> Void
+    private let responder: Responder
     private var state = State.waiting
     private var context: ChannelHandlerContext?
     /// Parts of the request that is being decided about.
     private var held: [HTTPServerRequestPart] = []
     /// The requests that routes answer, from the first one on.
     private var turns: RequestTurns?
+    /// The client whose admitted stream waits until the answer before it has left.
+    private var waitingForDrain: ClientKey?
     /// For the first request's head.
     private var requestTimer: Scheduled<Void>?
     private var isEnding = false
@@ -51,7 +56,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     init(
         tls: TLSServerHandler, isHTTP2: Bool, requestDue: NIODeadline,
         settings: ConnectionSettings, admission: StreamAdmission, open: OpenChannels,
-        respond: @escaping RequestTurns.Respond
+        progress: AnswerProgress, onUnreadAnswer: @escaping @Sendable () -> Void,
+        responder: Responder
     ) {
         self.tls = tls
         self.isHTTP2 = isHTTP2
@@ -59,7 +65,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         self.settings = settings
         self.admission = admission
         self.open = open
-        self.respond = respond
+        self.progress = progress
+        self.onUnreadAnswer = onUnreadAnswer
+        self.responder = responder
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -83,6 +91,9 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         requestTimer?.cancel()
         turns?.leave()
         if case .stream(let shard, let id) = state { shard.close(id) }
+        // Nothing drains any more.
+        if let key = waitingForDrain { admission.registry.releaseStream(key) }
+        waitingForDrain = nil
         state = .closed
     }
 
@@ -123,20 +134,52 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             case let request = ReloadsRequest(head), request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
             let admitted = try? admission.admit(
-                request, certificateURIs: { tls.peerCertificateURIs }),
+                request, from: SourceAddress(context.channel.remoteAddress),
+                certificateURIs: { tls.peerCertificateURIs }),
             admission.admitStream(admitted.key)
         {
             state = .deciding
             held = [part]
-            shard.whenReached(admitted.head) {
-                guard case .deciding = self.state else {
-                    self.admission.registry.releaseStream(admitted.key)
-                    return
-                }
-                self.open(admitted, on: shard)
+            if let claims = admitted.newClaims {
+                present(claims, admitted, on: shard, context.eventLoop)
+            } else {
+                openWhenReached(admitted, on: shard)
             }
         } else {
             passOn([part])
+        }
+    }
+
+    /// Opens a stream whose token vouches for other attributes than are in force, once they are.
+    private func present(
+        _ claims: [String: [String]], _ admitted: StreamAdmission.Admitted, on shard: ShardLoop,
+        _ loop: any EventLoop
+    ) {
+        let sequencer = admission.sequencer
+        let presented = loop.makePromise(of: ClientRecord.self)
+        presented.completeWithTask { try await sequencer.present(claims, of: admitted.key) }
+        presented.futureResult.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success:
+                self.openWhenReached(admitted, on: shard)
+            case .failure:
+                self.admission.registry.releaseStream(admitted.key)
+                guard case .deciding = self.state else { return }
+                // The route meets the same, and says what it is.
+                let parts = self.held
+                self.held = []
+                self.passOn(parts)
+            }
+        }
+    }
+
+    private func openWhenReached(_ admitted: StreamAdmission.Admitted, on shard: ShardLoop) {
+        shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
+            guard case .deciding = self.state else {
+                self.admission.registry.releaseStream(admitted.key)
+                return
+            }
+            self.open(admitted, on: shard)
         }
     }
 
@@ -170,7 +213,8 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
     private func turns(_ context: ChannelHandlerContext) -> RequestTurns {
         if let turns { return turns }
         let made = RequestTurns(
-            context, isHTTP2: isHTTP2, settings: settings, open: open, respond: respond)
+            context, isHTTP2: isHTTP2, settings: settings, open: open, progress: progress,
+            onUnreadAnswer: onUnreadAnswer, responder: responder)
         turns = made
         return made
     }
@@ -239,44 +283,62 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         if !isHTTP2, !tls.isDetachable {
             // The answer before is still on its way.
+            waitingForDrain = admitted.key
             tls.onDrained = {
                 self.tls.onDrained = nil
-                if case .deciding = self.state {
-                    self.open(admitted, on: shard)
-                } else {
-                    self.admission.registry.releaseStream(admitted.key)
-                }
+                guard self.waitingForDrain != nil else { return }
+                self.waitingForDrain = nil
+                self.open(admitted, on: shard)
             }
             return
         }
-        let head = StreamHead(admission, admitted)
-        held = []
-        if isHTTP2 {
-            // Before the state says stream: this is HTTP's last word.
-            context.write(wrapOutboundOut(.head(head.response)), promise: nil)
-            context.writeAndFlush(
-                wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: head.firstBlocks)))),
-                promise: nil)
-        }
-        let carrier =
-            isHTTP2
-            ? ShardLoop.Carrier.sink(self, wantsHeartbeat: true)
-            : tls.detach().map { .connection($0, head: head.http1) }
-        let id = carrier.flatMap { shard.open(admitted.opening, on: $0) }
-        if id == nil { admission.registry.releaseStream(admitted.key) }
-        guard let id, isHTTP2 else {
-            // The connection is the shard's, or nobody's; the channel goes either way.
-            if case .closed = state { return }
-            state = .closed
-            isEnding = true
-            context.close(promise: nil)
+        let id: StreamID
+        do throws(ShardLoop.Failure) {
+            id = try shard.open(admitted.opening) { carrier(admitted, from: $0, context) }
+        } catch {
+            admission.registry.releaseStream(admitted.key)
+            switch (error, state) {
+            case (_, .closed): return
+            case (.refused, _):
+                // Nothing was said yet: the route answers why.
+                let parts = held
+                held = []
+                passOn(parts)
+            case (.unavailable, _): close(context)
+            }
             return
+        }
+        guard isHTTP2 else {
+            // The connection is the shard's; the channel goes.
+            if case .closed = state { return }
+            return close(context)
         }
         if case .closed = state {
             shard.close(id)
             return
         }
         state = .stream(shard, id)
+    }
+
+    /// Leaves HTTP: begins the answer, or gives the connection away. `nil` when it is gone.
+    private func carrier(
+        _ admitted: StreamAdmission.Admitted, from point: ResumePoint,
+        _ context: ChannelHandlerContext
+    ) -> ShardLoop.Carrier? {
+        held = []
+        let head = StreamHead(admission, admitted, from: point)
+        guard isHTTP2 else { return tls.detach().map { .connection($0, head: head.http1) } }
+        // Before the state says stream: this is HTTP's last word.
+        context.write(wrapOutboundOut(.head(head.response)), promise: nil)
+        context.writeAndFlush(
+            wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: head.firstBlocks)))), promise: nil)
+        return .sink(self, wantsHeartbeat: true)
+    }
+
+    private func close(_ context: ChannelHandlerContext) {
+        state = .closed
+        isEnding = true
+        context.close(promise: nil)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

@@ -1,3 +1,4 @@
+import GatewayCore
 import NIOHTTP1
 import WidgetModel
 
@@ -8,8 +9,11 @@ struct StreamHead {
     /// The first blocks of the event stream.
     let firstBlocks: [UInt8]
 
-    init(_ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted) {
-        cursor = admission.resumedCursor(admitted.point)
+    /// The head of an answer to a client that resumes at `point`.
+    init(
+        _ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted, from point: ResumePoint
+    ) {
+        cursor = admission.resumedCursor(point, in: admitted.cursor.epoch)
         date = admission.desk.date()
         firstBlocks = EventStreamEncoder.retry(
             milliseconds: admission.streamSettings.retryMilliseconds)

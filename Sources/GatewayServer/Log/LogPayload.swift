@@ -24,6 +24,19 @@ enum LogPayload {
         return Data(bytes)
     }
 
+    /// Whether a stored payload is that of the same change, whenever it happened.
+    static func isChange(_ payload: Data, _ change: Change) throws -> Bool {
+        var written = Array(#"{"data":"#.utf8)
+        change.append(to: &written)
+        if payload.starts(with: written), payload.count > written.count {
+            let next = payload[payload.startIndex + written.count]
+            if next == UInt8(ascii: ",") || next == UInt8(ascii: "}") { return true }
+        }
+        // Another version may have written the same change in another way.
+        return try readChange(payload, limits: .none).change.json.serialized
+            == change.json.serialized
+    }
+
     static func readChange(
         _ payload: Data, limits: Limits
     ) throws -> (change: Change, time: String?) {
@@ -67,10 +80,11 @@ enum LogPayload {
 struct StoredRegistration: Sendable {
     /// What the client, or its backend, registered.
     var registration: ClientRegistration
-    /// Attributes the client stated itself, as its catalog allows.
-    var own: [String: [String]] = [:]
-    /// Attributes its token or backend vouched for.
-    var vouched: [String: [String]] = [:]
+    /// Its attributes, by who answers for them.
+    var attributes = ClientAttributes()
+    /// Stands for what was stated last, also where an address was dropped since that pushes did not
+    /// reach: a client that registered it would register it again.
+    var digest = ""
     /// Up to where each recommendation set is known to be built.
     var confirmed: [String: UInt64] = [:]
     /// The position of the log at which the client first registered.
@@ -78,21 +92,31 @@ struct StoredRegistration: Sendable {
     /// When it was last said how the client is told, in milliseconds since 1970.
     var addressedAt: Int64 = 0
 
-    /// What counts: vouched attributes override stated ones.
-    var attributes: [String: [String]] { own.merging(vouched) { $1 } }
-
     var payload: Data {
         var confirmedJSON = JSONObject()
         for (kind, sequence) in confirmed.sorted(by: { $0.key < $1.key }) {
             confirmedJSON[kind] = .integer(Int64(clamping: sequence))
         }
-        return Data(
-            JSONValue.object([
-                "registration": registration.json(maskingTokens: false),
-                "own": attributesJSON(own), "vouched": attributesJSON(vouched),
-                "confirmed": .object(confirmedJSON), "since": .integer(Int64(clamping: since)),
-                "addressedAt": .integer(addressedAt),
-            ]).serialized)
+        var object: JSONObject = ["registration": registration.json(maskingTokens: false)]
+        for (name, part) in Self.origins where !attributes[keyPath: part].isEmpty {
+            object[name] = attributesJSON(attributes[keyPath: part])
+        }
+        object["digest"] = .string(digest)
+        object["confirmed"] = .object(confirmedJSON)
+        object["since"] = .integer(Int64(clamping: since))
+        object["addressedAt"] = .integer(addressedAt)
+        return Data(JSONValue.object(object).serialized)
+    }
+
+    /// The members that attributes are stored in. `vouched` is from before tokens and backends were
+    /// kept apart.
+    private static var origins:
+        [(name: String, part: WritableKeyPath<ClientAttributes, [String: [String]]>)]
+    {
+        [
+            ("own", \.own), ("token", \.token), ("backend", \.backend),
+            ("vouched", \.unattributed),
+        ]
     }
 
     init(registration: ClientRegistration) {
@@ -105,9 +129,13 @@ struct StoredRegistration: Sendable {
         else { throw LogPayload.Unreadable(reason: "a registration without document") }
         registration = try ClientRegistration.read(document, limits: limits).registration
         var faults = Faults()
-        own = readAttributes(object["own"] ?? [:], at: "own", limits: limits, &faults)
-        vouched = readAttributes(object["vouched"] ?? [:], at: "vouched", limits: limits, &faults)
+        for (name, part) in Self.origins {
+            guard let value = object[name] else { continue }
+            attributes[keyPath: part] = readAttributes(value, at: name, limits: limits, &faults)
+        }
         guard faults.isEmpty else { throw faults }
+        digest =
+            object["digest"]?.stringValue ?? RegistrationDigest.text(of: registration, attributes)
         for member in object["confirmed"]?.objectValue?.members ?? [] {
             confirmed[member.name] = member.value.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
         }
@@ -120,6 +148,6 @@ struct StoredRegistration: Sendable {
     func record(of client: String) -> ClientRecord {
         ClientRecord(
             client: client, registration: registration, attributes: attributes,
-            confirmed: confirmed, since: since, addressedAt: addressedAt)
+            confirmed: confirmed, since: since, addressedAt: addressedAt, digest: digest)
     }
 }

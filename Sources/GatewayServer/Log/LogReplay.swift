@@ -28,20 +28,18 @@ enum LogReplay {
         _ eventLoops: [any EventLoop], _ pushLoop: (any EventLoop)?,
         _ clock: DeliveryClock, _ logger: Logger, tracing: GatewayTracing? = nil
     ) throws -> Built {
-        let hash = SipHash(secret: Array(store.secret))
-        let registry = Registry(streamsMax: configuration.streamsPerClient)
-        try restoreRegistrations(store, registry)
-        var decider = Decider(hash: hash, limits: configuration.limits)
-        var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
-        let (documents, removals) = try replay(store, hash, &decider, &shard)
+        let rebuilt = try rebuild(configuration, store)
+        let (hash, registry, shard) = (rebuilt.hash, rebuilt.registry, rebuilt.shard)
+        // Before pushes are restored: it may have voided what is known of them.
+        let desk = try openEpoch(store, hash, logger)
+        store.restoreUsage(rebuilt.usage)
         var push: PushLoop?
         if let pushLoop {
-            let desk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
+            let pushDesk = PushDesk(shard, terms: configuration.push.terms, hash: hash)
             push = PushLoop(
-                loop: pushLoop, desk: try pushDesk(desk, store, registry, clock), clock: clock,
-                metrics: metrics, tracing: tracing, logger: logger)
+                loop: pushLoop, desk: try self.pushDesk(pushDesk, store, registry, clock),
+                epoch: desk.epoch, clock: clock, metrics: metrics, tracing: tracing, logger: logger)
         }
-        let desk = try openEpoch(store, hash, registry, push, logger)
         let loops = eventLoops.map { loop in
             ShardLoop(
                 loop: loop, shard: shard, settings: configuration.streams,
@@ -50,10 +48,41 @@ enum LogReplay {
         }
         let sequencer = Sequencer(
             store: store, registry: registry, desk: desk, metrics: metrics,
-            limits: configuration.limits, hash: hash,
-            state: .init(decider: decider, documents: documents, removals: removals),
+            limits: configuration.limits, quota: configuration.quota, hash: hash,
+            state: rebuilt.state,
             loops: loops, push: push, tracing: tracing)
+        // The sequencer has the desk.
+        desk.onLostTail { [weak sequencer] epoch in sequencer?.openEpoch(epoch, logger) }
         return Built(sequencer: sequencer, loops: ShardLoops(loops), desk: desk, push: push)
+    }
+
+    /// The state rebuilt from the registrations and the log's tail.
+    struct RebuiltState {
+        let hash: SipHash
+        let registry: Registry
+        let shard: Shard
+        let state: Sequencer.State
+        /// The registrations and log bytes of every app on disk.
+        let usage: UsageTable
+    }
+
+    /// Reads the registrations and replays the log's tail; changes nothing in the store.
+    ///
+    /// - Throws: As ``build(_:_:_:_:_:_:_:_:_:tracing:)``.
+    static func rebuild(
+        _ configuration: GatewayConfiguration, _ store: SQLiteStore
+    ) throws -> RebuiltState {
+        let hash = SipHash(secret: Array(store.secret))
+        let registry = Registry(streamsMax: configuration.streamsPerClient)
+        var usage = UsageTable()
+        try restoreRegistrations(store, registry, &usage)
+        var decider = Decider(hash: hash, limits: configuration.limits)
+        var shard = Shard(floor: store.floor, limits: configuration.coreLimits)
+        let (documents, removals) = try replay(store, hash, &decider, &shard, &usage)
+        return RebuiltState(
+            hash: hash, registry: registry, shard: shard,
+            state: .init(decider: decider, documents: documents, removals: removals),
+            usage: usage)
     }
 
     /// Gives a desk the clients that can be pushed to, with what was kept of them.
@@ -87,42 +116,42 @@ enum LogReplay {
         return desk
     }
 
+    /// Opens the epoch of this start. It voids all before it where the data directory was copied or
+    /// its log lost its end.
     private static func openEpoch(
-        _ store: SQLiteStore, _ hash: SipHash, _ registry: Registry, _ push: PushLoop?,
-        _ logger: Logger
+        _ store: SQLiteStore, _ hash: SipHash, _ logger: Logger
     ) throws -> CursorDesk {
+        let loss = try store.suspectedLoss()
+        switch loss {
+        case nil: break
+        case .copied:
+            logger.error("the data directory is a copy: all cursors so far are void")
+        case .shortened(let marked, let head):
+            logger.error(
+                "the log has lost its end: all cursors so far are void",
+                metadata: ["head": "\(head)", "was": "\(marked)"])
+        }
+        let now = Int64(Date().timeIntervalSince1970)
+        let beyond = loss == nil ? 0 : EpochLedger.ordinalBeyondLoss(after: 0, now: now)
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let opened = try store.openEpoch(
-            id: nonce, now: Int64(Date().timeIntervalSince1970 * 1000), voidOlder: false)
+            id: nonce, atLeast: Int64(beyond), now: now * 1000, voidOlder: loss != nil)
+        try store.renewMark()
         let epochs = try store.epochs().map {
             EpochLedger.Epoch(
                 id: EpochID($0), openedAt: $0.openedAtSequence, isVoid: $0.isVoid)
         }
         return CursorDesk(
             seal: CursorSeal(hash), ledger: EpochLedger(epochs), epoch: EpochID(opened),
-            head: { store.head },
-            voidOlder: {
-                logger.error(
-                    "a client knows changes that this log has lost: all older cursors are void")
-                registry.forgetHearing()
-                push?.submit([.lostTail])
-                // Off the event loops: it writes to disk. The ledger in memory is void already.
-                DispatchQueue.global().async {
-                    do {
-                        try store.voidEpochs(before: opened.ordinal)
-                    } catch {
-                        logger.error(
-                            "older epochs could not be voided", metadata: ["error": "\(error)"])
-                    }
-                }
-            })
+            head: { store.head })
     }
 
     private static func restoreRegistrations(
-        _ store: SQLiteStore, _ registry: Registry
+        _ store: SQLiteStore, _ registry: Registry, _ usage: inout UsageTable
     ) throws {
         try store.registrations { rows in
             for row in rows {
+                usage.add(row)
                 let stored = try StoredRegistration(row.payload, limits: .none)
                 registry.put(
                     stored.record(of: row.key.client), app: row.key.app, at: store.head,
@@ -131,10 +160,12 @@ enum LogReplay {
         }
     }
 
-    /// Replays the tail; returns the catalogs in force at its end, as they were put, and where apps
+    /// Replays the tail and counts its bytes; returns the catalogs in force at its end, as they were
+    /// put, and where apps
     /// were removed.
     private static func replay(
-        _ store: SQLiteStore, _ hash: SipHash, _ decider: inout Decider, _ shard: inout Shard
+        _ store: SQLiteStore, _ hash: SipHash, _ decider: inout Decider, _ shard: inout Shard,
+        _ usage: inout UsageTable
     ) throws -> ([String: CatalogDocument], removals: [String: UInt64]) {
         var documents: [String: CatalogDocument] = [:]
         var removals: [String: UInt64] = [:]
@@ -142,6 +173,7 @@ enum LogReplay {
         var withoutDocument: Set<String> = []
         var bySequence: [UInt64: (Catalog, CatalogDocument)] = [:]
         for row in try store.catalogs() {
+            usage.add(row)
             let (contentType, body) = try LogPayload.readCatalog(row.payload)
             let catalog = try Catalog(
                 contentType: contentType, body: body, app: row.app, limits: .none)
@@ -157,12 +189,12 @@ enum LogReplay {
         }
         try store.replay(after: store.floor, batch: 1000) { rows in
             for row in rows {
+                usage.add(row)
                 let body: LogEntry.Body
                 switch row.type {
                 case .change:
                     let (change, time) = try LogPayload.readChange(row.payload, limits: .none)
-                    let decision = try decider.decide(change, app: row.app)
-                    body = .change(decision, causeTime: time)
+                    body = decider.replay(change, app: row.app, causeTime: time)
                 case .catalog:
                     if let (catalog, document) = bySequence[row.sequence] {
                         documents[row.app] = document

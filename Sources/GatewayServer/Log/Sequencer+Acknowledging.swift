@@ -6,8 +6,11 @@ import WidgetModel
 /// What clients say they have done, and how long that took.
 extension Sequencer {
     /// Takes a client's word that it rebuilt up to `sequence`.
+    ///
+    /// - Parameter epoch: The epoch that was current when its cursor was judged.
     func acknowledge(
-        _ key: ClientKey, at sequence: UInt64, recommendations: [String], rebuilt: [Rebuilt]
+        _ key: ClientKey, at sequence: UInt64, in epoch: EpochID, recommendations: [String],
+        rebuilt: [Rebuilt]
     ) async throws {
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         let now = desk.wallMilliseconds()
@@ -15,7 +18,7 @@ extension Sequencer {
         guard let answer = registry.acknowledge(key, upTo: sequence, claims, now: now)
         else { throw Problem.unknownClient }
         registry.noteSeen(key)
-        if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence)]) }
+        if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence, in: epoch)]) }
         metrics.acknowledgements.increment()
         for case let milliseconds? in rebuilt.map(\.milliseconds) {
             // A client's word: one that is wrong must not spoil the sum for good.

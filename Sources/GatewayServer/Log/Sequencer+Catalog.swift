@@ -45,28 +45,62 @@ extension Sequencer {
         "\"" + String(hash(body), radix: 16) + "\""
     }
 
+    /// Attempts at compiling a catalog that others replace at the same time.
+    static let catalogAttemptsMax = 8
+
     /// Puts a catalog in force. The document in force already changes nothing.
+    ///
+    /// It is compiled on the caller's thread, to replace the one in force then. Where that is another
+    /// one when its turn comes, it is compiled again, at most ``catalogAttemptsMax`` times in all.
     func putCatalog(
         _ catalog: Catalog, contentType: String, body: [UInt8], _ precondition: Precondition
     ) async throws -> CatalogOutcome {
-        let app = catalog.app
         let etag = etag(body)
-        return try await write(cost: body.count + 256) { transaction in
-            let current = self.withState(transaction) { $0.documents[app] }
+        let payload = LogPayload.catalog(contentType: contentType, body: body)
+        for _ in 0..<Self.catalogAttemptsMax {
+            let previous = ruleSet(of: catalog.app)
+            let isInForce = catalogDocument(catalog.app)?.etag == etag
+            let compiled =
+                isInForce
+                ? nil : RuleSet(catalog, sequence: 0, replacing: previous, hash: hash)
+            let document = (contentType: contentType, body: body, etag: etag, payload: payload)
+            let outcome = try await store(
+                document, catalog, compiled, replacing: previous, precondition)
+            if let outcome { return outcome }
+        }
+        throw Problem.unavailable("The app's catalog keeps changing; try again.")
+    }
+
+    /// Stores a catalog and puts it in force.
+    ///
+    /// - Parameter ruleSet: The catalog, compiled to replace `previous`.
+    /// - Returns: `nil` when another catalog than `previous` is in force.
+    private func store(
+        _ put: (contentType: String, body: [UInt8], etag: String, payload: Data),
+        _ catalog: Catalog, _ ruleSet: RuleSet?, replacing previous: RuleSet?,
+        _ precondition: Precondition
+    ) async throws -> CatalogOutcome? {
+        let app = catalog.app
+        let (contentType, body, etag, payload) = put
+        return try await write(for: .app(app), cost: 2 * body.count + 256) { transaction in
+            let (current, inForce) = self.withState(transaction) {
+                ($0.documents[app], $0.decider.ruleSets[app])
+            }
             guard precondition.holds(current?.etag) else { throw Problem.preconditionFailed }
             if let current, current.etag == etag {
                 return CatalogOutcome(
                     document: current, isNew: false, kinds: catalog.widgets.count)
             }
+            guard inForce === previous, let ruleSet else { return nil }
+            try self.checkLog(adding: payload.count, of: app, transaction)
             let acceptedAt = self.desk.wallMilliseconds()
-            let payload = LogPayload.catalog(contentType: contentType, body: body)
             let sequence = try transaction.append(
                 app: app, type: .catalog, source: nil, eventID: nil, acceptedAt: acceptedAt,
                 payload: Data())
             try transaction.putCatalog(app: app, sequence: sequence, payload: payload)
             let document = CatalogDocument(
                 sequence: sequence, contentType: contentType, body: body, etag: etag)
-            let ruleSet = self.stage(catalog, document, at: sequence)
+            self.stage(ruleSet, document, at: sequence)
             transaction.afterCommit {
                 self.settle(sequence)
                 self.handOver([
@@ -91,12 +125,12 @@ extension Sequencer {
     /// Puts a catalog in force for the jobs that follow, until its transaction turns out to have
     /// failed.
     private func stage(
-        _ catalog: Catalog, _ document: CatalogDocument, at sequence: UInt64
-    ) -> RuleSet {
+        _ ruleSet: RuleSet, _ document: CatalogDocument, at sequence: UInt64
+    ) {
         state.withLock { state in
             state.stage(at: sequence)
-            state.documents[catalog.app] = document
-            return state.decider.install(catalog, at: sequence)
+            state.documents[ruleSet.catalog.app] = document
+            state.decider.install(ruleSet, at: sequence)
         }
     }
 }

@@ -28,6 +28,37 @@ enum RegistrationInput: Sendable {
             patch.objectValue.map { $0["delivery"] != nil || $0["controls"] != nil } ?? false
         }
     }
+
+    /// Whether it names attributes.
+    var namesAttributes: Bool {
+        switch self {
+        case .document: true
+        case .patch(let patch): patch.objectValue?["attributes"] != nil
+        }
+    }
+
+    /// The attributes that a patch names; `nil` where all are replaced.
+    var attributesPatched: Set<String>? {
+        switch self {
+        case .document: nil
+        case .patch(let patch):
+            patch.objectValue?["attributes"]?.objectValue.map { Set($0.members.map(\.name)) }
+        }
+    }
+}
+
+extension StoredRegistration {
+    /// The document that a patch changes: of attributes only those that the registrar answers for,
+    /// so that it does not take over what others vouched for.
+    func base(of registrar: Registrar) -> JSONValue {
+        var base = registration
+        base.attributes =
+            switch registrar {
+            case .client: attributes.own
+            case .backend: attributes.backend
+            }
+        return base.json(maskingTokens: false)
+    }
 }
 
 extension Sequencer {
@@ -35,38 +66,48 @@ extension Sequencer {
     struct RegistrationOutcome: Sendable {
         let isNew: Bool
         /// The lowest position at which a shard took it.
-        var position: UInt64
+        let position: UInt64
+        /// Stands for what was registered.
+        let digest: String
         /// Whether a webhook is among its addresses.
         let hasWebhook: Bool
-        let warnings: [Fault]
+        /// At most ``Faults/keptMax`` of them are listed.
+        let warnings: Faults
     }
 
     /// Registers a client: returns when it is on disk and every shard has taken it.
+    ///
+    /// - Parameter size: The bytes of the document that `input` was read from; 0 for one that is small.
     func register(
-        _ key: ClientKey, _ input: RegistrationInput, by registrar: Registrar
+        _ key: ClientKey, _ input: RegistrationInput, size: Int = 0, by registrar: Registrar
     ) async throws -> RegistrationOutcome {
         let taken = ShardReceipts(count: loopCount)
-        let cost = 2048
-        var outcome = try await write(cost: cost) { transaction in
-            try self.register(key, input, registrar, taken, &transaction)
+        let stored = try await replaceRegistration(of: key, documentBytes: size) { record in
+            .registered(record, app: key.app, taken: { taken.took(at: $0) })
+        } with: { base in
+            try self.registration(key, input, registrar, base)
         }
-        outcome.position = await taken.lowestPosition()
-        return outcome
+        guard let (replacement, isNew) = stored else { throw Problem.unknownClient }
+        return RegistrationOutcome(
+            isNew: isNew, position: await taken.lowestPosition(),
+            digest: replacement.record.digest,
+            hasWebhook: replacement.record.registration.delivery.contains(where: \.isWebhook),
+            warnings: replacement.warnings)
     }
 
-    private func register(
+    /// Makes a registration from a document or a patch.
+    private func registration(
         _ key: ClientKey, _ input: RegistrationInput, _ registrar: Registrar,
-        _ taken: ShardReceipts, _ transaction: inout StoreTransaction
-    ) throws -> RegistrationOutcome {
-        let ruleSet = withState(transaction) { $0.decider.ruleSets[key.app] }
-        guard let ruleSet else { throw Problem.unknownApp }
-        let previous = try storedRegistration(key, &transaction)
+        _ base: RegistrationBase
+    ) throws -> RegistrationReplacement {
+        guard let ruleSet = base.ruleSet else { throw Problem.unknownApp }
+        let previous = base.stored
         let document: JSONValue
         switch input {
         case .document(let value): document = value
         case .patch(let patch):
             guard let previous else { throw Problem.unknownClient }
-            document = previous.registration.json(maskingTokens: false).merging(patch: patch)
+            document = previous.base(of: registrar).merging(patch: patch)
         }
         let reading: ClientRegistration.Reading
         do throws(Faults) {
@@ -75,9 +116,13 @@ extension Sequencer {
             throw Problem.wrong(error)
         }
         var stored = StoredRegistration(registration: reading.registration)
-        try decideAttributes(&stored, previous, registrar, ruleSet.catalog)
+        stored.attributes = try decidedAttributes(
+            reading.registration.attributes, input, previous, registrar, ruleSet.catalog)
+        stored.digest = RegistrationDigest.text(of: stored.registration, stored.attributes)
         try RegistrationRules.checkWebhooks(stored.registration, previous, registrar)
-        let head = transaction.nextSequence - 1
+        // Entries between now and the commit count as missed, which reloads too much and never too
+        // little.
+        let head = store.head
         for set in stored.registration.recommendations {
             stored.confirmed[set.kind] = confirmedPosition(of: set, previous, head: head)
         }
@@ -87,25 +132,9 @@ extension Sequencer {
         let record = stored.record(of: key.client)
         let faults = ruleSet.faults(in: record, limits: limits)
         guard faults.isEmpty else { throw Problem.wrong(faults) }
-        let isNew = try transaction.putRegistration(
-            app: key.app, client: key.client, payload: stored.payload,
-            attributes: stored.attributes, updatedAt: desk.wallMilliseconds())
-        transaction.afterCommit {
-            self.registry.put(record, app: key.app, at: self.store.head)
-            self.handOver([.registered(record, app: key.app, taken: { taken.took(at: $0) })])
-        }
-        return RegistrationOutcome(
-            isNew: isNew, position: 0,
-            hasWebhook: reading.registration.delivery.contains(where: \.isWebhook),
-            warnings: reading.warnings + ruleSet.warnings(about: record))
-    }
-
-    func storedRegistration(
-        _ key: ClientKey, _ transaction: inout StoreTransaction
-    ) throws -> StoredRegistration? {
-        try transaction.registration(app: key.app, client: key.client).map {
-            try StoredRegistration($0.payload, limits: .none)
-        }
+        var warnings = reading.warnings
+        ruleSet.addWarnings(about: record, to: &warnings)
+        return RegistrationReplacement(stored, record, warnings: warnings)
     }
 
     /// The cursor a set was built at; or what was confirmed before; or, for a new set, now.
@@ -113,49 +142,70 @@ extension Sequencer {
         of set: RecommendationSet, _ previous: StoredRegistration?, head: UInt64
     ) -> UInt64 {
         guard let builtAt = set.builtAt else { return previous?.confirmed[set.kind] ?? head }
-        if case .after(let sequence) = desk.point(of: builtAt) { return sequence }
+        if case .after(let sequence) = desk.judge(builtAt).point { return sequence }
         return 0
     }
 
-    private func decideAttributes(
-        _ stored: inout StoredRegistration, _ previous: StoredRegistration?,
+    /// The attributes that a registration puts in force.
+    private func decidedAttributes(
+        _ stated: [String: [String]], _ input: RegistrationInput, _ previous: StoredRegistration?,
         _ registrar: Registrar, _ catalog: Catalog
-    ) throws {
-        let stated = stored.registration.attributes
-        let attributes: ClientAttributes
+    ) throws -> ClientAttributes {
+        let before = previous?.attributes ?? ClientAttributes()
         switch registrar {
         case .backend:
-            attributes = ClientAttributes(statedByBackend: stated)
+            guard input.namesAttributes else { return before }
+            return ClientAttributes(
+                statedByBackend: stated, naming: input.attributesPatched, before: before)
         case .client(let vouched):
             do throws(ClientAttributes.Refusal) {
-                attributes = try ClientAttributes(
-                    statedByClient: stated, token: vouched, before: previous?.vouched ?? [:],
+                return try ClientAttributes(
+                    statedByClient: stated, token: vouched, before: before,
                     selfDeclared: catalog.selfDeclared)
             } catch {
-                throw Self.problem(error)
+                throw Problem.attributes(error)
             }
         }
-        stored.own = attributes.own
-        stored.vouched = attributes.vouched
     }
 
-    private static func problem(_ refusal: ClientAttributes.Refusal) -> ProblemDetails {
-        switch refusal {
-        case .contradictsToken(let name):
-            Problem.forbidden(
-                "attribute-contradicts-token",
-                "The attribute `\(name.prefix(64))` is not what the token vouches for.")
-        case .notVouched(let name):
-            Problem.forbidden(
-                "attribute-not-vouched",
-                "The attribute `\(name.prefix(64))` must come from the client's token or its "
-                    + "backend; the catalog's selfDeclared does not list it.")
+    /// Puts in force the attributes that a client's present token vouches for, in the place of those
+    /// of the token before: returns when they are on disk and every shard has taken them.
+    ///
+    /// - Returns: The registration in force.
+    /// - Throws: 403 where they contradict the registration, 404 where there is none, 422 where the
+    ///   client would depend on too much.
+    func present(
+        _ claims: [String: [String]], of key: ClientKey
+    ) async throws -> ClientRecord {
+        let taken = ShardReceipts(count: loopCount)
+        var inForce: ClientRecord?
+        let stored = try await replaceRegistration(of: key) { record in
+            .registered(record, app: key.app, taken: { taken.took(at: $0) })
+        } with: { base in
+            guard let ruleSet = base.ruleSet else { throw Problem.unknownApp }
+            guard var stored = base.stored else { throw Problem.unknownClient }
+            guard stored.attributes.token != claims else {
+                inForce = stored.record(of: key.client)
+                return nil
+            }
+            do throws(ClientAttributes.Refusal) {
+                stored.attributes = try stored.attributes.presenting(claims)
+            } catch {
+                throw Problem.attributes(error)
+            }
+            let record = stored.record(of: key.client)
+            let faults = ruleSet.faults(in: record, limits: self.limits)
+            guard faults.isEmpty else { throw Problem.wrong(faults) }
+            return RegistrationReplacement(stored, record)
         }
+        if stored != nil { _ = await taken.lowestPosition() }
+        guard let record = stored?.0.record ?? inForce else { throw Problem.unknownClient }
+        return record
     }
 
     /// Removes a client; its streams end. Throws when it is not registered.
     func remove(_ key: ClientKey) async throws {
-        let existed = try await write(cost: 256) { transaction in
+        let existed = try await write(for: .app(key.app), cost: 256) { transaction in
             let existed = try transaction.deleteRegistration(app: key.app, client: key.client)
             if existed { self.forgetAfterCommit([key], &transaction) }
             return existed
@@ -168,7 +218,7 @@ extension Sequencer {
         let batch = 500
         var erased = 0
         while true {
-            let count = try await write(cost: 256 * batch) { transaction in
+            let count = try await write(for: .app(app), cost: 256 * batch) { transaction in
                 let keys = try transaction.deleteRegistrations(
                     app: app, attribute: attribute, limit: batch
                 ).map { ClientKey(app: $0.app, client: $0.client) }
@@ -183,7 +233,8 @@ extension Sequencer {
     /// Removes clients unseen for too long; returns whether there may be more.
     func removeUnseen(since: Int64) async throws -> Bool {
         let batch = 500
-        let count = try await write(cost: 256 * batch) { transaction in
+        let count = try await write(for: .gateway, cost: 256 * batch, freesSpace: true) {
+            transaction in
             let keys = try transaction.deleteRegistrations(unseenSince: since, limit: batch)
                 .map { ClientKey(app: $0.app, client: $0.client) }
             self.forgetAfterCommit(keys, &transaction)
@@ -195,21 +246,17 @@ extension Sequencer {
     /// Takes an address out of a client's registration, if it is still there: its token is dead, or
     /// is another client's.
     func drop(_ address: DeliveryAddress, of key: ClientKey) async throws {
-        _ = try await write(cost: 2048) { transaction in
-            guard var stored = try self.storedRegistration(key, &transaction) else { return }
+        _ = try await replaceRegistration(of: key) { record in
+            .registered(record, app: key.app, taken: { _ in })
+        } with: { base in
+            guard var stored = base.stored else { return nil }
             stored.registration.delivery.removeAll { $0 == address }
             for index in stored.registration.controls.indices
             where stored.registration.controls[index].delivery == address {
                 stored.registration.controls[index].delivery = nil
             }
-            try transaction.putRegistration(
-                app: key.app, client: key.client, payload: stored.payload,
-                attributes: stored.attributes, updatedAt: self.desk.wallMilliseconds())
-            let record = stored.record(of: key.client)
-            transaction.afterCommit {
-                self.registry.put(record, app: key.app, at: self.store.head)
-                self.handOver([.registered(record, app: key.app, taken: { _ in })])
-            }
+            guard stored.registration != base.stored?.registration else { return nil }
+            return RegistrationReplacement(stored, stored.record(of: key.client))
         }
     }
 
@@ -226,40 +273,67 @@ extension Sequencer {
     func confirmUnowed(below sequence: UInt64) async throws {
         let batch = 500
         for (key, record) in registry.confirmed(below: sequence, limit: batch) {
-            let answer = try await loops[0].loop.submit { [loops] in
-                loops[0].owedSets(of: record, app: key.app)
-            }.get()
-            guard let (owed, position) = answer else { continue }
-            let quiet = record.confirmed.filter { $0.value < sequence && !owed.contains($0.key) }
-            if !quiet.isEmpty { try await confirm(key, quiet.keys.sorted(), upTo: position) }
+            // What is owed most often stays so: no registration is read for that.
+            guard try await unowedSets(of: record, app: key.app, below: sequence) != nil else {
+                continue
+            }
+            // A client that is gone meanwhile is owed nothing.
+            _ = try await confirm(key) {
+                try await self.unowedSets(of: $0, app: key.app, below: sequence)
+            }
         }
+    }
+
+    /// The kinds of a registration's recommendation sets that are confirmed below `sequence` and of
+    /// which nothing is owed, and up to where that is known; `nil` where there are none.
+    private func unowedSets(
+        of record: ClientRecord, app: String, below sequence: UInt64
+    ) async throws -> (kinds: [String], position: UInt64)? {
+        let answer = try await loops[0].loop.submit { [loops] in
+            loops[0].owedSets(of: record, app: app)
+        }.get()
+        guard let (owed, position) = answer else { return nil }
+        let quiet = record.confirmed.filter { $0.value < sequence && !owed.contains($0.key) }
+        return quiet.isEmpty ? nil : (quiet.keys.sorted(), position)
     }
 
     /// Notes that a client has the recommendation sets of these kinds as of `sequence`.
     func confirm(
         _ key: ClientKey, _ recommendations: [String], upTo sequence: UInt64
     ) async throws {
+        let isRegistered = try await confirm(key) { _ in (recommendations, sequence) }
+        guard isRegistered else { throw Problem.unknownClient }
+    }
+
+    /// Notes that a client has some of its recommendation sets.
+    ///
+    /// - Parameter judge: Returns the kinds of those sets, and as of which position, by the
+    ///   registration that it is given; `nil` for none. Asked again where another registration is
+    ///   in force by the time its answer is stored: that may owe what the one before did not.
+    /// - Returns: Whether the client is registered.
+    func confirm(
+        _ key: ClientKey,
+        judge: (ClientRecord) async throws -> (kinds: [String], position: UInt64)?
+    ) async throws -> Bool {
         let taken = ShardReceipts(count: loopCount)
-        let changed = try await write(cost: 2048) { transaction in
-            guard var stored = try self.storedRegistration(key, &transaction) else {
-                throw Problem.unknownClient
+        var isRegistered = true
+        let stored = try await replaceRegistration(of: key) { record in
+            .confirmed(record, app: key.app, taken: { taken.took(at: $0) })
+        } with: { base in
+            guard var stored = base.stored else {
+                isRegistered = false
+                return nil
             }
-            let kinds = recommendations.filter { (stored.confirmed[$0] ?? sequence) < sequence }
-            guard !kinds.isEmpty else { return false }
-            for kind in kinds { stored.confirmed[kind] = sequence }
-            try transaction.putRegistration(
-                app: key.app, client: key.client, payload: stored.payload,
-                attributes: stored.attributes, updatedAt: self.desk.wallMilliseconds())
-            let record = stored.record(of: key.client)
-            transaction.afterCommit {
-                self.registry.put(record, app: key.app, at: self.store.head)
-                self.handOver([
-                    .confirmed(record, app: key.app, taken: { taken.took(at: $0) })
-                ])
+            guard let (judged, position) = try await judge(stored.record(of: key.client)) else {
+                return nil
             }
-            return true
+            let kinds = judged.filter { (stored.confirmed[$0] ?? position) < position }
+            guard !kinds.isEmpty else { return nil }
+            for kind in kinds { stored.confirmed[kind] = position }
+            return RegistrationReplacement(stored, stored.record(of: key.client))
         }
-        if changed { _ = await taken.lowestPosition() }
+        if stored != nil { _ = await taken.lowestPosition() }
+        return isRegistered
     }
 }
 

@@ -22,7 +22,7 @@ extension Sequencer {
     ///
     /// - Throws: 404 for an app without a catalog.
     func removeApp(_ app: String) async throws -> Removal {
-        let removal = try await write(cost: 4096) { transaction in
+        let removal = try await write(for: .app(app), cost: 4096) { transaction in
             guard self.withState(transaction, { $0.documents[app] != nil }) else {
                 throw Problem.unknownApp
             }

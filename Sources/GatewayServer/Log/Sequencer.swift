@@ -43,8 +43,13 @@ final class Sequencer: Sendable {
     let desk: CursorDesk
     let metrics: GatewayMetrics
     let limits: Limits
+    /// The limits of what an app may keep.
+    let quota: AppQuota
     let hash: SipHash
     let acceptTimes = AcceptTimes()
+    let registrationTurns = RegistrationTurns()
+    /// Where documents are worked on that are too large for threads that all requests share.
+    let documents: DocumentWork
     /// Written when changes are on disk and before any event loop hears of them: what a client
     /// acknowledges is there.
     let recentChanges = Mutex(RecentChanges())
@@ -59,14 +64,16 @@ final class Sequencer: Sendable {
 
     init(
         store: SQLiteStore, registry: Registry, desk: CursorDesk, metrics: GatewayMetrics,
-        limits: Limits, hash: SipHash, state: State, loops: [ShardLoop], push: PushLoop?,
-        tracing: GatewayTracing?
+        limits: Limits, quota: AppQuota, hash: SipHash, state: State, loops: [ShardLoop],
+        push: PushLoop?, tracing: GatewayTracing?
     ) {
         self.store = store
         self.registry = registry
         self.desk = desk
         self.metrics = metrics
+        documents = DocumentWork(turn: metrics.turns(of: .documents))
         self.limits = limits
+        self.quota = quota
         self.hash = hash
         self.state = Mutex(state)
         self.loops = loops
@@ -94,18 +101,24 @@ final class Sequencer: Sendable {
 
     /// Runs a job on the writer's thread and waits until what it wrote is on disk.
     ///
+    /// - Parameters:
+    ///   - lane: Whose turn it uses: the app's that asked for it.
+    ///   - freesSpace: See ``SQLiteStore/write(for:cost:freesSpace:_:)``.
     /// - Throws: What the job throws; 503 when the disk or the event loops cannot follow.
     func write<T: Sendable>(
-        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+        for lane: WriterLane, cost: Int, freesSpace: Bool = false,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> T {
         let head = store.head
         let lowest = loops.reduce(head) { min($0, $1.position) }
         guard head - lowest <= Self.backlogMax else {
             throw Problem.unavailable("Too much waits to be sent; try again.")
         }
-        guard let span = tracing?.beginCommit() else { return try await store(cost, job) }
+        guard let span = tracing?.beginCommit() else {
+            return try await store(lane, cost, freesSpace, job)
+        }
         do {
-            let value = try await store(cost) { transaction in
+            let value = try await store(lane, cost, freesSpace) { transaction in
                 // Before this it waited for the transaction before.
                 span.addEvent("writing")
                 return try job(&transaction)
@@ -119,10 +132,11 @@ final class Sequencer: Sendable {
     }
 
     private func store<T: Sendable>(
-        _ cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+        _ lane: WriterLane, _ cost: Int, _ freesSpace: Bool,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> T {
         do {
-            return try await store.write(cost: cost, job).value
+            return try await store.write(for: lane, cost: cost, freesSpace: freesSpace, job).value
         } catch let error as StoreError {
             throw Problem.store(error)
         }
@@ -178,71 +192,116 @@ final class Sequencer: Sendable {
     }
 
     /// Takes a post whole or not at all; returns when it is on disk and handed to every loop.
+    ///
+    /// The changes are decided on the caller's thread, by the catalog in force then. Where another one
+    /// is in force when the post's turn comes, they are decided again, at most
+    /// ``catalogAttemptsMax`` times in all.
     func post(_ events: [CloudEvent], app: String) async throws -> PostOutcome {
         let payloads = events.map { LogPayload.change($0.change, time: $0.time) }
-        let cost = payloads.reduce(256) { $0 + $1.count + 256 }
         let trace = tracing.flatMap { PostTrace(events, app, $0.tracer) }
-        let outcome: PostOutcome
+        let posted = try Self.repetitions(in: events)
         do {
-            outcome = try await write(cost: cost) { transaction in
-                try self.append(events, payloads, app, trace, &transaction)
+            for _ in 0..<Self.catalogAttemptsMax {
+                let rules = ruleSet(of: app)
+                let isLong = DecidedPost.isLong(events, by: rules)
+                let decided = try await documents.run(isLong ? .large : .bytes(0), for: app) {
+                    try await DecidedPost(
+                        events, payloads, repeating: posted, by: rules, limits)
+                }
+                let cost = decided.memoryBytes
+                let outcome = try await write(for: .app(app), cost: cost) { transaction in
+                    try self.append(decided, app, trace, &transaction)
+                }
+                guard let outcome else { continue }
+                trace?.end()
+                metrics.changesAccepted.increment(by: outcome.accepted)
+                metrics.changesDuplicate.increment(by: outcome.duplicates)
+                metrics.changesUnmatched.increment(by: outcome.unmatched)
+                metrics.changesBroad.increment(by: outcome.broad)
+                return outcome
             }
+            throw Problem.unavailable("The app's catalog keeps changing; try again.")
         } catch {
             trace?.end(error)
             throw error
         }
-        trace?.end()
-        metrics.changesAccepted.increment(by: outcome.accepted)
-        metrics.changesDuplicate.increment(by: outcome.duplicates)
-        metrics.changesUnmatched.increment(by: outcome.unmatched)
-        metrics.changesBroad.increment(by: outcome.broad)
-        return outcome
     }
 
+    /// For each event of a post the earlier one that it repeats, if it repeats one.
+    ///
+    /// - Throws: 422 when one has the id of an earlier one and other data.
+    private static func repetitions(in events: [CloudEvent]) throws -> [Int?] {
+        // A post of one event has no other it could repeat.
+        guard events.count > 1 else { return [nil] }
+        var posted: [EventIdentity: Int] = [:]
+        posted.reserveCapacity(events.count)
+        // Written once for each event that is repeated, however often that is.
+        var written: [Int: [UInt8]] = [:]
+        var reused = Faults()
+        let repetitions = events.indices.map { index -> Int? in
+            let event = events[index]
+            guard let earlier = posted.insertIfAbsent(index, for: EventIdentity(event)) else {
+                return nil
+            }
+            let known = written[earlier] ?? events[earlier].change.json.serialized
+            written[earlier] = known
+            if known != event.change.json.serialized {
+                reused.add("[\(index)].id", "was used in this batch already")
+            }
+            return earlier
+        }
+        guard reused.isEmpty else { throw Problem.eventIDReused(reused) }
+        return repetitions
+    }
+
+    /// Events with ids of others that a post may have before it is refused without looking at the rest:
+    /// comparing with what the log has costs what that holds, and the sender may have posted little.
+    private static let reusedMax = 8
+
+    /// Appends a decided post to the log; returns `nil` when another catalog is in force than it was
+    /// decided by.
     private func append(
-        _ events: [CloudEvent], _ payloads: [Data], _ app: String, _ trace: PostTrace?,
+        _ post: DecidedPost, _ app: String, _ trace: PostTrace?,
         _ transaction: inout StoreTransaction
-    ) throws -> PostOutcome {
+    ) throws -> PostOutcome? {
         let began = trace == nil ? 0 : GatewayTracing.now
-        let (ruleSet, removal) = withState(transaction) {
+        let (events, payloads) = (post.events, post.payloads)
+        let (inForce, removal) = withState(transaction) {
             ($0.decider.ruleSets[app], $0.removals[app] ?? 0)
         }
-        guard let ruleSet else { throw Problem.unknownApp }
+        guard let ruleSet = inForce else { throw Problem.unknownApp }
+        guard ruleSet === post.ruleSet else { return nil }
         var outcome = PostOutcome()
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
         fresh.reserveCapacity(events.count)
-        var posted: [EventIdentity: Int] = [:]
-        if events.count > 1 { posted.reserveCapacity(events.count) }
+        var freshBytes = 0
         var reused = Faults()
         for (index, event) in events.enumerated() {
-            // A post of one event has no other it could repeat.
-            let earlier =
-                events.count > 1
-                ? posted.insertIfAbsent(index, for: EventIdentity(event)) : nil
-            func place() -> String { events.count > 1 ? "[\(index)].id" : "id" }
-            if let earlier {
+            if post.repetitions[index] != nil {
                 outcome.duplicates += 1
-                if events[earlier].change.json.serialized != event.change.json.serialized {
-                    reused.add(place(), "was used in this batch already")
-                }
             } else if let known = try transaction.event(
                 app: app, source: event.source, id: event.id, after: removal)
             {
                 outcome.duplicates += 1
                 outcome.sequence = max(outcome.sequence, known.sequence)
-                let stored = try LogPayload.readChange(known.payload, limits: .none).change
-                if stored.json.serialized != event.change.json.serialized {
-                    reused.add(place(), "was used by an earlier event of this source")
+                if try !LogPayload.isChange(known.payload, event.change) {
+                    reused.add(
+                        events.count > 1 ? "[\(index)].id" : "id",
+                        "was used by an earlier event of this source")
+                    if reused.count >= Self.reusedMax { break }
                 }
             } else {
-                do throws(RuleSet.TooManyKeys) {
-                    fresh.append((index, try ruleSet.decide(event.change, limits: limits)))
-                } catch {
+                switch post.decisions[index] {
+                case .success(let decision):
+                    fresh.append((index, decision))
+                    freshBytes += payloads[index].count
+                case .failure(let error):
                     throw Problem.tooManyKeys(error, limits, index: events.count > 1 ? index : nil)
                 }
             }
         }
         guard reused.isEmpty else { throw Problem.eventIDReused(reused) }
+        try checkLog(adding: freshBytes, of: app, transaction)
         let acceptedAt = desk.wallMilliseconds()
         var messages: [ShardLoop.Message] = []
         messages.reserveCapacity(fresh.count)
@@ -307,7 +366,7 @@ final class Sequencer: Sendable {
     ///   that is not declared.
     func reload(_ scope: ReloadScope, app: String) async throws -> UInt64 {
         let trace = tracing.flatMap { ReloadTrace(app, scope, $0.tracer) }
-        return try await write(cost: 256) { transaction in
+        return try await write(for: .app(app), cost: 256) { transaction in
             let ruleSet = self.withState(transaction) { $0.decider.ruleSets[app] }
             guard let ruleSet else { throw Problem.unknownApp }
             switch scope {

@@ -19,6 +19,7 @@ final class GatewayMetrics: Sendable {
     let streamsOpened: CoreMetrics.Counter
     let streamsLagged: CoreMetrics.Counter
     let streamsStalled: CoreMetrics.Counter
+    let answersUnread: CoreMetrics.Counter
     let polls: CoreMetrics.Counter
     let acknowledgements: CoreMetrics.Counter
     let rebuildFailures: CoreMetrics.Counter
@@ -50,6 +51,7 @@ final class GatewayMetrics: Sendable {
         streamsOpened = counter(.streamsOpened)
         streamsLagged = counter(.streamsLagged)
         streamsStalled = counter(.streamsStalled)
+        answersUnread = counter(.answersUnread)
         polls = counter(.polls)
         acknowledgements = counter(.acknowledgements)
         rebuildFailures = counter(.rebuildFailures)
@@ -71,6 +73,8 @@ final class GatewayMetrics: Sendable {
         // Known at zero: who watches for growth would not see a series that begins with one.
         for outcome in ["applied", "unchanged", "refused"] { _ = reloads(outcome) }
         for kind in OperationalEvents.Kind.allCases { _ = pushEvents(kind) }
+        for reason in RequestLimits.Reason.allCases { _ = requestsRefused(reason) }
+        for thread in SharedThread.allCases { _ = turns(of: thread) }
     }
 
     private func reloads(_ outcome: String) -> CoreMetrics.Counter {
@@ -84,6 +88,23 @@ final class GatewayMetrics: Sendable {
             label: MetricFamily.pushEvents.name, dimensions: [("event", kind.rawValue)],
             factory: registry)
     }
+
+    private func requestsRefused(_ reason: RequestLimits.Reason) -> CoreMetrics.Counter {
+        CoreMetrics.Counter(
+            label: MetricFamily.requestsRefused.name, dimensions: [("reason", reason.rawValue)],
+            factory: registry)
+    }
+
+    /// Records the turns of a sort of thread.
+    func turns(of thread: SharedThread) -> TurnRecorder {
+        TurnRecorder(
+            Recorder(
+                label: MetricFamily.turnCPU.name, dimensions: [("thread", thread.rawValue)],
+                aggregate: true, factory: registry))
+    }
+
+    /// Counts a request that a limit refused.
+    func requestRefused(_ reason: RequestLimits.Reason) { requestsRefused(reason).increment() }
 
     /// Counts a configuration that was read again.
     func reloaded(_ outcome: String) { reloads(outcome).increment() }

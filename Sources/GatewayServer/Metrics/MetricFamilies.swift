@@ -73,6 +73,10 @@ extension MetricFamily {
     // MARK: Streams, polls and clients
 
     static let clients = own("clients", .gauge, "Clients registered.")
+    static let appClients = own(
+        "app_clients", .gauge, labels: [app],
+        "Clients registered with an app; at most `limits.clientsPerApp`. Of more apps those with "
+            + "the most.")
     static let streams = own("streams", .gauge, "Streams open.")
     static let streamsLagging = own(
         "streams_lagging", .gauge, "Streams that take no more bytes now.")
@@ -81,6 +85,10 @@ extension MetricFamily {
         "streams_lagged", .counter, "Times a stream could not take more bytes.")
     static let streamsStalled = own(
         "streams_stalled", .counter, "Streams closed because they took no bytes.")
+    static let streamsEnded = own(
+        "streams_ended_for_input", .counter, labels: [Label("reason", valuesMax: 4)],
+        "Streams ended because of what their readers sent: `flood` is more than a reader of events "
+            + "has to say, `incomplete_record` a TLS record whose rest did not come.")
     static let streamSeconds = own(
         "stream_seconds", .histogram(bounds: [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800]),
         unit: "seconds", "How long streams were open, once they ended.")
@@ -122,6 +130,10 @@ extension MetricFamily {
     static let logHead = own("log_head", .gauge, "Sequence of the last log entry.")
     static let logFloor = own(
         "log_floor", .gauge, "Sequence of the last log entry that was forgotten.")
+    static let appLogBytes = own(
+        "app_log_bytes", .gauge, unit: "bytes", labels: [app],
+        "Bytes of an app's changes and catalogs in the log; at most `limits.logBytesPerApp`. Of "
+            + "more apps those with the most.")
     static let shardPosition = own(
         "shard_position_lowest", .gauge,
         "Sequence of the last log entry that every event loop has applied.")
@@ -151,6 +163,14 @@ extension MetricFamily {
     static let jobsRefused = own(
         "store_jobs_refused", .counter, "Writes refused because too many waited.")
     static let jobsWaiting = own("store_jobs_waiting", .gauge, "Writes waiting for the disk.")
+    static let requestsRefused = own(
+        "requests_refused", .counter, labels: [Label("reason", valuesMax: 8)],
+        "Requests refused by a limit: the rate of an `address`, `app` or `client`, "
+            + "`refused_tokens` of an address (429), or `bytes_in_work` (503).")
+    static let requestBytesInWork = own(
+        "request_in_work_bytes", .gauge, unit: "bytes",
+        "Bytes of request bodies being received or in work; at most "
+            + "`limits.requestBytesInWork`.")
     static let databaseBytes = own(
         "store_database_bytes", .gauge, unit: "bytes", "Size of the database.")
     static let walBytes = own(
@@ -163,6 +183,13 @@ extension MetricFamily {
     static let handshakesFailed = own(
         "tls_handshakes_failed", .counter, labels: [Label("reason", valuesMax: 32)],
         "Handshakes that failed.")
+    static let connectionsRefused = own(
+        "connections_refused", .counter, labels: [Label("reason", valuesMax: 4)],
+        "Connections to the TLS port closed as soon as they were accepted: for `address`, their "
+            + "source address had limits.connectionsPerAddress of them.")
+    static let answersUnread = own(
+        "answers_unread", .counter,
+        "Answers given up because the client did not read them.")
     static let tlsBytes = own(
         "tls_bytes", .counter, unit: "bytes", labels: [Label("path", valuesMax: 2)],
         "Ciphertext bytes sent.")
@@ -176,6 +203,21 @@ extension MetricFamily {
     static let signingKeyAge = own(
         "signing_key_age_seconds", .gauge, unit: "seconds",
         "How long the key that signs notifications has been the one.")
+
+    // MARK: Threads
+
+    static let turnCPU = own(
+        "turn_cpu_seconds",
+        .histogram(bounds: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5]),
+        unit: "seconds",
+        labels: [Label("thread", valuesMax: SharedThread.allCases.count)],
+        "CPU time of the turns of the threads that all apps share: of an `event_loop` one look at its "
+            + "sockets with all that follows, of `push` the events that the loop of pushes takes "
+            + "in one go, of `arrivals` one event of one new connection, of the "
+            + "`writer` of the log the longest write of each transaction, of `requests` a request's "
+            + "work between two waits. What may take longer than 5 ms, such as reading a large "
+            + "document, has a thread of its own: `documents`, whose long turns delay other large "
+            + "documents and nothing else.")
 
     // MARK: The process
 
@@ -211,14 +253,16 @@ extension MetricFamily {
     package static let gateway: [MetricFamily] = [
         freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
-        clients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
+        clients, appClients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
+        streamsEnded,
         streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,
         pushes, pushSeconds, pushStandings, pushEvents, providerTokenAge,
-        logHead, logFloor, shardPosition, versionKeys, versionKeysMax, versionDistance,
+        logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
-        jobsWaiting, databaseBytes, walBytes,
-        handshakes, handshakesFailed, tlsBytes, certificateEnds, pushCertificateEnds,
-        signingKeyAge,
+        jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,
+        handshakes, handshakesFailed, connectionsRefused, answersUnread, tlsBytes, certificateEnds,
+        pushCertificateEnds,
+        signingKeyAge, turnCPU,
         reloads, spans, build, processCPU, processStart, processResident, processVirtual,
         processFiles,
         processFilesMax,

@@ -17,6 +17,7 @@ struct MetricsPage: Sendable {
     /// Of the certificates by which APNs knows apps.
     let pushCertificateEnds: @Sendable () -> [String: Date]
     let unconfirmed: UnconfirmedSweep
+    let requestLimits: RequestLimits
     let spans: @Sendable () -> SpanBatcher.Counts
 
     /// The page now.
@@ -24,6 +25,7 @@ struct MetricsPage: Sendable {
         metrics.registry.page(format) { samples in
             streams(&samples)
             log(&samples)
+            usage(&samples)
             versions(&samples)
             unconfirmed(&samples)
             pushes(&samples)
@@ -52,8 +54,20 @@ struct MetricsPage: Sendable {
         samples.count(.commitFailures, is: UInt64(max(0, figures.failedCommits)))
         samples.count(.jobsRefused, is: UInt64(max(0, figures.refusedJobs)))
         samples.gauge(.jobsWaiting, is: Double(figures.waitingJobs))
+        samples.gauge(.requestBytesInWork, is: Double(requestLimits.bytesInWork))
         samples.gauge(.databaseBytes, is: Double(figures.databaseBytes))
         samples.gauge(.walBytes, is: Double(figures.walBytes))
+    }
+
+    /// Samples the registrations and log bytes of each app, largest first.
+    private func usage(_ samples: inout Samples) {
+        let usage = sequencer.store.usage
+        for (app, usage) in usage.apps(byMost: \.clients) {
+            samples.gauge(.appClients, app, is: Double(usage.clients))
+        }
+        for (app, usage) in usage.apps(byMost: \.logBytes) {
+            samples.gauge(.appLogBytes, app, is: Double(usage.logBytes))
+        }
     }
 
     /// The window nearest to its end, of those that the event loops have for an app.
@@ -102,6 +116,13 @@ struct MetricsPage: Sendable {
         let failed = counts.handshakesFailed.sorted { $0.key.rawValue < $1.key.rawValue }
         for (reason, count) in failed {
             samples.count(.handshakesFailed, reason.rawValue, is: UInt64(max(0, count)))
+        }
+        for (reason, count) in counts.connectionsRefused {
+            samples.count(.connectionsRefused, reason.rawValue, is: UInt64(max(0, count)))
+        }
+        for (reason, count) in counts.streamsEnded.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        {
+            samples.count(.streamsEnded, reason.rawValue, is: UInt64(max(0, count)))
         }
         samples.count(.tlsBytes, "direct", is: UInt64(max(0, counts.bytesSentDirectly)))
         samples.count(.tlsBytes, "channel", is: UInt64(max(0, counts.bytesSentByNIO)))

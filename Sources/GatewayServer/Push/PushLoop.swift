@@ -1,3 +1,4 @@
+import CLinux
 import CoreMetrics
 import Foundation
 import GatewayCore
@@ -18,15 +19,14 @@ final class PushLoop: @unchecked Sendable {
         /// The log's writer says something; `taken` of a message is not for this loop.
         case log(ShardLoop.Message)
         /// A client opened a stream, from a cursor; 0 when everything was stale for it.
-        case streamOpened(ClientKey, resuming: UInt64)
+        /// The epoch is that of the cursor.
+        case streamOpened(ClientKey, resuming: UInt64, in: EpochID)
         /// A client's stream ended.
         case streamEnded(ClientKey)
         /// A client polled.
         case polled(ClientKey)
-        /// A client acknowledged everything up to a cursor.
-        case acknowledged(ClientKey, upTo: UInt64)
-        /// The log lost a tail.
-        case lostTail
+        /// A client acknowledged everything up to a cursor, judged in an epoch.
+        case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
     }
 
     /// What the shell needs of the rest of the gateway.
@@ -63,22 +63,29 @@ final class PushLoop: @unchecked Sendable {
     private let lastCensus = Mutex(PushDesk.Census())
     private var desk: PushDesk
     private var surroundings: Surroundings?
+    /// The epoch of the cursors that pushes carry.
+    private var epoch: EpochID
     private var attempts: [PushAttemptRow] = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
+    /// Events taken from the inbox that wait for their turn.
+    private var pending = CircularBuffer<Event>()
+    private let turn: TurnRecorder
     private var isSaving = false
     private var isStopping = false
 
     /// A loop that makes no push before ``start(_:)``.
     init(
-        loop: any EventLoop, desk: PushDesk, clock: DeliveryClock, metrics: GatewayMetrics,
-        tracing: GatewayTracing?, logger: Logger
+        loop: any EventLoop, desk: PushDesk, epoch: EpochID, clock: DeliveryClock,
+        metrics: GatewayMetrics, tracing: GatewayTracing?, logger: Logger
     ) {
         self.loop = loop
+        self.epoch = epoch
         self.desk = desk
         self.clock = clock
         self.metrics = metrics
         self.tracing = tracing
         self.logger = logger
+        turn = metrics.turns(of: .push)
         reachedPosition = Atomic(desk.position)
     }
 
@@ -158,32 +165,80 @@ final class PushLoop: @unchecked Sendable {
     /// Monotonic milliseconds.
     private var now: Int64 { clock.now() }
 
+    /// CPU time after which others may use the loop: answers of pushes, and operators' questions.
+    private static let turnNanoseconds: Int64 = 2_000_000
+
+    /// Applies what happened, in order, and goes on later where that takes long.
     private func takeEvents() {
-        let events = inbox.withLock { inbox in
-            defer { inbox = ([], false) }
-            return inbox.events
-        }
+        let began = gateway_thread_cpu_nanoseconds()
         let now = now
-        for event in events {
-            switch event {
-            case .log(.entry(let entry)): desk.apply(entry, now: now)
-            case .log(.registered(let record, let app, _)):
-                desk.registered(record, app: app, now: now)
-            case .log(.confirmed(let record, let app, _)):
-                desk.confirmed(record, app: app, now: now)
-            case .log(.removed(let key)): desk.removed(key)
-            case .log(.traced): break
-            case .streamOpened(let key, let cursor):
-                desk.streamOpened(key, resuming: cursor, now: now)
-            case .streamEnded(let key): desk.streamEnded(key, now: now)
-            case .polled(let key): desk.polled(key, now: now)
-            case .acknowledged(let key, let cursor):
-                desk.acknowledged(key, upTo: cursor, now: now)
-            case .lostTail: desk.forgetPositions(now: now)
-            }
+        var hasTime = true
+        while hasTime, takeInbox(), let event = pending.popFirst() {
+            apply(event, now: now)
+            hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
         }
         reachedPosition.store(desk.position, ordering: .relaxed)
         act()
+        turn.record(nanoseconds: gateway_thread_cpu_nanoseconds() - began)
+        if !hasTime { loop.execute { self.takeEvents() } }
+    }
+
+    /// Makes sure that an event is pending; returns whether there is one.
+    private func takeInbox() -> Bool {
+        guard pending.isEmpty else { return true }
+        let events = inbox.withLock { inbox in
+            inbox.isScheduled = !inbox.events.isEmpty
+            defer { inbox.events = [] }
+            return inbox.events
+        }
+        pending.append(contentsOf: events)
+        return !pending.isEmpty
+    }
+
+    private func apply(_ event: Event, now: Int64) {
+        switch event {
+        case .log(.entry(let entry)): desk.apply(entry, now: now)
+        case .log(.registered(let record, let app, _)):
+            desk.registered(record, app: app, now: now)
+        case .log(.confirmed(let record, let app, _)):
+            desk.confirmed(record, app: app, now: now)
+        case .log(.removed(let key)): desk.removed(key)
+        case .log(.traced): break
+        case .log(.epoch(let epoch)): begin(epoch, now: now)
+        case .streamOpened(let key, let cursor, let epoch):
+            // A cursor that was voided since confirms nothing.
+            desk.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
+        case .streamEnded(let key): desk.streamEnded(key, now: now)
+        case .polled(let key): desk.polled(key, now: now)
+        case .acknowledged(let key, let cursor, let epoch):
+            if !isVoid(epoch) { desk.acknowledged(key, upTo: cursor, now: now) }
+        }
+    }
+
+    private func isVoid(_ epoch: EpochID) -> Bool { epoch.ordinal < self.epoch.ordinal }
+
+    /// The log lost a tail: everything is owed to everybody, on disk too.
+    private func begin(_ epoch: EpochID, now: Int64) {
+        self.epoch = epoch
+        desk.forgetPositions(now: now)
+        guard let store = surroundings?.store else { return }
+        // From here on the next start need not do it again.
+        let changed = desk.takeChanged(limit: .max, now: now, wall: clock.wall())
+        desk.putBack(changed.filter { $0.saved == nil }.map { $0.key })
+        let rows = changed.map { key, saved in
+            PushClientRow(
+                key: RegistrationKey(app: key.app, client: key.client),
+                payload: saved.map(PushClientPayload.data))
+        }
+        DispatchQueue.global().async { [logger] in
+            do {
+                try store.replaceVoidPositions(with: rows)
+            } catch {
+                logger.error(
+                    "void positions of pushes could not be replaced",
+                    metadata: ["error": "\(error)"])
+            }
+        }
     }
 
     /// Does what the desk wants done, and comes back when something is due.
@@ -237,6 +292,8 @@ final class PushLoop: @unchecked Sendable {
     }
 
     private func push(_ order: PushOrder, _ surroundings: Surroundings) {
+        var order = order
+        order.epoch = epoch
         guard let sender = surroundings.sender(order) else {
             // Nothing is configured for it: it waits for a configuration.
             desk.finished(
@@ -244,7 +301,7 @@ final class PushLoop: @unchecked Sendable {
             return
         }
         let began = now
-        sender.send(order) { [self] report in
+        sender.send(order) { [self, order] report in
             loop.execute { self.finished(order, report, began: began) }
         }
     }

@@ -10,7 +10,7 @@ final class WebhookPushes: PushSender {
         /// The notification of what is stale, as a compact JWS.
         let notification: @Sendable (PushOrder) throws(SigningError) -> [UInt8]
         /// The text of a cursor.
-        let cursor: @Sendable (UInt64) -> String
+        let cursor: @Sendable (UInt64, EpochID) -> String
         /// The keys in use.
         let signer: @Sendable () -> WebhookSigner?
         /// Seconds since 1970.
@@ -39,7 +39,8 @@ final class WebhookPushes: PushSender {
         do throws(DeliveryError) {
             sender = try WebhookSender(
                 addressGuard: AddressGuard(allowed: files.webhookRanges),
-                trust: configuration.webhookTrust.map { .file($0) } ?? .system)
+                trust: configuration.webhookTrust.map { .file($0) } ?? .system,
+                connectionsMax: configuration.webhookConnectionsMax)
         } catch {
             throw Faults("webhooks.enabled", error.message)
         }
@@ -85,7 +86,7 @@ final class WebhookPushes: PushSender {
     ) throws(SigningError) -> WebhookMessage {
         let notification = try content.notification(order)
         let body: JSONValue = [
-            "cursor": .string(content.cursor(order.position)),
+            "cursor": .string(content.cursor(order.position, order.epoch)),
             "notifications": [.string(String(decoding: notification, as: UTF8.self))],
         ]
         return WebhookMessage(

@@ -7,6 +7,11 @@ extension GatewayRoutes {
     /// The path of a client.
     static let clientPath = appPath + "/clients/:client"
 
+    private static let registrationDigest = APIParameter.header(
+        FieldName.timelineRegistration, .text,
+        "The digest that the client's registration was answered with. Where another one is in force, "
+            + "the answer is 409.")
+
     private var schemas: RequestSchemas { RequestSchemas(limits: limits) }
 
     var clientRoutes: [GatewayRoute] {
@@ -77,8 +82,9 @@ extension GatewayRoutes {
                 .POST, Self.clientPath + "/acks",
                 APIOperation(
                     "postAcknowledgement", "Say what a client rebuilt", for: .scopes([.client]),
-                    body: .json(schemas.acknowledgement),
-                    answers: [APIAnswer(204, "It counts.")], refusals: unread),
+                    [Self.registrationDigest], body: .json(schemas.acknowledgement),
+                    answers: [APIAnswer(204, "It counts.")],
+                    refusals: unread.union([.conflict])),
                 postAcknowledgement),
         ]
     }
@@ -97,6 +103,7 @@ extension GatewayRoutes {
                 [
                     .header(
                         FieldName.lastEventID, .text, "The cursor to go on from, before `since`."),
+                    Self.registrationDigest,
                     .header(
                         FieldName.prefer, .text,
                         "`wait=20`: hold a poll that finds nothing so many seconds, at most "
@@ -115,7 +122,7 @@ extension GatewayRoutes {
                             FieldName.preferenceApplied: "Of a poll that could wait.",
                             FieldName.accelBuffering: "`no`, of a stream.",
                         ], optionalHeaders: [FieldName.preferenceApplied, FieldName.accelBuffering])
-                ], refusals: [.notFound, .tooMany, .unavailable]),
+                ], refusals: [.notFound, .conflict, .tooMany, .unavailable]),
             getReloads)
     }
 }

@@ -22,30 +22,37 @@ extension GatewayRoutes {
         -> GatewayAnswer
     {
         let (key, registrar) = try await client(request, context)
-        let document = try await request.json(upTo: limits.registrationBytesMax)
-        return try await register(key, .document(document), registrar)
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        return try await register(key, size: body.count, registrar) {
+            .document(try GatewayRequest.json(body))
+        }
     }
 
     func patchClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> GatewayAnswer
     {
         let (key, registrar) = try await client(request, context)
-        let patch = try await request.json(upTo: limits.registrationBytesMax)
-        guard patch.objectValue != nil else {
-            throw Problem.wrong(Faults("", "must be an object, not \(patch.shape)"))
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        return try await register(key, size: body.count, registrar) {
+            let patch = try GatewayRequest.json(body)
+            guard patch.objectValue != nil else {
+                throw Problem.wrong(Faults("", "must be an object, not \(patch.shape)"))
+            }
+            return .patch(patch)
         }
-        return try await register(key, .patch(patch), registrar)
     }
 
     private func register(
-        _ key: ClientKey, _ input: RegistrationInput, _ registrar: Registrar
+        _ key: ClientKey, size: Int, _ registrar: Registrar, _ read: () throws -> RegistrationInput
     ) async throws -> GatewayAnswer {
-        let outcome = try await sequencer.register(key, input, by: registrar)
+        let outcome = try await documents.run(.bytes(size), for: key.app) {
+            try await sequencer.register(key, try read(), size: size, by: registrar)
+        }
         let expires = desk.wallMilliseconds() + Int64(registrationDays) * 86_400_000
         var answer: JSONObject = [
             "client": .string(key.client), "cursor": .string(desk.text(outcome.position)),
-            "expires": .string(timestamp(expires)),
-            "warnings": .array(outcome.warnings.map(\.json)),
+            "expires": .string(timestamp(expires)), "digest": .string(outcome.digest),
+            "warnings": .array(outcome.warnings.list.map(\.json)),
         ]
         if outcome.hasWebhook, let signer = keys.webhookSigner {
             answer["webhookKeys"] = .array(signer.publicKeys.map { .string($0) })
@@ -59,7 +66,9 @@ extension GatewayRoutes {
         let (key, _) = try await client(request, context)
         guard sequencer.catalogDocument(key.app) != nil else { throw Problem.unknownApp }
         guard let record = sequencer.registry.record(key) else { throw Problem.unknownClient }
-        return GatewayAnswer(.ok, json: Self.document(record))
+        return await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
+            GatewayAnswer(.ok, json: Self.document(record))
+        }
     }
 
     /// A registration as it is shown: attributes as they count, push tokens masked.
@@ -68,6 +77,7 @@ extension GatewayRoutes {
         registration.attributes = record.attributes
         guard var object = registration.json(maskingTokens: true).objectValue else { return .null }
         object["client"] = .string(record.client)
+        object["digest"] = .string(record.digest)
         return .object(object)
     }
 
@@ -95,21 +105,25 @@ extension GatewayRoutes {
             limit = number
         }
         let after = try request.queryValue("after")
-        let page: RegistrationPage
-        do {
-            page = try await sequencer.store.registrations(
-                app: app, attribute: attribute, after: after, limit: limit)
-        } catch let error as StoreError {
-            throw Problem.store(error)
+        return try await documents.run(.large, for: app) {
+            let page: RegistrationPage
+            do {
+                page = try await sequencer.store.registrations(
+                    app: app, attribute: attribute, after: after, limit: limit)
+            } catch let error as StoreError {
+                throw Problem.store(error)
+            }
+            var clients: [JSONValue] = []
+            for row in page.rows {
+                let stored = try StoredRegistration(row.payload, limits: .none)
+                clients.append(Self.document(stored.record(of: row.key.client)))
+            }
+            var answer: JSONObject = ["clients": .array(clients)]
+            if page.hasMore, let last = page.rows.last {
+                answer["after"] = .string(last.key.client)
+            }
+            return GatewayAnswer(.ok, json: .object(answer))
         }
-        var clients: [JSONValue] = []
-        for row in page.rows {
-            let stored = try StoredRegistration(row.payload, limits: .none)
-            clients.append(Self.document(stored.record(of: row.key.client)))
-        }
-        var answer: JSONObject = ["clients": .array(clients)]
-        if page.hasMore, let last = page.rows.last { answer["after"] = .string(last.key.client) }
-        return GatewayAnswer(.ok, json: .object(answer))
     }
 
     func eraseClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -139,15 +153,25 @@ extension GatewayRoutes {
         let token = try await token(request, context)
         let key = try context.clientKey()
         try authorizer.requireClient(token, key, backendMay: false)
-        let document = try await request.json(upTo: limits.registrationBytesMax)
-        let acknowledgement = try Acknowledgement(document, limits: limits)
-        guard case .after(let sequence) = desk.point(of: acknowledgement.cursor) else {
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        let acknowledgement = try await documents.run(.bytes(body.count), for: key.app) {
+            try Acknowledgement(try GatewayRequest.json(body), limits: limits)
+        }
+        let cursor = desk.judge(acknowledgement.cursor)
+        guard case .after(let sequence) = cursor.point else {
             throw Problem.wrong(
                 Faults("cursor", "is not a cursor of this gateway that still holds"))
         }
+        guard let record = sequencer.registry.record(key) else { throw Problem.unknownClient }
+        let claims = try authorizer.newClaims(token, record)
+        try StreamAdmission.requireRegistered(
+            request.header(FieldName.timelineRegistration), record)
+        if let claims {
+            _ = try await sequencer.present(claims, of: key)
+        }
         metrics.rebuildFailures.increment(by: acknowledgement.failed)
         try await sequencer.acknowledge(
-            key, at: sequence, recommendations: acknowledgement.recommendations,
+            key, at: sequence, in: cursor.epoch, recommendations: acknowledgement.recommendations,
             rebuilt: acknowledgement.rebuilt)
         return GatewayAnswer(.noContent)
     }
@@ -251,5 +275,13 @@ struct Acknowledgement: Sendable {
             return
         }
         if let reason = text.isUnfit(limit: limits.stringBytesMax) { faults.add(place, reason) }
+    }
+}
+
+extension ClientRecord {
+    /// Whether writing the registration down may take longer than a turn.
+    fileprivate var isLarge: Bool {
+        let items = registration.recommendations.reduce(0) { $0 + $1.items.count }
+        return registration.widgets.count + registration.controls.count + items > 50
     }
 }

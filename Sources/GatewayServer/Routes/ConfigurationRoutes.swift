@@ -20,8 +20,10 @@ extension GatewayRoutes {
     ) async throws -> GatewayAnswer {
         try await requireOperatorOfAll(request, context)
         let body = try await request.bytes(upTo: ConfigurationLayers.bytesMax)
-        return try await Self.answer { () async throws(Faults) -> [ConfigurationChange] in
-            try await reload.changes(to: body)
+        return try await documents.run(.large, for: VerifiedToken.everyApp) {
+            try await Self.answer { () async throws(Faults) -> [ConfigurationChange] in
+                try await reload.changes(to: body)
+            }
         }
     }
 

@@ -19,6 +19,8 @@ struct GatewayRoutes: Sendable {
     let explainer: Explainer
     let tracing: GatewayTracing?
 
+    var documents: DocumentWork { sequencer.documents }
+
     /// The routes without that of the document.
     private var described: [GatewayRoute] {
         catalogRoutes + changeRoutes + clientRoutes + [reloadsRoute] + operatorRoutes
@@ -35,7 +37,8 @@ struct GatewayRoutes: Sendable {
             .ok, headers: [FieldName.contentType: "application/json"],
             body: ByteBuffer(bytes: document.bytes))
         let own = GatewayRoute(.GET, APIDocument.path, operation) { _, _ in answer }
-        return RouteTable(routes: described + [own], tracing: tracing)
+        return RouteTable(
+            routes: described + [own], limits: admission.requestLimits, tracing: tracing)
     }
 
     /// The table of those that the admin port has too: streams and polls need an event loop with a
@@ -43,7 +46,7 @@ struct GatewayRoutes: Sendable {
     var adminTable: RouteTable {
         RouteTable(
             routes: catalogRoutes + changeRoutes + clientRoutes + operatorRoutes
-                + configurationRoutes + keyRoutes, tracing: tracing)
+                + configurationRoutes + keyRoutes, limits: nil, tracing: tracing)
     }
 
     /// The request's token.
@@ -53,7 +56,11 @@ struct GatewayRoutes: Sendable {
         let uris =
             authorization == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
-        return try authorizer.token(authorization, certificateURIs: { uris })
+        let token = try authorizer.token(
+            authorization, from: request.account?.source, request.account?.limits,
+            certificateURIs: { uris })
+        request.account?.identify(token)
+        return token
     }
 
     /// The app of the path, for whose scope the request has a token.
@@ -88,16 +95,18 @@ extension GatewayRoutes {
         let contentType = request.header(FieldName.contentType)
         let precondition = try Self.precondition(request)
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
-        let catalog = try catalog(contentType, body, app)
-        let outcome = try await sequencer.putCatalog(
-            catalog, contentType: contentType ?? "", body: body, precondition)
-        return GatewayAnswer(
-            outcome.isNew ? .created : .ok,
-            json: [
-                "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
-                "sequence": .integer(Int64(clamping: outcome.document.sequence)),
-                "warnings": .array(catalog.warnings.map(\.json)),
-            ], headers: [FieldName.eTag: outcome.document.etag])
+        return try await documents.run(.large, for: app) {
+            let catalog = try catalog(contentType, body, app)
+            let outcome = try await sequencer.putCatalog(
+                catalog, contentType: contentType ?? "", body: body, precondition)
+            return GatewayAnswer(
+                outcome.isNew ? .created : .ok,
+                json: [
+                    "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
+                    "sequence": .integer(Int64(clamping: outcome.document.sequence)),
+                    "warnings": .array(catalog.warnings.map(\.json)),
+                ], headers: [FieldName.eTag: outcome.document.etag])
+        }
     }
 
     /// A catalog as it was sent.
@@ -145,7 +154,10 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .changesWrite)
-        let outcome = try await sequencer.post(try await events(request), app: app)
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        let outcome = try await documents.run(.bytes(body.count), for: app) {
+            try await sequencer.post(try events(body, of: request), app: app)
+        }
         return GatewayAnswer(
             .accepted,
             numbers: [
@@ -157,9 +169,8 @@ extension GatewayRoutes {
 
     /// The events of a post: structured, binary or a batch.
     ///
-    /// - Throws: 400, 413, 415, 422.
-    func events(_ request: GatewayRequest) async throws -> [CloudEvent] {
-        let body = try await request.bytes(upTo: limits.postBytesMax)
+    /// - Throws: 400, 415, 422.
+    func events(_ body: [UInt8], of request: GatewayRequest) throws -> [CloudEvent] {
         var headers: [(name: String, value: String)] = []
         for field in request.head.headers where field.name.isField(beginningWith: "ce-") {
             headers.append((field.name.lowercased(), field.value.fieldValue))

@@ -17,7 +17,11 @@ extension GatewayRoutes {
             request.header(FieldName.authorization) == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
         let reloads = ReloadsRequest(request.head)
-        let admitted = try admission.admit(reloads, certificateURIs: { uris })
+        let admitted = try admission.admit(
+            reloads, from: request.account?.source, certificateURIs: { uris })
+        if let claims = admitted.newClaims {
+            _ = try await sequencer.present(claims, of: admitted.key)
+        }
         guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
             throw Problem.unavailable("This connection cannot be served; connect again.")
         }
@@ -30,32 +34,34 @@ extension GatewayRoutes {
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
         metrics.polls.increment()
         admission.registry.noteSeen(admitted.key)
-        if admitted.record.isPushable { sequencer.push?.submit([.polled(admitted.key)]) }
+        if admitted.isPushable { sequencer.push?.submit([.polled(admitted.key)]) }
         let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
-        let (stale, position) = answer
+        let (stale, position) = (answer.stale, answer.position)
         admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
         var notifications: [JSONValue] = []
         if !stale.isEmpty {
-            observeTold(stale, admitted)
+            observeTold(answer, admitted)
             let notification = try press.notification(
                 app: admitted.key.app, content: stale, causeTime: nil, now: desk.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))
         }
         var headers: HTTPHeaders = [
             FieldName.cacheControl: "no-store",
-            FieldName.timelineCursor: admission.resumedCursor(admitted.point),
+            FieldName.timelineCursor: admission.resumedCursor(answer.point, in: answer.epoch),
         ]
         if wait > 0 { headers.add(name: FieldName.preferenceApplied, value: "wait=\(wait)") }
         return GatewayAnswer(
             .ok,
             json: [
-                "cursor": .string(desk.text(position)), "notifications": .array(notifications),
+                "cursor": .string(desk.text(position, in: answer.epoch)),
+                "notifications": .array(notifications),
             ], headers: headers)
     }
 
     /// Measures how long a change took to be told by a poll: the latest one, when it was told first.
-    private func observeTold(_ stale: StaleSet, _ admitted: StreamAdmission.Admitted) {
-        guard case .after = admitted.point, !stale.all,
+    private func observeTold(_ answer: LongPoll.Answer, _ admitted: StreamAdmission.Admitted) {
+        let stale = answer.stale
+        guard case .after = answer.point, !stale.all,
             admission.registry.noteTold(admitted.key, stale.sequence),
             let accepted = sequencer.acceptTimes.time(of: stale.sequence)
         else { return }
@@ -78,7 +84,7 @@ extension GatewayRoutes {
 
 /// Answers a poll when something is stale, or when its time is over.
 enum LongPoll {
-    typealias Answer = (stale: StaleSet, position: UInt64)
+    typealias Answer = ShardLoop.PollAnswer
 
     /// Asks the shard; with `wait` seconds, holds on until something becomes stale.
     static func answer(
@@ -87,7 +93,7 @@ enum LongPoll {
     ) async throws -> Answer {
         let promise = shard.loop.makePromise(of: Answer.self)
         shard.loop.execute {
-            shard.whenReached(admitted.head) {
+            shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
                 ask(admitted, wait: wait, shard, registry, promise)
             }
         }
@@ -98,13 +104,11 @@ enum LongPoll {
         _ admitted: StreamAdmission.Admitted, wait: Int, _ shard: ShardLoop, _ registry: Registry,
         _ promise: EventLoopPromise<Answer>
     ) {
-        let (record, app) = (admitted.record, admitted.key.app)
-        guard
-            let answer = shard.poll(
-                record, app: app, since: admitted.point, kinds: admitted.kinds,
-                vouched: admitted.vouched)
-        else {
-            promise.fail(Problem.unknownApp)
+        let answer: Answer
+        do throws(ShardLoop.Failure) {
+            answer = try shard.poll(admitted.opening)
+        } catch {
+            promise.fail(problem(error))
             return
         }
         guard wait > 0, answer.stale.isEmpty else {
@@ -117,11 +121,15 @@ enum LongPoll {
         }
         let sink = LongPollSink()
         let opening = ShardLoop.Opening(
-            key: admitted.key, record: record, vouched: admitted.vouched,
-            point: .after(answer.position), kinds: admitted.kinds, expires: admitted.expires)
-        guard let id = shard.open(opening, on: .sink(sink, wantsHeartbeat: false)) else {
+            key: admitted.key, terms: admitted.terms,
+            cursor: JudgedCursor(point: .after(answer.position), epoch: answer.epoch),
+            kinds: admitted.kinds, grant: admitted.grant, expires: admitted.expires)
+        let id: StreamID
+        do throws(ShardLoop.Failure) {
+            id = try shard.open(opening) { _ in .sink(sink, wantsHeartbeat: false) }
+        } catch {
             registry.releaseStream(admitted.key)
-            promise.fail(Problem.unavailable("The gateway is stopping; try again."))
+            promise.fail(problem(error))
             return
         }
         let timer = shard.loop.assumeIsolated().scheduleTask(in: .seconds(Int64(wait))) {
@@ -131,10 +139,18 @@ enum LongPoll {
             timer.cancel()
             shard.close(id)
             // Asked again from the client's own cursor: one answer, whatever became stale.
-            let answer = shard.poll(
-                registry.record(admitted.key) ?? record, app: app, since: admitted.point,
-                kinds: admitted.kinds, vouched: admitted.vouched)
-            if let answer { promise.succeed(answer) } else { promise.fail(Problem.unknownApp) }
+            do throws(ShardLoop.Failure) {
+                promise.succeed(try shard.poll(admitted.opening))
+            } catch {
+                promise.fail(problem(error))
+            }
+        }
+    }
+
+    private static func problem(_ failure: ShardLoop.Failure) -> ProblemDetails {
+        switch failure {
+        case .refused(let problem): problem
+        case .unavailable: Problem.unavailable("The gateway is stopping; try again.")
         }
     }
 }

@@ -204,7 +204,7 @@ extension ShardLoop {
             let notification = try press.notification(
                 app: content.app, content: content.content, causeTime: content.causeTime,
                 now: cursors.wallSeconds())
-            let id = carriesID ? cursors.text(content.watermark) : nil
+            let id = carriesID ? cursors.text(content.watermark, in: epoch) : nil
             let frame = Frame(EventStreamEncoder.reload(id: id, notification: notification))
             if carriesID {
                 writing.framesWithID[index] = frame
@@ -233,7 +233,7 @@ extension ShardLoop {
         if let known = writing.heartbeat, known.watermark == watermark {
             frame = known.frame
         } else {
-            frame = Frame(EventStreamEncoder.heartbeat(id: cursors.text(watermark)))
+            frame = Frame(EventStreamEncoder.heartbeat(id: cursors.text(watermark, in: epoch)))
             writing.heartbeat = (watermark, frame)
         }
         beginJoining()

@@ -1,5 +1,6 @@
 import CoreMetrics
 import GatewayCore
+import GatewaySigning
 import GatewayTLS
 import Logging
 import NIOCore
@@ -22,19 +23,32 @@ final class ShardLoop: @unchecked Sendable {
         case confirmed(ClientRecord, app: String, taken: @Sendable (UInt64) -> Void)
         /// A client was removed.
         case removed(ClientKey)
+        /// Cursors of all epochs before this one are void.
+        case epoch(EpochID)
         /// The entries before are all there are of a change that is traced.
         case traced(TracedChange)
     }
 
-    /// What a stream is opened with.
+    /// The parameters of a new stream or of a poll.
     struct Opening {
         let key: ClientKey
-        let record: ClientRecord
-        let vouched: [String: [String]]
-        let point: ResumePoint
+        /// The conditions that the registration in force must meet when the loop acts on it.
+        let terms: RegistrationTerms
+        /// The cursor it goes on from.
+        let cursor: JudgedCursor
         let kinds: Set<String>?
+        /// The token it was admitted by; the stream ends when that no longer counts.
+        let grant: StreamGrant
         /// When the token ends, in seconds since 1970; the stream ends with it.
         let expires: Int64
+    }
+
+    /// The reason why a stream is not opened, or a poll not answered.
+    enum Failure: Error {
+        /// The request is refused, as of now.
+        case refused(ProblemDetails)
+        /// The gateway is stopping, or the connection is gone.
+        case unavailable
     }
 
     /// What carries a stream.
@@ -59,6 +73,8 @@ final class ShardLoop: @unchecked Sendable {
     /// What is needed of a stream only when something about it changes.
     struct SessionDetail {
         let key: ClientKey
+        /// The token it was opened by.
+        let token: VerifiedToken
         /// Whether the desk that pushes knows of the stream.
         let isNoted: Bool
         /// The kinds it is narrowed to.
@@ -67,6 +83,24 @@ final class ShardLoop: @unchecked Sendable {
         let openedAt: Int64
         /// Since when nothing fits, in monotonic milliseconds.
         fileprivate(set) var stalledSince: Int64?
+    }
+
+    /// Something that waits for the shard.
+    private struct Wait {
+        let position: UInt64
+        /// The ordinal of the epoch.
+        let ordinal: UInt32
+        let resume: () -> Void
+    }
+
+    /// An answer to a poll.
+    struct PollAnswer {
+        let stale: StaleSet
+        /// The position the answer holds for, and the epoch of its cursor.
+        let position: UInt64
+        let epoch: EpochID
+        /// Where the client really resumed.
+        let point: ResumePoint
     }
 
     let loop: any EventLoop
@@ -82,11 +116,19 @@ final class ShardLoop: @unchecked Sendable {
     let logger: Logger
     private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [Message], isScheduled: Bool)>(([], false))
+    /// Messages that were taken out of the inbox and wait for a later turn.
+    private var backlog: ArraySlice<Message> = []
+    /// Keys that are looked up in one turn of the loop; the rest waits for the next.
+    private static let keysPerTurn = 8_192
+    /// The cost of a message besides its keys, in keys.
+    private static let messageKeys = 8
     private let openStreamCount = Atomic<Int>(0)
     private let reachedPosition = Atomic<UInt64>(0)
     private let published = Mutex(ShardFigures())
 
     var shard: Shard
+    /// The epoch of the cursors that the loop gives.
+    private(set) var epoch: EpochID
     /// The TLS connections among the streams.
     private(set) lazy var connections = TLSStreams(
         loop: loop, settings: tlsSettings,
@@ -97,7 +139,9 @@ final class ShardLoop: @unchecked Sendable {
     var details: [SessionDetail?] = []
     var writing = Writing()
     var clockwork = Clockwork()
-    private var waiting: [(position: UInt64, resume: () -> Void)] = []
+    /// The sweep under way, if there is one.
+    var accessSweep: AccessSweep?
+    private var waiting: [Wait] = []
     private(set) var isDraining = false
     /// Streams that take no bytes.
     private var lagging = 0
@@ -116,6 +160,7 @@ final class ShardLoop: @unchecked Sendable {
         self.registry = registry
         self.metrics = metrics
         self.cursors = cursors
+        epoch = cursors.epoch
         self.push = push
         self.tracing = tracing
         self.logger = logger
@@ -146,25 +191,31 @@ final class ShardLoop: @unchecked Sendable {
     // MARK: The log
 
     private func takeMessages() {
-        let messages = inbox.withLock { inbox in
-            defer { inbox = ([], false) }
-            return inbox.messages
+        if backlog.isEmpty {
+            backlog = inbox.withLock { inbox in
+                defer { inbox.messages = [] }
+                return inbox.messages[...]
+            }
         }
         let now = now
         let wall = cursors.wallMilliseconds()
         var traced: [TracedChange] = []
-        for message in messages {
+        var keys = 0
+        while keys < Self.keysPerTurn, let message = backlog.popFirst() {
+            keys += Self.messageKeys
             switch message {
             case .entry(let entry):
                 shard.apply(entry, now: now)
+                keys += entry.keyCount
                 metrics.freshnessDecided.record(Double(max(0, wall - entry.acceptedAt)) / 1000)
             case .registered(let record, let app, let taken):
-                shard.registered(record, app: app)
+                follow(ClientKey(app: app, client: record.client))
                 taken(shard.position)
             case .confirmed(let record, let app, let taken):
                 shard.confirmed(record, app: app)
                 taken(shard.position)
             case .removed(let key): shard.removed(client: key.client, app: key.app)
+            case .epoch(let epoch): begin(epoch)
             case .traced(let change): traced.append(change)
             }
         }
@@ -173,31 +224,92 @@ final class ShardLoop: @unchecked Sendable {
         for change in traced { change.passed() }
         resumeWaiting()
         scheduleWindow()
+        goOnTaking()
     }
 
-    /// Calls `body` on the loop once the shard has reached `position`.
-    func whenReached(_ position: UInt64, _ body: @escaping () -> Void) {
+    /// Has the streams of a client follow the registration in force, or end where there is none.
+    ///
+    /// That may be a newer one than the shard is told of, by which streams were opened already:
+    /// those must not go back to what their client no longer holds.
+    private func follow(_ key: ClientKey) {
+        if let record = registry.record(key) {
+            shard.registered(record, app: key.app)
+        } else {
+            shard.removed(client: key.client, app: key.app)
+        }
+    }
+
+    /// Has a later turn take what is left of the messages, after the loop's sockets were looked at: a
+    /// loop runs all tasks that are ready before it does that.
+    private func goOnTaking() {
+        if backlog.isEmpty {
+            backlog = []
+            let isEmpty = inbox.withLock { inbox in
+                inbox.isScheduled = !inbox.messages.isEmpty
+                return inbox.messages.isEmpty
+            }
+            if isEmpty { return }
+            return loop.execute { self.takeMessages() }
+        }
+        loop.scheduleTask(in: .milliseconds(1)) { self.takeMessages() }
+    }
+
+    /// A tail of the log is lost: every open stream is told that everything is stale.
+    private func begin(_ epoch: EpochID) {
+        // What came before leaves with cursors of the epoch before, which are void.
+        pump()
+        self.epoch = epoch
+        writing.heartbeat = nil
+        for slot in sessions.indices { sessions[slot].watermark = 0 }
+        shard.voidCursors()
+        pump()
+    }
+
+    /// Calls `body` on the loop once the shard has reached `position`, in the epoch of a cursor or a
+    /// later one.
+    func whenReached(
+        _ position: UInt64, in epoch: EpochID? = nil, _ body: @escaping () -> Void
+    ) {
         loop.assertInEventLoop()
-        if shard.position >= position { body() } else { waiting.append((position, body)) }
+        let wait = Wait(position: position, ordinal: epoch?.ordinal ?? 0, resume: body)
+        if hasReached(wait) { body() } else { waiting.append(wait) }
+    }
+
+    private func hasReached(_ wait: Wait) -> Bool {
+        shard.position >= wait.position && epoch.ordinal >= wait.ordinal
     }
 
     private func resumeWaiting() {
         guard !waiting.isEmpty else { return }
-        let ready = waiting.filter { $0.position <= shard.position }
-        waiting.removeAll { $0.position <= shard.position }
-        for entry in ready { entry.resume() }
+        let ready = waiting.filter(hasReached)
+        waiting.removeAll(where: hasReached)
+        for wait in ready { wait.resume() }
     }
 
     // MARK: Questions
 
-    /// What is stale for a client now, and the position the answer holds for.
-    func poll(
-        _ record: ClientRecord, app: String, since point: ResumePoint, kinds: Set<String>?,
-        vouched: [String: [String]]
-    ) -> (stale: StaleSet, position: UInt64)? {
+    /// What is stale for a client now by the registration and the epoch in force.
+    func poll(_ opening: Opening) throws(Failure) -> PollAnswer {
         loop.assertInEventLoop()
-        return shard.poll(record.vouched(vouched), app: app, since: point, kinds: kinds)
-            .map { ($0, shard.position) }
+        let record = try record(for: opening)
+        let point = opening.cursor.point(in: epoch)
+        guard
+            let stale = shard.poll(
+                record, app: opening.key.app, since: point, kinds: opening.kinds)
+        else { throw .refused(Problem.unknownApp) }
+        return PollAnswer(stale: stale, position: shard.position, epoch: epoch, point: point)
+    }
+
+    /// Returns the registration in force of who asks: the one that the shard has applied last, or a
+    /// newer one, of which it is told next and which then changes nothing. Refuses who was admitted
+    /// by what is no longer trusted.
+    private func record(for opening: Opening) throws(Failure) -> ClientRecord {
+        guard opening.grant.isInForce else { throw .refused(Problem.tokenRevoked) }
+        do throws(RegistrationTerms.Refusal) {
+            return try opening.terms.accept(registry.record(opening.key))
+        } catch {
+            throw .refused(Problem.refused(error))
+        }
     }
 
     /// The kinds whose recommendation set a client is owed, and the position that holds for; `nil`
@@ -231,27 +343,36 @@ final class ShardLoop: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Opens a stream that was admitted by the registry. It gets the catch-up, or else the cursor
-    /// it stands at.
+    /// Opens a stream that was counted in, by the registration in force. It gets the catch-up, or
+    /// else the cursor it stands at.
     ///
-    /// - Returns: `nil` when the gateway is stopping, the app has no catalog, or the kernel does not
-    ///   watch the connection; then the caller closes what there is.
-    func open(_ opening: Opening, on carrier: Carrier) -> StreamID? {
+    /// - Parameter makeCarrier: Called when nothing stands in the way any more, with where the
+    ///   client really resumes; `nil` where the connection is gone.
+    /// - Throws: ``Failure``; then the stream has to be counted out, and what the caller made is
+    ///   the caller's to close.
+    func open(
+        _ opening: Opening, on makeCarrier: (ResumePoint) -> Carrier?
+    ) throws(Failure) -> StreamID {
         loop.assertInEventLoop()
-        guard !isDraining, !writing.isPumping,
+        guard !isDraining, !writing.isPumping else { throw .unavailable }
+        let record = try record(for: opening)
+        guard shard.ruleSet(of: opening.key.app) != nil else {
+            throw .refused(Problem.unknownApp)
+        }
+        let point = opening.cursor.point(in: epoch)
+        guard let carrier = makeCarrier(point),
             let id = shard.open(
-                opening.record, app: opening.key.app, since: opening.point, kinds: opening.kinds,
-                vouched: opening.vouched)
-        else { return nil }
+                record, app: opening.key.app, since: point, kinds: opening.kinds)
+        else { throw .unavailable }
         var session = Session(id: id)
-        if case .after(let sequence) = opening.point { session.watermark = sequence }
+        if case .after(let sequence) = point { session.watermark = sequence }
         var wantsHeartbeat = true
         switch carrier {
         case .connection(let connection, let head):
             guard let stream = connections.adopt(connection, name: Self.name(of: id)) else {
                 shard.clearOutput()
                 shard.close(id)
-                return nil
+                throw .unavailable
             }
             session.stream = stream
             writing.preface = head
@@ -265,7 +386,8 @@ final class ShardLoop: @unchecked Sendable {
         }
         sessions[Int(id.slot)] = session
         details[Int(id.slot)] = SessionDetail(
-            key: opening.key, isNoted: notePush(opening, isStream: wantsHeartbeat),
+            key: opening.key, token: opening.grant.token,
+            isNoted: notePush(opening, point, record, isStream: wantsHeartbeat),
             kinds: opening.kinds, openedAt: now)
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
@@ -276,12 +398,14 @@ final class ShardLoop: @unchecked Sendable {
     }
 
     /// Tells the desk that pushes of a stream, which may spare a push; a poll that waits is none.
-    private func notePush(_ opening: Opening, isStream: Bool) -> Bool {
-        guard let push, isStream, opening.record.isPushable else { return false }
+    private func notePush(
+        _ opening: Opening, _ point: ResumePoint, _ record: ClientRecord, isStream: Bool
+    ) -> Bool {
+        guard let push, isStream, record.isPushable else { return false }
         var cursor: UInt64 = 0
         // A stream of some kinds only says nothing of the others.
-        if case .after(let sequence) = opening.point, opening.kinds == nil { cursor = sequence }
-        push.submit([.streamOpened(opening.key, resuming: cursor)])
+        if case .after(let sequence) = point, opening.kinds == nil { cursor = sequence }
+        push.submit([.streamOpened(opening.key, resuming: cursor, in: epoch)])
         return true
     }
 
@@ -349,8 +473,8 @@ final class ShardLoop: @unchecked Sendable {
     }
 
     private func id(named name: UInt64) -> StreamID? {
-        guard let id = sessions[Int(UInt32(truncatingIfNeeded: name))].id,
-            Self.name(of: id) == name
+        let slot = Int(UInt32(truncatingIfNeeded: name))
+        guard slot < sessions.count, let id = sessions[slot].id, Self.name(of: id) == name
         else { return nil }
         return id
     }
@@ -367,10 +491,15 @@ final class ShardLoop: @unchecked Sendable {
         stopClockwork()
         for session in sessions {
             guard let id = session.id else { continue }
-            let retry = Int.random(in: settings.drainRetryMilliseconds)
-            end(id, Frame(EventStreamEncoder.retry(milliseconds: retry)))
+            end(id, farewell)
         }
         return connections.emptied()
+    }
+
+    /// Tells a reader to come back after a time of its own.
+    var farewell: Frame {
+        let retry = Int.random(in: settings.drainRetryMilliseconds)
+        return Frame(EventStreamEncoder.retry(milliseconds: retry))
     }
 
     /// Lets go of everything; the loop is about to stop.

@@ -121,7 +121,8 @@ import WidgetModel
         let verdict = health.judge(
             Health.Look(
                 isServing: true, head: 0, loops: 0, pushes: nil, commits: 0, failedCommits: 0,
-                waitingWrites: 0, certificateEnds: 10), now: 0, wallSeconds: 0)
+                isDiskRefusing: false, waitingWrites: 0, certificateEnds: 10), now: 0,
+            wallSeconds: 0)
         let sample = OverviewSample(
             at: 0, decided: HistogramCounts(bounds: []), commitSeconds: HistogramCounts(bounds: []))
         var look = TroubleLook(verdict: verdict, now: sample)
@@ -212,7 +213,7 @@ import WidgetModel
         let widgets = kinds.map { ConfiguredWidget(kind: $0, family: "systemSmall", count: 2) }
         return ClientRecord(
             client: name, registration: ClientRegistration(platform: "iOS", widgets: widgets),
-            attributes: [:])
+            attributes: .init())
     }
 
     @Test func `all are counted, and every client is as likely to be picked as any other`() {
@@ -240,7 +241,7 @@ import WidgetModel
             let widget = ConfiguredWidget(kind: "one", family: "systemSmall", count: .max)
             let record = ClientRecord(
                 client: name, registration: ClientRegistration(platform: "iOS", widgets: [widget]),
-                attributes: [:])
+                attributes: .init())
             census.count(ClientKey(app: "a", client: name), record, using: &random)
         }
         #expect(census.widgets == ["one": .max])

@@ -94,7 +94,10 @@ struct Storm {
         var events: [PushLoop.Event] = []
         for device in devices where device.answers {
             if random.happens(30) { events.append(.polled(device.key)) }
-            if random.happens(5) { events.append(.acknowledged(device.key, upTo: head)) }
+            if random.happens(5) {
+                events.append(
+                    .acknowledged(device.key, upTo: head, in: world.sequencer.desk.epoch))
+            }
         }
         world.push.submit(events)
     }

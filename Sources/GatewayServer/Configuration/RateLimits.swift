@@ -1,0 +1,35 @@
+import GatewayCore
+
+/// Rates of requests, by what they are counted for.
+package struct RateLimits: Sendable, Hashable {
+    /// Requests of one source address.
+    package var address = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
+    /// Requests of one app, its backends' and its clients'.
+    package var app = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
+    /// Requests of one client.
+    package var client = TokenRate(count: 100, period: 1_000, burst: 1_000)
+    /// Requests of one source address whose token is not valid.
+    package var refusedTokens = TokenRate(count: 100, period: 1_000, burst: 2_000)
+
+    /// The default rates.
+    package init() {}
+
+    /// Reads `100/1s`, or `100/1s burst 1000`; without a burst it is one period's count.
+    static func read(_ text: String) -> TokenRate? {
+        let words = text.split(separator: " ")
+        let parts = (words.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, words.count == 1 || (words.count == 3 && words[1] == "burst"),
+            let count = Int64(parts[0]), (1...TokenRate.countMax).contains(count),
+            parts[1].contains(where: \.isLetter),
+            let seconds = TokenOrder.seconds(String(parts[1])), (1...86_400).contains(seconds)
+        else { return nil }
+        var burst = count
+        if words.count == 3 {
+            guard let number = Int64(words[2]), (1...TokenRate.countMax).contains(number) else {
+                return nil
+            }
+            burst = number
+        }
+        return TokenRate(count: count, period: seconds * 1_000, burst: burst)
+    }
+}

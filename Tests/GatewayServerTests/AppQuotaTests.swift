@@ -1,0 +1,254 @@
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// The quotas of apps hold for whatever comes together, and are counted anew by each start.
+@Suite struct AppQuotaTests {
+    private static let app = "com.game"
+
+    private static func configuration(
+        clients: Int = 1_000, logBytes: Int = 1 << 20
+    ) throws -> GatewayConfiguration {
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        var configuration = try GatewayConfiguration.development(
+            data: "/nonexistent", listen: loopback, admin: loopback)
+        configuration.quota.clientsMax = clients
+        configuration.quota.logBytesMax = logBytes
+        return configuration
+    }
+
+    /// Starts a gateway's log on a store.
+    private static func sequencer(
+        on store: SQLiteStore, _ configuration: GatewayConfiguration
+    ) async throws -> Sequencer {
+        let press = NotificationPress(
+            issuer: "https://gateway.test", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+        let clock = DeliveryClock(now: { 0 }, wall: { 0 }, sleep: { _ in })
+        return try LogReplay.build(
+            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], nil, clock,
+            Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ).sequencer
+    }
+
+    private static func put(_ app: String = app, title: String = "", in sequencer: Sequencer)
+        async throws
+    {
+        let body = """
+            app: \(app)
+            entities: { Hero: { properties: [health] } }
+            widgets: [{ kind: hero, configuration: static, families: [systemSmall] }]
+            # \(title)
+            """
+        let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
+        _ = try await sequencer.putCatalog(
+            catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+    }
+
+    private static func register(
+        _ client: String, app: String = app, in sequencer: Sequencer
+    ) async throws {
+        _ = try await sequencer.register(
+            ClientKey(app: app, client: client), .document(["platform": "iOS"]), by: .backend)
+    }
+
+    private static func post(
+        _ ids: [String], app: String = app, bytes: Int = 0, in sequencer: Sequencer
+    ) async throws -> Sequencer.PostOutcome {
+        let attributes = ["note": [String(repeating: "x", count: bytes)]]
+        let events = ids.map {
+            CloudEvent(
+                source: "test", id: $0, change: Change(entity: "Hero", attributes: attributes))
+        }
+        return try await sequencer.post(events, app: app)
+    }
+
+    private static func problem(_ body: () async throws -> Void) async -> ProblemDetails? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error as? ProblemDetails
+        }
+    }
+
+    /// Expects that what the store has counted is what a start would count.
+    private static func expectExactUsage(
+        _ sequencer: Sequencer, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let counted = try LogReplay.rebuild(try configuration(), sequencer.store).usage
+        #expect(sequencer.store.usage == counted, sourceLocation: sourceLocation)
+    }
+
+    @Test func `clients that register together do not pass the limit together`() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 3))
+        try await Self.put(in: sequencer)
+        let problems = await withTaskGroup(of: ProblemDetails?.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    await Self.problem {
+                        try await Self.register("client\(number)", in: sequencer)
+                    }
+                }
+            }
+            var problems: [ProblemDetails] = []
+            for await case let problem? in group { problems.append(problem) }
+            return problems
+        }
+        #expect(problems.count == 17)
+        #expect(problems.allSatisfy { $0.status == 422 && $0.code == "too-many-clients" })
+        #expect(problems.first?.faults.first?.message.contains("limits.clientsPerApp") == true)
+        #expect(sequencer.registry.count == 3)
+        #expect(store.usage[Self.app].clients == 3)
+        try Self.expectExactUsage(sequencer)
+    }
+
+    @Test func `who is registered may register again, also where the limit was lowered since`()
+        async throws
+    {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let before = try await Self.sequencer(on: store, Self.configuration())
+        try await Self.put(in: before)
+        for client in ["a", "b", "c"] { try await Self.register(client, in: before) }
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 2))
+        try await Self.register("a", in: sequencer)
+        _ = try await sequencer.register(
+            ClientKey(app: Self.app, client: "b"), .patch(["osVersion": "26"]), by: .backend)
+        func isRefused(_ client: String) async -> Bool {
+            await Self.problem { try await Self.register(client, in: sequencer) }?.code
+                == "too-many-clients"
+        }
+        #expect(await isRefused("d"))
+        try await sequencer.remove(ClientKey(app: Self.app, client: "c"))
+        #expect(await isRefused("d"))
+        try await sequencer.remove(ClientKey(app: Self.app, client: "b"))
+        try await Self.register("d", in: sequencer)
+        #expect(await isRefused("e"))
+        // Another app has its own.
+        try await Self.put("com.other", in: sequencer)
+        try await Self.register("d", app: "com.other", in: sequencer)
+        #expect(store.usage["com.other"].clients == 1)
+        try Self.expectExactUsage(sequencer)
+    }
+
+    @Test func `clients that are erased or unseen or whose app goes make room`() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 2))
+        try await Self.put(in: sequencer)
+        func fill() async throws {
+            try await Self.register("a", in: sequencer)
+            _ = try await sequencer.register(
+                ClientKey(app: Self.app, client: "b"),
+                .document(["platform": "iOS", "attributes": ["account": "42"]]), by: .backend)
+            #expect(
+                await Self.problem { try await Self.register("c", in: sequencer) }?.status == 422)
+        }
+        try await fill()
+        #expect(
+            try await sequencer.erase(app: Self.app, attribute: (name: "account", value: "42")) == 1
+        )
+        #expect(store.usage[Self.app].clients == 1)
+        try await fill()
+        #expect(try await sequencer.removeUnseen(since: .max) == false)
+        #expect(store.usage[Self.app].clients == 0)
+        try await fill()
+        #expect(try await sequencer.removeApp(Self.app).clients == 2)
+        #expect(store.usage[Self.app].clients == 0)
+        try await Self.put(in: sequencer)
+        try await fill()
+        try Self.expectExactUsage(sequencer)
+    }
+
+    @Test func `posts are refused whole at the limit, until retention makes room`() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 4_000))
+        try await Self.put(in: sequencer)
+        try await Self.put("com.other", in: sequencer)
+        var posted = 0
+        var refusal: ProblemDetails?
+        while refusal == nil, posted < 100 {
+            refusal = await Self.problem {
+                _ = try await Self.post(["\(posted)"], bytes: 200, in: sequencer)
+            }
+            if refusal == nil { posted += 1 }
+        }
+        #expect(posted > 5 && posted < 20)
+        #expect(refusal?.status == 429 && refusal?.code == "log-full")
+        #expect(refusal?.retryAfter == 60)
+        #expect(refusal?.detail?.contains("limits.logBytesPerApp") == true)
+        let (head, used) = (store.head, store.usage[Self.app].logBytes)
+        #expect(used <= 4_000)
+        // A batch with one event that still fits is refused whole.
+        #expect(
+            await Self.problem {
+                _ = try await Self.post(["x", "y", "z"], bytes: 190, in: sequencer)
+            }?.code == "log-full")
+        #expect(store.head == head && store.usage[Self.app].logBytes == used)
+        // What is there already adds nothing, and others are not concerned.
+        let again = try await Self.post(["0"], bytes: 200, in: sequencer)
+        #expect(again.duplicates == 1)
+        _ = try await Self.post(["0"], app: "com.other", bytes: 200, in: sequencer)
+        // A catalog counts as well.
+        #expect(
+            await Self.problem {
+                try await Self.put(title: String(repeating: "x", count: 300), in: sequencer)
+            }?.code == "log-full")
+        // An operator's reload is taken: it says where everybody stands.
+        _ = try await sequencer.reload(.everything, app: Self.app)
+        try Self.expectExactUsage(sequencer)
+
+        _ = try await sequencer.write(for: .gateway, cost: 1, freesSpace: true) {
+            try $0.prune(acceptedBefore: 0, keepRows: 2, limit: 1_000)
+        }
+        #expect(store.usage[Self.app].logBytes < 1_000)
+        let fresh = try await Self.post(["x", "y", "z"], bytes: 190, in: sequencer)
+        #expect(fresh.accepted == 3)
+        try Self.expectExactUsage(sequencer)
+
+        // The next start counts the same.
+        let counted = store.usage
+        store.restoreUsage(UsageTable())
+        _ = try await Self.sequencer(on: store, Self.configuration())
+        #expect(store.usage == counted)
+    }
+
+    @Test func `what could never be taken is told apart from what has to wait`() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 1_000))
+        try await Self.put(in: sequencer)
+        let problem = await Self.problem {
+            _ = try await Self.post(["0", "1"], bytes: 600, in: sequencer)
+        }
+        #expect(problem?.status == 413 && problem?.retryAfter == nil)
+        #expect(problem?.detail?.contains("limits.logBytesPerApp") == true)
+    }
+
+    @Test func `posts that come together do not pass the limit together`() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 8_000))
+        try await Self.put(in: sequencer)
+        let accepted = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    let outcome = try? await Self.post(
+                        ["\(number)"], bytes: 250, in: sequencer)
+                    return outcome?.accepted ?? 0
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        let used = store.usage[Self.app].logBytes
+        #expect(accepted > 15 && accepted < 32)
+        #expect(used <= 8_000 && used > 7_600)
+        try Self.expectExactUsage(sequencer)
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// Registrations are made outside the log's writer, and stored only where nothing changed meanwhile.
+@Suite struct RegistrationReplacementTests {
+    private static let key = ClientKey(app: "com.game", client: "phone")
+
+    private static func sequencer() async throws -> Sequencer {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        let press = NotificationPress(
+            issuer: "https://gateway.test", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        let configuration = try GatewayConfiguration.development(
+            data: "/nonexistent", listen: loopback, admin: loopback)
+        let clock = DeliveryClock(now: { 0 }, wall: { 0 }, sleep: { _ in })
+        let sequencer = try LogReplay.build(
+            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], nil, clock,
+            Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ).sequencer
+        try await put(["hero"], in: sequencer)
+        return sequencer
+    }
+
+    private static func put(_ kinds: [String], in sequencer: Sequencer) async throws {
+        let widgets = kinds.map {
+            "{ kind: \($0), configuration: static, families: [systemSmall] }"
+        }
+        let body = "app: com.game\nwidgets: [\(widgets.joined(separator: ", "))]"
+        let catalog = try Catalog(JSONValue(yaml: body), app: "com.game", limits: Limits())
+        _ = try await sequencer.putCatalog(
+            catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+    }
+
+    private static func document(_ kinds: [String]) -> JSONValue {
+        [
+            "platform": "iOS",
+            "widgets": .array(
+                kinds.map { ["kind": .string($0), "family": "systemSmall"] }),
+        ]
+    }
+
+    @Test func `a registration made by an older catalog is made again`() async throws {
+        let sequencer = try await Self.sequencer()
+        _ = try await sequencer.register(Self.key, .document(Self.document([])), by: .backend)
+        var rules: [UInt64] = []
+        let stored = try await sequencer.replaceRegistration(of: Self.key) {
+            .registered($0, app: Self.key.app, taken: { _ in })
+        } with: { base in
+            rules.append(base.ruleSet?.sequence ?? 0)
+            if rules.count <= 3 { try await Self.put(["kind\(rules.count)"], in: sequencer) }
+            let stored = try #require(base.stored)
+            return RegistrationReplacement(stored, stored.record(of: Self.key.client))
+        }
+        #expect(stored?.isNew == false && rules == [1, 2, 3, 4])
+    }
+
+    @Test func `a registration that is replaced meanwhile is the base of the next attempt`()
+        async throws
+    {
+        let sequencer = try await Self.sequencer()
+        var bases: [Int?] = []
+        let stored = try await sequencer.replaceRegistration(of: Self.key) {
+            .registered($0, app: Self.key.app, taken: { _ in })
+        } with: { base in
+            bases.append(base.stored?.registration.widgets.count)
+            var stored = try StoredRegistration(
+                registration: ClientRegistration.read(
+                    Self.document(["hero"]), limits: Limits()
+                ).registration)
+            if bases.count == 1 {
+                // As somebody does who does not wait for turns.
+                let payload = stored.payload
+                _ = try await sequencer.write(for: .gateway, cost: 0) { transaction in
+                    try transaction.putRegistration(
+                        app: Self.key.app, client: Self.key.client, payload: payload,
+                        attributes: [:], updatedAt: 0)
+                }
+            }
+            stored.since = 7
+            return RegistrationReplacement(stored, stored.record(of: Self.key.client))
+        }
+        #expect(bases == [nil, 1] && stored?.isNew == false)
+    }
+
+    @Test func `attempts at a registration that keeps changing end with 503`() async throws {
+        let sequencer = try await Self.sequencer()
+        var attempts = 0
+        await #expect(throws: ProblemDetails.self) {
+            _ = try await sequencer.replaceRegistration(of: Self.key) {
+                .registered($0, app: Self.key.app, taken: { _ in })
+            } with: { _ in
+                attempts += 1
+                try await Self.put(["kind\(attempts)"], in: sequencer)
+                let stored = StoredRegistration(
+                    registration: ClientRegistration(platform: "iOS"))
+                return RegistrationReplacement(stored, stored.record(of: Self.key.client))
+            }
+        }
+        #expect(attempts == Sequencer.replacementAttemptsMax)
+        #expect(sequencer.registry.record(Self.key) == nil)
+    }
+
+    @Test func `patches of one client wait for each other and none is lost`() async throws {
+        let sequencer = try await Self.sequencer()
+        _ = try await sequencer.register(
+            Self.key, .document(["platform": "iOS"]), by: .backend)
+        let count = 40
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    _ = try await sequencer.register(
+                        Self.key, .patch(["attributes": ["a\(number % 20)": .string("\(number)")]]),
+                        by: .backend)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(sequencer.registry.record(Self.key)?.attributes.count == 20)
+    }
+
+    @Test func `warnings are listed up to a bound and counted beyond it`() async throws {
+        let sequencer = try await Self.sequencer()
+        let kinds = (0..<Faults.keptMax + 50).map { "her\($0)" }
+        let outcome = try await sequencer.register(
+            Self.key, .document(Self.document(kinds)), by: .backend)
+        #expect(outcome.warnings.count == kinds.count)
+        #expect(outcome.warnings.list.count == Faults.keptMax)
+        #expect(outcome.warnings.list[0].message.hasSuffix("did you mean `hero`?"))
+    }
+}

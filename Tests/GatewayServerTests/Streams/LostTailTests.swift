@@ -1,0 +1,134 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestSupport
+import NIOCore
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// A log that lost its tail unnoticed: who resumed before the first cursor that proves it is told
+/// everything, too.
+@Suite struct LostTailTests {
+    /// A gateway whose data directory is an older copy of one that went on. The copy cannot be told
+    /// from the original: only cursors prove the loss.
+    private struct Loss {
+        let fixture: StreamFixture
+        /// The copy.
+        let data: String
+        /// From before the copy was made.
+        let early: String
+        /// From after it: of the epoch that the copy knows, and of one that it does not.
+        let late: [String]
+
+        init() async throws {
+            let data = try GatewayProcess.temporaryDirectory()
+            let copy = data + "-copy"
+            var fixture = try StreamFixture(try SQLiteStore(directory: data))
+            try await fixture.putCatalog()
+            try await fixture.register("phone")
+            let other = try await fixture.register("tablet")
+            early = other
+            try await fixture.stop()
+            try FileManager.default.copyItem(atPath: data, toPath: copy)
+            var late: [String] = []
+            for _ in 0..<3 {
+                fixture = try StreamFixture(try SQLiteStore(directory: data))
+                for _ in 0..<3 { try await fixture.change("Character", "panda") }
+                late.append(fixture.desk.text(fixture.store.head))
+                try await fixture.stop()
+            }
+            self.late = late
+            self.data = copy
+            // As if it had been put back into the same files.
+            let store = try SQLiteStore(directory: copy)
+            try store.renewMark()
+            self.fixture = try StreamFixture(store)
+        }
+    }
+
+    /// Waits until every loop gives cursors of another epoch.
+    private func wait(for fixture: StreamFixture, after epoch: EpochID) async throws {
+        while fixture.desk.epoch == epoch { try await Task.sleep(for: .milliseconds(2)) }
+        for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
+    }
+
+    @Test func `who resumed before the proof is told`() async throws {
+        let loss = try await Loss()
+        let fixture = loss.fixture
+        let epoch = fixture.desk.epoch
+        let reader = try await fixture.open(try fixture.admit("tablet", since: loss.early), on: 1)
+        let polled = try await fixture.poll(
+            try fixture.admit("tablet", since: loss.early, stream: false))
+        #expect(polled.stale == [])
+        #expect(try await reader.said().stale == [])
+        let resumed = try #require(try await reader.said().id)
+
+        let proof = try await fixture.poll(
+            try fixture.admit("phone", since: loss.late[1], stream: false))
+        #expect(proof.stale == ["all"])
+        try await wait(for: fixture, after: epoch)
+        #expect(try await reader.said().stale == ["all"])
+        for cursor in [loss.early, polled.cursor, resumed] {
+            let again = try await fixture.poll(
+                try fixture.admit("tablet", since: cursor, stream: false))
+            #expect(again.stale == ["all"])
+        }
+        // What is told from here on holds.
+        let told = try #require(try await reader.said().id)
+        for cursor in [told, proof.cursor] {
+            let next = try await fixture.poll(
+                try fixture.admit("tablet", since: cursor, stream: false))
+            #expect(next.stale == [])
+        }
+        try await fixture.change("Character", "panda")
+        #expect(try await reader.said().stale == ["all", "detail panda"])
+        try await fixture.stop()
+    }
+
+    @Test func `a cursor that was judged before the proof is worth nothing after it`() async throws
+    {
+        let loss = try await Loss()
+        let fixture = loss.fixture
+        let epoch = fixture.desk.epoch
+        let stream = try fixture.admit("tablet", since: loss.early)
+        let poll = try fixture.admit("tablet", since: loss.early, stream: false)
+        _ = try fixture.admit("phone", since: loss.late[0], stream: false)
+        try await wait(for: fixture, after: epoch)
+        let reader = try await fixture.open(stream)
+        #expect(try await reader.said().stale == ["all"])
+        #expect(try await fixture.poll(poll).stale == ["all"])
+        try await fixture.stop()
+    }
+
+    @Test func `one loss opens one epoch, however often it is proved`() async throws {
+        let loss = try await Loss()
+        var fixture = loss.fixture
+        let epoch = fixture.desk.epoch
+        for _ in 0..<100 {
+            for cursor in loss.late {
+                let answer = try await fixture.poll(
+                    try fixture.admit("phone", since: cursor, stream: false))
+                #expect(answer.stale == ["all"])
+            }
+        }
+        try await wait(for: fixture, after: epoch)
+        #expect(try fixture.store.epochs().filter { !$0.isVoid }.count == 1)
+        #expect(fixture.desk.ahead.value == 1)
+        let holds = fixture.desk.text(fixture.store.head)
+        // Nor is it proved again after a start.
+        try await fixture.stop()
+        fixture = try StreamFixture(try SQLiteStore(directory: loss.data))
+        for cursor in loss.late + [loss.early] {
+            let answer = try await fixture.poll(
+                try fixture.admit("phone", since: cursor, stream: false))
+            #expect(answer.stale == ["all"])
+        }
+        #expect(fixture.desk.ahead.value == 0)
+        let answer = try await fixture.poll(
+            try fixture.admit("phone", since: holds, stream: false))
+        #expect(answer.stale == [])
+        try await fixture.stop()
+    }
+}

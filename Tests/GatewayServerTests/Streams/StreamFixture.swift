@@ -1,0 +1,227 @@
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import GatewayTestSupport
+import Logging
+import NIOCore
+import NIOPosix
+import WidgetModel
+
+@testable import GatewayServer
+
+/// A gateway from its log to its event loops, without ports: what a stream or poll goes through
+/// between its request and its first frame can be held at each step.
+final class StreamFixture: Sendable {
+    static let app = "com.mygame"
+    static let catalog = """
+        app: \(app)
+        entities: { Character: { properties: [health] }, Account: { properties: [turn] } }
+        intents: { One: { parameters: [{ name: character, type: Character }] } }
+        widgets:
+          - kind: detail
+            configuration: appIntent
+            intent: One
+            families: [systemSmall]
+            dependsOn: [{ entity: Character, match: { id: $character } }]
+            recommendations: { dependsOn: [{ entity: Character, match: { id: $character } }] }
+          - kind: status
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: Account, match: { id: $client.account } }]
+        """
+
+    let store: SQLiteStore
+    let sequencer: Sequencer
+    let loops: ShardLoops
+    let desk: CursorDesk
+    let admission: StreamAdmission
+    private let group: MultiThreadedEventLoopGroup
+
+    /// A gateway with two event loops.
+    ///
+    /// - Parameters:
+    ///   - store: An open store; one in memory when `nil`.
+    ///   - clients: Those that may ask for streams.
+    init(_ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"]) throws {
+        let store = try store ?? SQLiteStore(inMemory: StoreConfiguration())
+        self.store = store
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        let configuration = try GatewayConfiguration.development(
+            data: "/nowhere", listen: loopback, admin: loopback)
+        let press = NotificationPress(
+            issuer: "https://gateway.test", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+        let built = try LogReplay.build(
+            configuration, store, press, GatewayMetrics(), TLSServerSettings(),
+            Array(group.makeIterator()), nil, .system,
+            Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() })
+        (sequencer, loops, desk) = (built.sequencer, built.loops, built.desk)
+        // A client certificate named as the client stands for its token.
+        let grants = clients.map {
+            Authorizer.CertificateGrant(uri: $0, app: Self.app, scopes: [.client])
+        }
+        let authorizer = Authorizer(
+            verifier: CachedTokenVerifier(
+                TokenVerifier(policy: TokenPolicy(issuers: [], audiences: []))),
+            grants: CertificateGrants(grants), revision: AccessRevision(), now: { 0 })
+        admission = StreamAdmission(
+            authorizer: authorizer,
+            requestLimits: RequestLimits(
+                rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics()),
+            registry: sequencer.registry, desk: desk, loops: loops,
+            sequencer: sequencer, streamSettings: configuration.streams, streamsMax: 100)
+    }
+
+    func stop() async throws {
+        try await store.close()
+        for shard in loops.all { try await shard.loop.submit { shard.stop() }.get() }
+        try await group.shutdownGracefully()
+    }
+
+    // MARK: What backends and clients do
+
+    func putCatalog() async throws {
+        let catalog = try Catalog(
+            JSONValue(yaml: Self.catalog), app: Self.app, limits: Limits())
+        _ = try await sequencer.putCatalog(
+            catalog, contentType: "application/yaml", body: Array(Self.catalog.utf8), .none)
+    }
+
+    /// Registers a client with a widget of `character`, and one of its account; returns the cursor.
+    @discardableResult
+    func register(
+        _ client: String, character: String = "panda", account: String = "1"
+    ) async throws -> String {
+        let outcome = try await sequencer.register(
+            Self.key(client),
+            .document([
+                "platform": "iOS", "attributes": ["account": .string(account)],
+                "widgets": [
+                    [
+                        "kind": "detail", "family": "systemSmall",
+                        "parameters": ["character": .string(character)],
+                    ], ["kind": "status", "family": "systemSmall", "parameters": [:]],
+                ],
+            ]), by: .backend)
+        return desk.text(outcome.position)
+    }
+
+    /// Posts a change and waits until every event loop has applied it.
+    @discardableResult
+    func change(_ entity: String, _ id: String) async throws -> UInt64 {
+        let event = CloudEvent(
+            source: "test", id: UUID().uuidString, change: Change(entity: entity, id: id))
+        let sequence = try await sequencer.post([event], app: Self.app).sequence
+        for loop in loops.all { try await loop.reached(sequence) }
+        return sequence
+    }
+
+    static func key(_ client: String) -> ClientKey { ClientKey(app: app, client: client) }
+
+    // MARK: Streams and polls
+
+    /// Admits a request, as the thread does that read it.
+    func admit(
+        _ client: String, since cursor: String?, stream: Bool = true
+    ) throws -> StreamAdmission.Admitted {
+        try admission.admit(
+            ReloadsRequest(
+                path: "/v1/apps/\(Self.app)/clients/\(client)/reloads", authorization: nil,
+                lastEventID: cursor, wantsStream: stream), from: nil, certificateURIs: { [client] })
+    }
+
+    /// Opens an admitted stream on an event loop, as that does in a while.
+    func open(_ admitted: StreamAdmission.Admitted, on loop: Int = 0) async throws -> Reader {
+        let shard = loops.all[loop]
+        let reader = Reader(shard)
+        _ = admission.admitStream(admitted.key)
+        let failure = try await shard.loop.submit { [admission] () -> ShardLoop.Failure? in
+            do throws(ShardLoop.Failure) {
+                reader.id = try shard.open(admitted.opening) { _ in
+                    .sink(reader, wantsHeartbeat: true)
+                }
+                return nil
+            } catch {
+                admission.registry.releaseStream(admitted.key)
+                return error
+            }
+        }.get()
+        if let failure { throw failure }
+        return reader
+    }
+
+    /// What one poll said, in words, and the cursor it gave.
+    func poll(
+        _ admitted: StreamAdmission.Admitted, on loop: Int = 0, wait: Int = 0
+    ) async throws -> (stale: [String], cursor: String) {
+        let answer = try await LongPoll.answer(
+            admitted, wait: wait, on: loops.all[loop], sequencer.registry)
+        return (answer.stale.words, desk.text(answer.position, in: answer.epoch))
+    }
+
+    /// How many streams a client may still open.
+    func streamsLeft(of client: String) -> Int {
+        var count = 0
+        while admission.admitStream(Self.key(client)) { count += 1 }
+        for _ in 0..<count { sequencer.registry.releaseStream(Self.key(client)) }
+        return count
+    }
+
+    /// The reader of one stream. Used on its event loop, but for ``said()``.
+    // Sound: everything is touched on the shard's loop only.
+    final class Reader: EventSink, @unchecked Sendable {
+        private let shard: ShardLoop
+        fileprivate var id: StreamID?
+        private var parser = EventStreamParser()
+        private var blocks: [ServerSentEvent] = []
+        private var isEnded = false
+
+        fileprivate init(_ shard: ShardLoop) { self.shard = shard }
+
+        func send(_ blocks: ByteBuffer) -> SinkResult {
+            self.blocks += (try? parser.parse(blocks.readableBytesView)) ?? []
+            return .sent
+        }
+
+        func end(_ farewell: ByteBuffer?) {
+            isEnded = true
+            if let id { shard.loop.execute { self.shard.close(id) } }
+        }
+
+        /// What was said so far, in words, the last id, and whether the stream is over.
+        func said() async throws -> (stale: [String], id: String?, isEnded: Bool) {
+            let (blocks, isEnded) = try await shard.loop.submit {
+                (self.blocks, self.isEnded)
+            }.get()
+            let stale = try blocks.compactMap(\.data).map { data -> [String] in
+                let payload = data.split(separator: ".")[1]
+                    .replacing("-", with: "+").replacing("_", with: "/")
+                let padded = payload + String(repeating: "=", count: (4 - payload.count % 4) % 4)
+                let claims = try ReloadNotification(
+                    JSONValue(parsing: Array(Data(base64Encoded: String(padded)) ?? Data())))
+                return claims.all
+                    ? ["all"]
+                    : claims.reload.map { reload in
+                        ([reload.kind] + reload.parameters.map { $0.value ?? "null" })
+                            .joined(separator: " ")
+                    }
+            }
+            return (stale.flatMap { $0 }, blocks.compactMap(\.id).last, isEnded)
+        }
+    }
+}
+
+extension StaleSet {
+    /// What is stale, in words.
+    var words: [String] {
+        all
+            ? ["all"]
+            : names.map { name in
+                ([name.kind] + name.parameters.map { $0.value ?? "null" }).joined(separator: " ")
+            }
+    }
+}

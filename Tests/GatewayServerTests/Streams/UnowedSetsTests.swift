@@ -1,0 +1,118 @@
+import GatewayCore
+import GatewayStorage
+import Testing
+import WidgetModel
+
+@testable import GatewayServer
+
+/// Recommendation sets that nothing is owed of are confirmed as time passes; what was found quiet
+/// must still be what is confirmed.
+@Suite struct UnowedSetsTests {
+    private static let key = StreamFixture.key("phone")
+
+    /// A client with a set of pandas that was built before an owl changed and a fox did.
+    private func fixture(
+        _ body: (StreamFixture, _ cursor: String) async throws -> Void
+    ) async throws {
+        let fixture = try StreamFixture()
+        try await fixture.putCatalog()
+        let cursor = try await fixture.register("phone")
+        _ = try await fixture.sequencer.register(
+            Self.key, .patch(["recommendations": .array([Self.set("panda", builtAt: cursor)])]),
+            by: .backend)
+        try await fixture.change("Character", "owl")
+        try await fixture.change("Character", "fox")
+        try await body(fixture, cursor)
+        try await fixture.stop()
+    }
+
+    private static func set(_ character: String, builtAt cursor: String) -> JSONValue {
+        [
+            "kind": "detail", "builtAt": .string(cursor),
+            "items": [["parameters": ["character": .string(character)], "description": "One"]],
+        ]
+    }
+
+    /// Registers a set of owls built at position 1, as somebody does who does not wait for turns.
+    private func registerOwls(in fixture: StreamFixture) async throws {
+        let row = try await fixture.store.registration(app: Self.key.app, client: Self.key.client)
+        var stored = try StoredRegistration(try #require(row).payload, limits: .none)
+        stored.registration.recommendations = [
+            RecommendationSet(
+                kind: "detail",
+                items: [.init(parameters: ["character": .single("owl")], description: "One")])
+        ]
+        let (payload, record) = (stored.payload, stored.record(of: Self.key.client))
+        let sequencer = fixture.sequencer
+        _ = try await sequencer.write(for: .gateway, cost: 0) { transaction in
+            _ = try transaction.putRegistration(
+                app: Self.key.app, client: Self.key.client, payload: payload, attributes: [:],
+                updatedAt: 0)
+            transaction.afterCommit {
+                sequencer.registry.put(record, app: Self.key.app, at: fixture.store.head)
+            }
+        }
+    }
+
+    private func confirmed(_ fixture: StreamFixture) -> UInt64? {
+        fixture.sequencer.registry.record(Self.key)?.confirmed["detail"]
+    }
+
+    @Test func `a set that nothing is owed of is confirmed up to the shard's position`()
+        async throws
+    {
+        try await fixture { fixture, _ in
+            #expect(confirmed(fixture) == 1)
+            try await fixture.sequencer.confirmUnowed(below: 3)
+            #expect(confirmed(fixture) == 3)
+        }
+    }
+
+    @Test func `a set that is registered after the one before was found quiet stays owed`()
+        async throws
+    {
+        try await fixture { fixture, _ in
+            let sequencer = fixture.sequencer
+            // Nobody else can replace the registration meanwhile but who does not wait.
+            #expect(await sequencer.registrationTurns.enter(Self.key))
+            async let isOver: Void = sequencer.confirmUnowed(below: 3)
+            while sequencer.registrationTurns.waitingCount(Self.key) == 0 { await Task.yield() }
+            try await registerOwls(in: fixture)
+            sequencer.registrationTurns.leave(Self.key)
+            try await isOver
+            #expect(confirmed(fixture) == 1)
+            let admitted = try fixture.admit("phone", since: fixture.desk.text(3), stream: false)
+            #expect(try await fixture.poll(admitted).stale == ["detail"])
+        }
+    }
+
+    @Test func `a set is judged again where its registration changes before that is stored`()
+        async throws
+    {
+        try await fixture { fixture, _ in
+            var judged: [ParameterValue?] = []
+            let isRegistered = try await fixture.sequencer.confirm(Self.key) { record in
+                let items = record.registration.recommendations.first?.items
+                judged.append(items?.first?.parameters["character"])
+                guard judged.count == 1 else { return nil }
+                try await registerOwls(in: fixture)
+                return (["detail"], 3)
+            }
+            #expect(isRegistered && judged == [.single("panda"), .single("owl")])
+            #expect(confirmed(fixture) == 1)
+        }
+    }
+
+    @Test func `a client that is removed meanwhile holds up no other`() async throws {
+        try await fixture { fixture, _ in
+            let sequencer = fixture.sequencer
+            #expect(await sequencer.registrationTurns.enter(Self.key))
+            async let isOver: Void = sequencer.confirmUnowed(below: 3)
+            while sequencer.registrationTurns.waitingCount(Self.key) == 0 { await Task.yield() }
+            try await sequencer.remove(Self.key)
+            sequencer.registrationTurns.leave(Self.key)
+            try await isOver
+            #expect(confirmed(fixture) == nil)
+        }
+    }
+}
