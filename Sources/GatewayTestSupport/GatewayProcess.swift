@@ -17,6 +17,8 @@ package final class GatewayProcess: @unchecked Sendable {
     private let configuration: String?
     private let admin: String
     private let environment: [String: String]
+    private let openFiles: Int?
+    private let wrapper: [String]
 
     /// Starts the daemon and waits until it accepts connections.
     ///
@@ -25,16 +27,21 @@ package final class GatewayProcess: @unchecked Sendable {
     ///   - configuration: A configuration file; `nil` for the development mode.
     ///   - admin: Host and port of the admin port; by default one that nobody knows.
     ///   - environment: Variables set beside this process's own.
+    ///   - openFiles: The limit of open files, soft and hard; by default this process's own.
+    ///   - wrapper: A program and its arguments that then becomes the daemon, such as `prlimit`.
     /// - Throws: ``GatewayProcessError`` with the end of its standard error when it does not start.
     package init(
         data: String? = nil, configuration: String? = nil, admin: String = "127.0.0.1:0",
-        environment: [String: String] = [:], startsNow: Bool = true
+        environment: [String: String] = [:], openFiles: Int? = nil, wrapper: [String] = [],
+        startsNow: Bool = true
     ) throws {
         ownsData = data == nil
         self.data = try data ?? Self.temporaryDirectory()
         self.configuration = configuration
         self.admin = admin
         self.environment = environment
+        self.openFiles = openFiles
+        self.wrapper = wrapper
         if startsNow { try start() }
     }
 
@@ -61,9 +68,14 @@ package final class GatewayProcess: @unchecked Sendable {
     }
 
     /// Resident memory of the running daemon, in bytes; 0 when none runs.
-    package var residentBytes: Int {
+    package var residentBytes: Int { memory("VmRSS:") }
+
+    /// The most memory that it had in use since it started, in bytes; 0 when it does not run.
+    package var peakResidentBytes: Int { memory("VmHWM:") }
+
+    private func memory(_ name: String) -> Int {
         let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
         return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
     }
 
@@ -72,14 +84,21 @@ package final class GatewayProcess: @unchecked Sendable {
     /// Starts it; it must not be running. Returns when it accepts connections.
     package func start() throws {
         try launch()
-        try lock.withLock {
-            guard let child else { return }
-            guard let line = child.waitForLine(prefix: "ready ", seconds: 60) else {
-                child.signal(SIGKILL)
-                throw GatewayProcessError(
-                    "the daemon did not get ready:\n\(child.standardErrorTail)")
+        if waitUntilReady(seconds: 60) { return }
+        signal(SIGKILL)
+        throw GatewayProcessError("the daemon did not get ready:\n\(standardErrorTail)")
+    }
+
+    /// Waits until a daemon that was launched accepts connections.
+    ///
+    /// - Returns: `false` when it ended before, or was not ready in time.
+    package func waitUntilReady(seconds: Double) -> Bool {
+        lock.withLock {
+            guard let line = child?.waitForLine(prefix: "ready ", seconds: seconds) else {
+                return false
             }
             address = String(line.dropFirst("ready ".count))
+            return true
         }
     }
 
@@ -88,7 +107,10 @@ package final class GatewayProcess: @unchecked Sendable {
         var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
         arguments += ["--admin", admin]
         if let configuration { arguments += ["--config", configuration] }
-        let launched = try GatewayProcessChild(arguments, environment: environment)
+        let program: String? = wrapper.isEmpty ? nil : "/usr/bin/env"
+        if program != nil { arguments = try wrapper + [GatewayProcessChild.program()] + arguments }
+        let launched = try GatewayProcessChild(
+            arguments, environment: environment, program: program, openFiles: openFiles)
         lock.withLock { child = launched }
     }
 
@@ -97,6 +119,22 @@ package final class GatewayProcess: @unchecked Sendable {
     @discardableResult
     package func terminate(seconds: Double = 20) -> GatewayProcessExit? {
         end(SIGTERM, seconds: seconds)
+    }
+
+    /// Sends a signal and does not wait.
+    package func signal(_ number: Int32) {
+        lock.withLock { child }?.signal(number)
+    }
+
+    /// How the daemon that was started last ended; `nil` while it runs.
+    package var exit: GatewayProcessExit? {
+        waitForExit(seconds: 0)
+    }
+
+    /// Waits for the end of the daemon that was started last; `nil` when it still runs.
+    @discardableResult
+    package func waitForExit(seconds: Double) -> GatewayProcessExit? {
+        lock.withLock { child }?.waitForExit(seconds: seconds)
     }
 
     /// SIGKILL; returns when it is gone.
@@ -172,7 +210,7 @@ package final class GatewayProcess: @unchecked Sendable {
     }
 
     private func tokens(_ arguments: [String]) throws -> [String] {
-        let (exit, output) = try Self.run(["token", "--data", data] + arguments)
+        let (exit, output) = try Self.run(["token", "--data", data] + arguments, seconds: 300)
         guard exit == .status(0) else { throw GatewayProcessError("no token: \(output)") }
         return output.split(separator: "\n").map(String.init)
     }

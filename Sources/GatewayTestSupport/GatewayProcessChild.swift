@@ -37,11 +37,19 @@ final class GatewayProcessChild: Sendable {
         throw GatewayProcessError("\(name) is not beside the tests")
     }
 
-    /// Starts `timeline-gateway`, or another program by its path.
+    /// Starts `timeline-gateway`, or another program by its path, with a limit of open files.
     init(
-        _ arguments: [String], environment: [String: String] = [:], program: String? = nil
+        _ arguments: [String], environment: [String: String] = [:], program: String? = nil,
+        openFiles: Int? = nil
     ) throws {
-        let program = try program ?? Self.program()
+        var program = try program ?? Self.program()
+        var arguments = arguments
+        if let openFiles {
+            // The shell becomes the program: the process id stays the same.
+            let script = "ulimit -n \(openFiles) && exec \"$0\" \"$@\""
+            arguments = ["-c", script, program] + arguments
+            program = "/bin/sh"
+        }
         errorFile = NSTemporaryDirectory() + "timeline-gateway-stderr-" + UUID().uuidString
         var pipe: [Int32] = [-1, -1]
         guard Glibc.pipe(&pipe) == 0 else { throw GatewayProcessError("no pipe: \(errno)") }
@@ -54,6 +62,7 @@ final class GatewayProcessChild: Sendable {
         posix_spawn_file_actions_adddup2(&actions, pipe[1], 1)
         posix_spawn_file_actions_addopen(
             &actions, 2, errorFile, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        Self.keepOpenFilesFromChildren()
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -83,6 +92,16 @@ final class GatewayProcessChild: Sendable {
         self.pid = pid
         onThread { Self.read(source, into: state) }
         onThread { Self.waitForExit(of: pid, into: state) }
+    }
+
+    /// Has every file that is open now closed in the programs that are started: sockets of other
+    /// tests would count against a child's limit of open files, and their peers would never see
+    /// them closed.
+    private static func keepOpenFilesFromChildren() {
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        for file in open.compactMap({ Int32($0) }) where file > 2 {
+            _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+        }
     }
 
     deinit {

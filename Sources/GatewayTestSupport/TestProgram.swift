@@ -22,6 +22,11 @@ package final class TestProgram: Sendable {
         _ = child.waitForExit(seconds: 10)
     }
 
+    /// SIGINT; does not wait.
+    package func interrupt() {
+        child.signal(2)
+    }
+
     /// What it wrote to standard output so far.
     package var output: String { child.outputSoFar }
 

@@ -9,7 +9,7 @@ extension ProcessTests {
         private let json = [("Content-Type", "application/json")]
 
         @Test func `on loopback everybody reads, and operators alone act`() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
             let game = try GameFixture(gateway)
@@ -44,7 +44,7 @@ extension ProcessTests {
 
         @Test func `a browser is used by no other site, and loads nothing of another host`() throws
         {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
             for field in [
@@ -85,7 +85,7 @@ extension ProcessTests {
         func `the dashboard hears each second, and keeps the gateway from stopping no longer`()
             throws
         {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let (exit, output) = try GatewayProcess.run(
                 ["-sN", "--max-time", "4", "http://127.0.0.1:\(port)/api/live"],
@@ -110,7 +110,7 @@ extension ProcessTests {
         func `where other machines reach it there is TLS, and nothing is told without a token`()
             throws
         {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let data = try GatewayProcess.temporaryDirectory()
             defer { try? FileManager.default.removeItem(atPath: data) }
             let certificates = data + "/certificates"

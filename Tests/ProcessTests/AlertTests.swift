@@ -165,15 +165,16 @@ extension ProcessTests {
         @Test func `a backup that was put back without a new epoch`() throws {
             try Self.used { watched, game in
                 let client = try game.client("tablet", ["a"])
-                try #require(watched.gateway.terminate() == .status(0))
                 let copy = try GatewayProcess.temporaryDirectory() + "/copy"
                 try FileManager.default.copyItem(atPath: watched.folder, toPath: copy)
-                try watched.gateway.start()
                 try game.change(watched.gateway.http(), ["a"], run: "lost")
                 let late = try game.poll(client, since: client.cursor).cursor
                 watched.gateway.kill()
-                try FileManager.default.removeItem(atPath: watched.folder)
-                try FileManager.default.copyItem(atPath: copy, toPath: watched.folder)
+                // Into the same files, as a snapshot of a volume that is rolled back: a start cannot
+                // recognise that, as it does a directory that was copied.
+                let (exit, output) = try GatewayProcess.run(
+                    ["-a", copy + "/.", watched.folder], program: "/bin/cp")
+                try #require(exit == .status(0), "\(output)")
                 try watched.gateway.start()
                 let before = try watched.page()
                 #expect(try game.poll(client, since: late).stale == ["everything"])

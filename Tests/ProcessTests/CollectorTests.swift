@@ -13,7 +13,7 @@ extension ProcessTests {
             ] {
                 let world = try TracedWorld()
                 let collector = answers.isEmpty ? nil : try CollectorProgram(answers)
-                let port = try collector?.port ?? Int64(FreshnessTests.freePort())
+                let port = try collector?.port ?? Int64(GatewayProcess.freePort())
                 let (gateway, admin) = try world.gateway([
                     "tracing: { endpoint: 'http://127.0.0.1:\(port)', timeout: 1s }"
                 ])

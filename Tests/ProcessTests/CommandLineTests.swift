@@ -26,7 +26,7 @@ extension ProcessTests {
         }
 
         @Test func `published keys are shown, with what each does`() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             func keys(_ more: String...) throws -> (exit: GatewayProcessExit, output: String) {
                 try GatewayProcess.run(

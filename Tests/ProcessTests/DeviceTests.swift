@@ -64,7 +64,7 @@ extension ProcessTests {
         }
 
         @Test func everyDeviceRebuildsExactlyWhatItDependsOn() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             try putCatalog(gateway)
             let (exit, output) = try run(
@@ -100,7 +100,7 @@ extension ProcessTests {
             buildMilliseconds: Int
         ) throws {
             let rule = "{ entity: Item, match: { id: $item } }"
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             try putItemCatalog(
                 gateway,

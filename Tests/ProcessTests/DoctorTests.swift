@@ -36,7 +36,7 @@ extension ProcessTests {
 
         private static func ports(_ watched: WatchedGateway) throws -> [String] {
             [
-                "listen: 127.0.0.1:\(try FreshnessTests.freePort())",
+                "listen: 127.0.0.1:\(try GatewayProcess.freePort())",
                 "admin: 127.0.0.1:\(watched.port)",
             ]
         }
@@ -132,7 +132,7 @@ extension ProcessTests {
         }
 
         @Test func `a gateway is looked at from outside`() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let found = try Self.findings(
                 "--url", gateway.url, "--ca", gateway.ca, "--admin", "127.0.0.1:\(port)")

@@ -33,28 +33,10 @@ extension ProcessTests {
             guard answer.status == 204 else { throw WireFault(what: answer.text) }
         }
 
-        /// A port that was free a moment ago.
-        static func freePort() throws -> UInt16 {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            defer { close(descriptor) }
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            // Sound: the address is rebound for the calls alone, with its own size.
-            let isBound = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-                }
-            }
-            guard isBound else { throw WireFault(what: "no port is free") }
-            return UInt16(bigEndian: address.sin_port)
-        }
-
         /// Each rebuilt timeline counts once, by the change that made it stale and the channel by
         /// which the client hears; nothing else that a client says counts.
         @Test func aRebuildIsMeasuredFromItsChangeAndOnce() throws {
-            let port = try Self.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
             let game = try GameFixture(gateway)
@@ -106,7 +88,7 @@ extension ProcessTests {
         /// What is oldest of what was not confirmed, told apart by who could have: clients with a
         /// stream, and others. A poll confirms nothing, an acknowledgement does.
         @Test func theOldestChangeThatIsNotConfirmedIsKnown() throws {
-            let port = try Self.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
             let game = try GameFixture(gateway)

@@ -8,7 +8,7 @@ extension ProcessTests {
         /// libcurl resets a stream whose answer is complete for it before its end is there; of many
         /// resets the gateway would conclude that it is attacked.
         @Test func manyAnswersWithoutABodyShareOneConnection() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let backend = try gateway.token(
                 app: CharacterGame.app, scope: "catalog:write clients:write")

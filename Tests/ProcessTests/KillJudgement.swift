@@ -46,7 +46,8 @@ struct KillJudgement {
             let count = Int64(changes.count)
             require(
                 answer.status == 202
-                    && (accepted, duplicates) == (count, 0) || (accepted, duplicates) == (0, count),
+                    && ((accepted, duplicates) == (count, 0)
+                        || (accepted, duplicates) == (0, count)),
                 "a post without an answer was taken in part: \(answer.text)")
             let sequence = UInt64(answer["sequence"]?.integerValue ?? 0)
             cast.model.update { model in

@@ -40,8 +40,3 @@ extension ProcessTests {
         }
     }
 }
-
-/// Lets the threads at work go on for a moment: the fault comes at a time, not after a condition.
-func pause(seconds: Double) {
-    _ = TestHTTPMonitor(()).wait(seconds: seconds) { _ -> Bool? in nil }
-}

@@ -29,7 +29,7 @@ extension ProcessTests {
         private static func used(
             _ body: (GatewayProcess, _ admin: TestHTTP) throws -> Void
         ) throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
             let game = try GameFixture(gateway)
@@ -110,7 +110,7 @@ extension ProcessTests {
         }
 
         @Test func `probes have a port of their own, and say what stops`() throws {
-            let probePort = try FreshnessTests.freePort()
+            let probePort = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(
                 environment: ["TIMELINE_GATEWAY_PROBES": "127.0.0.1:\(probePort)"])
             let probes = TestHTTP(url: "http://127.0.0.1:\(probePort)", ca: gateway.ca)

@@ -31,7 +31,7 @@ extension ProcessTests {
             _ count: Int, options: [String] = [],
             _ body: (PushWorld, () throws -> MetricsHistory.Page) async throws -> Void
         ) async throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let world = try PushWorld(options: options, admin: "127.0.0.1:\(port)")
             let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: world.gateway.ca)
             for index in 0..<count {

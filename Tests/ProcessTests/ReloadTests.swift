@@ -18,7 +18,7 @@ extension ProcessTests {
 
             init(_ options: [String] = []) throws {
                 let folder = try GatewayProcess.temporaryDirectory()
-                let port = try FreshnessTests.freePort()
+                let port = try GatewayProcess.freePort()
                 self.folder = folder
                 try FileManager.default.createDirectory(
                     atPath: folder + "/certs", withIntermediateDirectories: true)
@@ -121,6 +121,121 @@ extension ProcessTests {
             #expect(world.gateway.terminate() == .status(0))
         }
 
+        /// A client's token of an issuer that the configuration names, and how many reloads were
+        /// taken over so far.
+        private func addIssuer(_ world: World, _ key: SigningKey, jti: String) throws -> String {
+            try Data(try key.publicKey.pem()).write(
+                to: URL(filePath: world.folder + "/issuer.pem"))
+            try World.write(Self.issuer(world), in: world.folder)
+            world.hangUp()
+            try world.wait("configuration_reloads_total{outcome=\"applied\"}") { $0 >= 1 }
+            return try TokenIssuer(
+                key: key, iss: "https://accounts.test", aud: "https://gateway.test"
+            ).issue(
+                sub: "client", app: GameFixture.app, scopes: [.client], ttl: 600,
+                now: Int64(Date().timeIntervalSince1970), jti: jti)
+        }
+
+        private static func issuer(_ world: World) -> [String] {
+            [
+                "issuers:",
+                "  - { iss: https://accounts.test, apps: [\(GameFixture.app)],"
+                    + " scopes: [client], keys: \(world.folder)/issuer.pem }",
+            ]
+        }
+
+        /// Opens two streams and a long-poll with a token, has `body` take the token's right away, and
+        /// expects all three to end, and a stream of another token to go on.
+        private func expectEnds(
+            _ world: World, _ game: GameFixture, _ client: GameFixture.Client, _ token: String,
+            _ body: () throws -> Void
+        ) async throws {
+            let kept = game.stream(client)
+            try #require(kept.head()?.status == 200)
+            let lost = [TestHTTPVersion.one, .two].map {
+                world.gateway.stream(
+                    app: GameFixture.app, client: client.name, token: token, from: client.cursor,
+                    version: $0)
+            }
+            for stream in lost { try #require(stream.head()?.status == 200) }
+            let path = "/v1/apps/\(GameFixture.app)/clients/\(client.name)/reloads"
+            let http = world.http
+            async let poll = http.send(
+                "GET", path, token: token,
+                headers: [("Prefer", "wait=50"), ("Last-Event-ID", client.cursor)])
+            try world.wait("streams") { $0 == 4 }
+            try body()
+            for stream in lost { #expect(stream.waitForEnd(seconds: 20)) }
+            let answer = try await poll
+            #expect(answer.status == 401, "\(answer.text)")
+            #expect(answer.text.contains("token-revoked"), "\(answer.text)")
+            #expect(try world.http.request("GET", path, token: token).status == 401)
+            // In order, and without another reload.
+            for stream in lost {
+                #expect(stream.takeAll().allSatisfy { $0.event == nil })
+                guard case .ended(nil) = stream.next() else {
+                    Issue.record("the stream was cut")
+                    continue
+                }
+            }
+            try game.change(world.http, ["a"], run: "after")
+            var isTold = false
+            while !isTold, case .block(let block) = kept.next(timeout: 20) {
+                isTold = block.event == "reload"
+            }
+            #expect(isTold)
+            kept.close()
+        }
+
+        @Test func `what an issuer's key opened ends when the key is replaced`() async throws {
+            let world = try World()
+            defer { world.remove() }
+            let game = try GameFixture(world.gateway)
+            let client = try game.client("client", ["a"])
+            let token = try addIssuer(world, try SigningKey(), jti: "1")
+            try await expectEnds(world, game, client, token) {
+                // The watch of the file notices it.
+                try Data(try SigningKey().publicKey.pem()).write(
+                    to: URL(filePath: world.folder + "/issuer.pem"))
+            }
+        }
+
+        @Test func `what a token opened ends when it is denied, until the entry goes`() async throws
+        {
+            let world = try World()
+            defer { world.remove() }
+            let game = try GameFixture(world.gateway)
+            let client = try game.client("client", ["a"])
+            let token = try addIssuer(world, try SigningKey(), jti: "token-1")
+            try await expectEnds(world, game, client, token) {
+                try World.write(
+                    Self.issuer(world) + ["denied: [{ jti: token-1 }]"], in: world.folder)
+                world.hangUp()
+            }
+            let path = "/v1/apps/\(GameFixture.app)/clients/client/reloads"
+            func poll(_ token: String) throws -> TestHTTPAnswer {
+                try world.http.request("GET", path, token: token)
+            }
+            #expect(try poll(token).text.contains("token-denied"))
+            #expect(try poll(client.token).status == 200)
+            // A subject: all of its tokens.
+            func deny(_ entry: String, applied: Double) throws {
+                try World.write(Self.issuer(world) + [entry], in: world.folder)
+                world.hangUp()
+                try world.wait("configuration_reloads_total{outcome=\"applied\"}") {
+                    $0 >= applied
+                }
+            }
+            try deny("denied: [{ app: \(GameFixture.app), sub: client }]", applied: 3)
+            #expect(try poll(token).status == 401)
+            #expect(try poll(client.token).status == 401)
+            try deny(
+                "denied: [{ app: \(GameFixture.app), sub: client, until: 2020-01-01T00:00:00Z }]",
+                applied: 4)
+            #expect(try poll(token).status == 200)
+            #expect(try poll(client.token).status == 200)
+        }
+
         @Test func `files are noticed by themselves, and wrong ones change nothing`() throws {
             let world = try World()
             defer { world.remove() }
@@ -198,8 +313,10 @@ extension ProcessTests {
             throws
         {
             let devices = 5_000
+            // All come from one address.
             let world = try World([
-                "signing: { publishLead: 12s }", "limits: { connections: 20000 }",
+                "signing: { publishLead: 12s }",
+                "limits: { connections: 20000, connectionsPerAddress: 20000 }",
             ])
             defer { world.remove() }
             let backend = try world.gateway.token(

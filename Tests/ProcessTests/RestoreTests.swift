@@ -93,6 +93,44 @@ extension ProcessTests {
             }
         }
 
+        @Test func aCopyIsKnownAtTheStartAndEveryClientIsTold() throws {
+            let loss = try Loss()
+            try loss.restore()
+            try loss.gateway.start()
+            // Who lost nothing by its cursor comes first; nobody has proved anything yet.
+            for (client, cursor) in [
+                (loss.other, loss.early), (loss.other, loss.other.cursor),
+                (loss.client, loss.client.cursor), (loss.client, loss.late),
+            ] {
+                let poll = try loss.game.poll(client, since: cursor)
+                #expect(poll.stale == ["everything"], "\(client.name) since \(cursor)")
+                #expect(try loss.game.poll(client, since: poll.cursor).stale == [])
+            }
+            // Once: the copy is the directory from here on.
+            let cursor = try loss.game.poll(loss.other, since: "").cursor
+            for _ in 0..<2 {
+                try loss.gateway.restart()
+                #expect(try loss.game.poll(loss.other, since: cursor).stale == [])
+            }
+        }
+
+        @Test func aLogThatLostItsEndIsKnownAtTheStart() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            let client = try game.client("phone", ["panda"])
+            // The mark is noted about once a second.
+            try game.change(gateway.http(), ["panda"], run: "lost")
+            Thread.sleep(forTimeInterval: 2.5)
+            gateway.kill()
+            // All of it is in the write-ahead log, catalog and registration too.
+            let wal = gateway.data + "/store.sqlite-wal"
+            let size = try #require(
+                FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int)
+            #expect(truncate(wal, off_t(size - 4_000)) == 0)
+            try gateway.start()
+            #expect(try game.poll(client, since: client.cursor).stale == ["everything"])
+        }
+
         @Test func withoutALossACursorHoldsAcrossRestarts() throws {
             let gateway = try GatewayProcess()
             let game = try GameFixture(gateway)

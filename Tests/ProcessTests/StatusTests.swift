@@ -16,7 +16,7 @@ extension ProcessTests {
         @Test func `status says on one screen how a gateway does, and ends with 0 when well`()
             throws
         {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let admin = "127.0.0.1:\(port)"
             #expect(try Self.run(["status", "--admin", admin]).exit == .status(3))
             let gateway = try GatewayProcess(admin: admin)
@@ -54,7 +54,7 @@ extension ProcessTests {
         }
 
         @Test func `top shows one moment without a terminal, and each as JSON`() throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             _ = try GameFixture(gateway)
             let once = try Self.run(["top", "--admin", "127.0.0.1:\(port)"])
@@ -72,7 +72,7 @@ extension ProcessTests {
         func `top draws on a terminal until a key ends it, and leaves it as it was`(
             key: String
         ) throws {
-            let port = try FreshnessTests.freePort()
+            let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
             _ = try GameFixture(gateway)
             let script = gateway.data + "/terminal.py"

@@ -24,7 +24,7 @@ struct TracedWorld {
     ///
     /// - Parameter lines: Of configuration, beside the usual ones.
     func gateway(_ lines: [String]) throws -> (GatewayProcess, TestHTTP) {
-        let port = try ProcessTests.FreshnessTests.freePort()
+        let port = try GatewayProcess.freePort()
         let configuration = data + "/gateway.yaml"
         let usual = [
             "tls: { certificate: \(certificates.certificate), key: \(certificates.key) }",

@@ -26,7 +26,7 @@ struct WatchedGateway {
             program: "/usr/bin/env")
         guard exit == .status(0) else { throw WireFault(what: output) }
         try Self.write(options, in: folder)
-        port = try ProcessTests.FreshnessTests.freePort()
+        port = try GatewayProcess.freePort()
         gateway = try GatewayProcess(
             data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
         admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")

@@ -177,7 +177,7 @@ extension ProcessTests {
                 "/usr/bin/python3", [script, made.certificate, made.key])
             let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
             let configuration = data + "/gateway.yaml"
-            let admin = "127.0.0.1:\(try FreshnessTests.freePort())"
+            let admin = "127.0.0.1:\(try GatewayProcess.freePort())"
             try """
             tls: { certificate: \(made.certificate), key: \(made.key) }
             localIssuer: true

@@ -101,7 +101,9 @@ actor SimulatedDevice {
 
     private func perform(_ action: EngineAction) async {
         switch action {
-        case .register(let registration): await register(registration)
+        // It says with no request what it believes in force, so it is never told otherwise.
+        case .register(let registration), .reconcile(let registration):
+            await register(registration)
         case .connect(let attempt, let since): await connect(attempt, since: since)
         case .build(let info): await build(info)
         case .recommend(let kind): handle(.recommended(kind: kind, []))

@@ -1,15 +1,14 @@
-import GatewayTestSupport
 import WidgetModel
 
 /// The claims of a compact JWS, unverified.
-func claims(of jws: String) throws -> ReloadNotification {
+package func claims(of jws: String) throws -> ReloadNotification {
     let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3 else { throw WireFault(what: "not a compact JWS: \(jws)") }
     return try ReloadNotification(JSONValue(parsing: base64URLDecoded(parts[1])))
 }
 
 /// Decodes base64url without padding (RFC 4648 section 5); other characters are skipped.
-func base64URLDecoded(_ text: some StringProtocol) -> [UInt8] {
+package func base64URLDecoded(_ text: some StringProtocol) -> [UInt8] {
     var bytes: [UInt8] = []
     var (bits, count) = (0, 0)
     for character in text.utf8 {
@@ -32,17 +31,27 @@ private let digits: [Int] = {
 }()
 
 /// Something on the wire is not what it has to be.
-struct WireFault: Error, CustomStringConvertible {
-    let what: String
-    var description: String { what }
+package struct WireFault: Error, CustomStringConvertible {
+    /// What is wrong, with what was received.
+    package let what: String
+
+    /// A fault in these words.
+    package init(what: String) { self.what = what }
+
+    package var description: String { what }
 }
 
 /// An answer that a poll gave.
-struct PollAnswer {
-    let cursor: String
-    let notifications: [String]
+package struct PollAnswer {
+    /// The cursor to poll from next.
+    package let cursor: String
+    /// Compact JWS, unverified.
+    package let notifications: [String]
 
-    init(_ answer: TestHTTPAnswer) throws {
+    /// Reads an answer.
+    ///
+    /// - Throws: ``WireFault`` when it is none to a poll.
+    package init(_ answer: TestHTTPAnswer) throws {
         guard answer.status == 200, let cursor = answer["cursor"]?.stringValue,
             let list = answer["notifications"]?.arrayValue
         else { throw WireFault(what: "a poll was answered \(answer.status): \(answer.text)") }
@@ -53,7 +62,7 @@ struct PollAnswer {
 
 extension Cursor {
     /// Where a cursor's text stands.
-    static func sequence(_ text: String?) throws -> UInt64 {
+    package static func sequence(_ text: String?) throws -> UInt64 {
         guard let text, let cursor = Cursor(text: text) else {
             throw WireFault(what: "not a cursor: \(text ?? "none")")
         }
@@ -62,7 +71,7 @@ extension Cursor {
 }
 
 /// One event in the JSON event format.
-func event(source: String, id: String, entity: String, key: String) -> JSONValue {
+package func event(source: String, id: String, entity: String, key: String) -> JSONValue {
     [
         "specversion": "1.0", "type": "test.changed", "source": .string(source), "id": .string(id),
         "data": ["entity": .string(entity), "id": .string(key)],
@@ -71,7 +80,7 @@ func event(source: String, id: String, entity: String, key: String) -> JSONValue
 
 extension TestHTTP {
     /// Posts events, one alone or several as a batch.
-    func post(_ events: [JSONValue], app: String, token: String) throws -> TestHTTPAnswer {
+    package func post(_ events: [JSONValue], app: String, token: String) throws -> TestHTTPAnswer {
         let type = events.count == 1 ? "cloudevents" : "cloudevents-batch"
         let body = events.count == 1 ? events[0] : .array(events)
         return try request(
@@ -80,7 +89,7 @@ extension TestHTTP {
     }
 
     /// Registers a client.
-    func register(
+    package func register(
         _ client: String, app: String, token: String, _ document: JSONValue
     ) throws -> TestHTTPAnswer {
         try request(
@@ -88,7 +97,7 @@ extension TestHTTP {
     }
 
     /// Asks what is stale for a client.
-    func poll(
+    package func poll(
         _ client: String, app: String, token: String, since cursor: String?
     ) throws -> PollAnswer {
         try PollAnswer(
@@ -96,4 +105,9 @@ extension TestHTTP {
                 "GET", "/v1/apps/\(app)/clients/\(client)/reloads", token: token,
                 headers: cursor.map { [("Last-Event-ID", $0)] } ?? []))
     }
+}
+
+/// Blocks this thread for a moment: a fault comes at a time, not after a condition.
+package func pause(seconds: Double) {
+    _ = TestHTTPMonitor(()).wait(seconds: seconds) { _ -> Bool? in nil }
 }

@@ -1,0 +1,173 @@
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Crowds that say nothing, and peers that take nothing.
+@Suite("Crowd attacks", .serialized)
+struct CrowdAttackTests {
+    private static let app = "com.mygame"
+
+    private static func port(_ process: GatewayProcess) -> UInt16 {
+        UInt16(process.url.split(separator: ":").last ?? "") ?? 0
+    }
+
+    private static func openFiles(_ pid: Int32) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0
+    }
+
+    /// 600 connections come to a process that may open 256 files while a backend posts: it lives, the
+    /// stream lives, each post is answered, and descriptors are left.
+    ///
+    /// - Parameter given: Files that whoever starts the process leaves open to it.
+    @Test("A crowd does not take the last descriptors", arguments: [0, 90])
+    func descriptors(given: Int) async throws {
+        raiseOwnLimit()
+        let open = "for ((i = 10; i < 10 + \(given); i++)); do eval \"exec $i</dev/null\"; done"
+        let process = try GatewayProcess(
+            openFiles: 256, wrapper: ["bash", "-c", open + "; exec \"$0\" \"$@\""])
+        let backend = try process.token(
+            app: Self.app, scope: "catalog:write changes:write clients:write")
+        let http = process.http()
+        let catalog = try await http.send(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
+            headers: [("Content-Type", "application/yaml")], body: Catalogs.game)
+        #expect(catalog.status == 201)
+        let registered = try await http.send(
+            "PUT", "/v1/apps/\(Self.app)/clients/crowd", token: backend,
+            body: Documents.registration("hero").text)
+        #expect(registered.status == 201)
+        let token = try process.token(app: Self.app, scope: "client", sub: "crowd")
+        let stream = process.stream(
+            app: Self.app, client: "crowd", token: token,
+            from: registered["cursor"]?.stringValue)
+        #expect(stream.head()?.status == 200)
+        let (statuses, most) = try await elsewhere { () -> ([Int], Int) in
+            let poster = try RawSocket(port: Self.port(process), tls: .init())
+            var statuses: [Int] = []
+            var most = 0
+            var crowd: [RawSocket] = []
+            for number in 0..<400 {
+                if number >= 20, crowd.count < 600 {
+                    for _ in 0..<20 {
+                        crowd.append(try RawSocket(port: Self.port(process), tls: nil))
+                    }
+                }
+                statuses.append(Self.post(number, poster, backend))
+                most = max(most, Self.openFiles(process.pid))
+            }
+            return (statuses, most)
+        }
+        #expect(statuses.allSatisfy { $0 == 202 }, "\(statuses.filter { $0 != 202 })")
+        #expect(most < 256 - 32, "\(most) files were open")
+        guard case .block = stream.next(timeout: 20) else {
+            Issue.record("the stream told nothing")
+            return
+        }
+        stream.close()
+        #expect(process.terminate() == .status(0))
+    }
+
+    private static func post(_ number: Int, _ socket: RawSocket, _ backend: String) -> Int {
+        let event: JSONValue = [
+            "specversion": "1.0", "type": "turn", "source": "crowd", "id": .string("\(number)"),
+            "data": [
+                "entity": "CharacterDetail", "id": "hero", "properties": ["healthLevel"],
+            ],
+        ]
+        let body = event.text
+        socket.send(
+            """
+            POST /v1/apps/\(app)/changes HTTP/1.1\r
+            Host: localhost\r
+            Authorization: Bearer \(backend)\r
+            Content-Type: application/cloudevents+json\r
+            Content-Length: \(body.utf8.count)\r
+            \r
+            \(body)
+            """)
+        let bytes = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }.bytes
+        return RawAnswer.all(in: bytes).first?.status ?? 0
+    }
+
+    private func raiseOwnLimit() {
+        var limits = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &limits) == 0 else { return }
+        limits.rlim_cur = limits.rlim_max
+        setrlimit(resource, &limits)
+    }
+
+    /// Half request heads on the plain port: whoever asks is answered, and they go.
+    @Test("Half heads on the plain port are in nobody's way") func plainPort() async throws {
+        raiseOwnLimit()
+        let admin = try GatewayProcess.freePort()
+        let process = try GatewayProcess(admin: "127.0.0.1:\(admin)", openFiles: 400)
+        try await elsewhere {
+            var crowd: [RawSocket] = []
+            for number in 0..<600 {
+                let socket = try RawSocket(port: admin, tls: nil)
+                socket.send("GET /livez HTTP/1.1\r\nHost: x\r\nX-Half: ")
+                crowd.append(socket)
+                guard number % 100 == 99 else { continue }
+                let probe = try RawSocket(port: admin, tls: nil)
+                probe.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let bytes = probe.readUntil { !RawAnswer.all(in: $0).isEmpty }.bytes
+                #expect(RawAnswer.all(in: bytes).first?.status == 200)
+                // The TLS port has its descriptors.
+                _ = try RawSocket(port: Self.port(process), tls: .init())
+            }
+            #expect(Self.openFiles(process.pid) < 200)
+            // The last ones are closed by their deadline.
+            #expect(crowd.last?.readUntil(seconds: 60).isClosed == true)
+        }
+    }
+
+    /// Without a token: a hundred answers asked for, none read.
+    @Test("Answers that nobody reads end their connection", .othersUnaffected)
+    func unreadAnswers() async throws {
+        typealias Frames = HTTP2Frames
+        let port = try await Target.shared().port
+        let isClosed = try await elsewhere { () -> Bool in
+            let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+            // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
+            socket.send(Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]))
+            let block = Frames.block(Frames.request("GET", "/openapi.json"))
+            for number in UInt32(0)..<100 {
+                socket.send(
+                    Frames.frame(
+                        .headers, flags: Frames.endStream | Frames.endHeaders,
+                        stream: number * 2 + 1, block))
+            }
+            return socket.readUntil(seconds: 60).isClosed
+        }
+        #expect(isClosed)
+    }
+
+    /// A reader of a stream has nothing to say.
+    @Test("A reader that floods its stream is ended", .othersUnaffected)
+    func talkingReader() async throws {
+        let target = try await Target.shared()
+        try await target.register("flooder")
+        let token = try target.clientToken("flooder")
+        let port = target.port
+        let isClosed = try await elsewhere { () -> Bool in
+            let socket = try RawSocket(port: port, tls: .init())
+            socket.send(
+                """
+                GET /v1/apps/\(Target.app)/clients/flooder/reloads HTTP/1.1\r
+                Host: localhost\r
+                Authorization: Bearer \(token)\r
+                Accept: text/event-stream\r
+                \r
+
+                """)
+            _ = socket.readUntil { $0.count > 100 }
+            let word = [UInt8](repeating: 120, count: 1_000)
+            var count = 0
+            while count < 20_000, socket.send(word) { count += 1 }
+            return count < 20_000 || socket.readUntil(seconds: 20).isClosed
+        }
+        #expect(isClosed)
+    }
+}
