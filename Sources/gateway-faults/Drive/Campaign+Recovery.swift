@@ -1,0 +1,21 @@
+import GatewayTestSupport
+
+extension Campaign {
+    /// Records that the log is about to lose its end: what it held is not sent again, for that would
+    /// tell clients of it anew.
+    func expectLostLog() {
+        recorder.add(.logLost)
+        stage.update { $0.accepted = [] }
+    }
+
+    /// Waits for the next post that is answered 202 from now on.
+    ///
+    /// - Returns: The seconds it took.
+    func awaitAcceptance(seconds: Double) -> Double {
+        let start = recorder.now
+        let came = stage.wait(seconds: seconds) { $0.lastAccepted > start ? true : nil }
+        recorder.require(
+            came == true, "no post was accepted within \(Int(seconds)) s of a fault's end")
+        return recorder.now - start
+    }
+}

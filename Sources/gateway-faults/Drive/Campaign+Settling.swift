@@ -1,0 +1,86 @@
+import GatewayTestSupport
+
+/// The end of a run: everything that is open is closed, so that the judge can tell what is missing.
+extension Campaign {
+    /// Stops all changes, sends again whatever had no answer, waits until every open stream has
+    /// come as far as the log, and polls once for every client.
+    func settle() throws {
+        stage.update { $0.isChanging = false }
+        try postOpenBatches()
+        try registerUnsureClients()
+        try repeatAcceptedBatches()
+        if stage.update({ $0.hasListeners }) { try awaitStreams() }
+        stop()
+        for client in clients { try finalPoll(client) }
+        signatures.finish(fetch: publishedKeys) { client, reason in
+            recorder.add(.unverifiable(client: client, reason: reason))
+        }
+    }
+
+    /// Ends all clients and backends; also after a run that could not be finished.
+    func stop() {
+        stage.update { ($0.isChanging, $0.isListening) = (false, false) }
+        recorder.require(
+            stage.wait(seconds: 40) { $0.threads == 0 ? true : nil } == true,
+            "a client or backend still waits for an answer after 40 s")
+    }
+
+    /// Sends every batch without a 202 again.
+    func postOpenBatches() throws {
+        // Posters may still be at their last batch: they leave it open, or not.
+        pause(seconds: 0.1)
+        for (batch, subjects) in stage.update({ $0.open.sorted { $0.key < $1.key } }) {
+            _ = try postUntilAccepted(batch, subjects)
+        }
+    }
+
+    func registerUnsureClients() throws {
+        for client in clients {
+            let deadline = recorder.now + 20
+            while client.state.update({ $0.isUnsure }) {
+                try? register(client, client.placement, gateway.http(timeoutSeconds: 15))
+                guard recorder.now < deadline else {
+                    throw WireFault(what: "\(client.name) could not register within 20 s")
+                }
+            }
+        }
+    }
+
+    /// Sends the latest batches and a sample of the earlier ones again, for the judge to compare.
+    func repeatAcceptedBatches() throws {
+        let accepted = stage.update { $0.accepted }
+        let step = max(1, accepted.count / 40)
+        let older = stride(from: 0, to: max(0, accepted.count - 40), by: step)
+        let http = gateway.http(timeoutSeconds: 15)
+        for (batch, subjects) in older.map({ accepted[$0] }) + accepted.suffix(40) {
+            try post(batch, subjects, http)
+        }
+    }
+
+    /// Waits until every stream was handed a cursor that covers a change posted now.
+    func awaitStreams(seconds: Double = 20) throws {
+        let sequence = try postUntilAccepted(.pulse)
+        let deadline = recorder.now + seconds
+        for client in clients {
+            guard case .stream = client.channel else { continue }
+            let left = max(0, deadline - recorder.now)
+            let came = client.state.wait(seconds: left) { $0.watermark >= sequence ? true : nil }
+            recorder.require(
+                came == true,
+                "\(client.name) stays at \(client.watermark) \(seconds) s after the change at "
+                    + "\(sequence)")
+        }
+    }
+
+    private func finalPoll(_ client: FaultClient) throws {
+        let deadline = recorder.now + 20
+        while true {
+            do {
+                return try poll(client, gateway.http(timeoutSeconds: 15))
+            } catch {
+                guard recorder.now < deadline else { throw error }
+                pause(seconds: 0.05)
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import GatewayTestSupport
+import WidgetModel
+
+/// A gateway under faults: a backend that posts, clients that listen, and the record of both.
+///
+/// All of it goes on by itself while a row kills, stops or starves the gateway: who gets no answer
+/// tries again.
+final class Campaign: Sendable {
+    /// The size of the load.
+    struct Load: Sendable {
+        var streams = 10
+        var pollers = 4
+        var posters = 3
+        /// Longest pause between two posts of one poster, in milliseconds.
+        var postPauseMilliseconds = 20
+        var changesRegistrations = true
+        var putsCatalogs = true
+        /// Share of streams that are cut at a random byte, percent.
+        var cutPercent = 20
+        var tokenLifetime = "1h"
+        /// Statuses of posts, streams and polls that are no fault.
+        var allowedStatuses: Set<Int> = [429, 503]
+    }
+
+    /// The parts of the load that still run.
+    struct Stage: Sendable {
+        var isChanging = true
+        var isListening = true
+        /// Whether streams are held and polls made all the time.
+        var hasListeners = false
+        var threads = 0
+        var nextBatch = 0
+        /// Batches without a 202 so far.
+        var open: [Int: [Subject]] = [:]
+        /// Batches answered 202, in order.
+        var accepted: [(batch: Int, subjects: [Subject])] = []
+        /// The time of the last 202.
+        var lastAccepted = 0.0
+    }
+
+    let gateway: GatewayProcess
+    let recorder = Recorder()
+    let signatures = SignatureLog()
+    let stage = TestHTTPMonitor(Stage())
+    let clients: [FaultClient]
+    let backend: String
+    let load: Load
+    /// `source` of all events: what an earlier run posted is no duplicate.
+    let run: String
+
+    /// Puts the catalog and registers the clients.
+    init(_ gateway: GatewayProcess, _ load: Load, _ generator: inout SeededGenerator) throws {
+        self.gateway = gateway
+        self.load = load
+        run = "run-\(generator.next())"
+        backend = try gateway.token(
+            app: Game.app, scope: "catalog:write changes:write clients:write operator",
+            ttl: load.tokenLifetime)
+        let names = (0..<(load.streams + load.pollers)).map { "client-\($0)" }
+        let tokens = try gateway.clientTokens(
+            app: Game.app, clients: names, ttl: load.tokenLifetime)
+        var clients: [FaultClient] = []
+        for (index, (name, token)) in zip(names, tokens).enumerated() {
+            let version: TestHTTPVersion = index % 3 == 2 ? .two : .one
+            clients.append(
+                FaultClient(
+                    name: name, token: token,
+                    channel: index < load.streams ? .stream(version) : .poll(version),
+                    placement: .random(isParty: index % 2 == 1, using: &generator)))
+        }
+        self.clients = clients
+        let http = gateway.http()
+        try putCatalog(http, variant: 0)
+        for client in clients { try register(client, client.placement, http, buildsAnew: true) }
+    }
+
+    var isChanging: Bool { stage.update { $0.isChanging } }
+    var isListening: Bool { stage.update { $0.isListening } }
+
+    /// Starts posting, registering and listening.
+    func start(_ generator: inout SeededGenerator) {
+        for poster in 0..<load.posters {
+            spawn(&generator) { self.post(as: poster, &$0) }
+        }
+        if load.changesRegistrations { spawn(&generator) { self.changeRegistrations(&$0) } }
+        if load.putsCatalogs { spawn(&generator) { self.putCatalogs(&$0) } }
+        listen(clients, &generator)
+    }
+
+    /// Starts the stream or the polling of these clients.
+    func listen(_ clients: [FaultClient], _ generator: inout SeededGenerator) {
+        stage.update { $0.hasListeners = true }
+        for client in clients {
+            spawn(&generator) {
+                switch client.channel {
+                case .stream(let version): self.hold(client, version, &$0)
+                case .poll(let version): self.poll(client, version, &$0)
+                }
+            }
+        }
+    }
+
+    /// Runs `body` on a thread of its own, with random numbers of its own.
+    func spawn(
+        _ generator: inout SeededGenerator,
+        _ body: @escaping @Sendable (inout SeededGenerator) -> Void
+    ) {
+        let seed = generator.next()
+        stage.update { $0.threads += 1 }
+        onThread { [self] in
+            var generator = SeededGenerator(seed: seed)
+            body(&generator)
+            stage.update { $0.threads -= 1 }
+        }
+    }
+
+    /// Repeats `body` while `condition` holds; after a failure it begins with a new connection.
+    func keepTrying(
+        while condition: () -> Bool, version: TestHTTPVersion = .one,
+        _ body: (TestHTTP) throws -> Void
+    ) {
+        while condition() {
+            do {
+                let http = gateway.http(version, timeoutSeconds: 15)
+                while condition() { try body(http) }
+            } catch {
+                pause(seconds: 0.03)
+            }
+        }
+    }
+
+    /// The published keys.
+    func publishedKeys() throws -> [UInt8] {
+        let answer = try gateway.http(timeoutSeconds: 5).request("GET", "/.well-known/jwks.json")
+        guard answer.status == 200 else { throw WireFault(what: answer.text) }
+        return answer.body
+    }
+}

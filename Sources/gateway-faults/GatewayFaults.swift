@@ -1,0 +1,132 @@
+import ArgumentParser
+import Foundation
+import GatewayTestSupport
+import WidgetModel
+
+extension Row: ExpressibleByArgument {}
+
+/// A fault in the record itself, to see that the judge notices it.
+enum Plant: String, CaseIterable, ExpressibleByArgument {
+    case loss
+}
+
+/// Starts real gateways, does to them what machines and people do, and judges what clients were told.
+@main
+struct GatewayFaults: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gateway-faults",
+        abstract: "Kill, starve and damage real timeline gateways, and check that nothing is lost.",
+        discussion: """
+            Each row starts `timeline-gateway serve` on a temporary directory, loads it with a
+            backend and with clients, and gives it one kind of fault. Every request and every answer
+            is recorded. Afterwards a judge that shares no code with the gateway looks for changes
+            answered 202 that a client was not told of before its cursor passed them, for
+            notifications of what a client does not depend on, for batches taken in part, for
+            sequences given out twice, for cursors going back and for signatures that do not verify.
+
+            All that is random comes from the seed. The threads of two runs still interleave
+            differently: repeat a seed a few times to see its failure again.
+
+            ROWS
+            \(Row.allCases.map(\.help).joined(separator: "\n"))
+
+            EXIT STATUS
+              0    every run held
+              1    a promise was broken, or a run could not be finished
+              64   the command line is wrong
+
+            EXAMPLES
+              gateway-faults --row kill --seed 5
+              gateway-faults --row kill --row registration --seed 1 --seeds 10 --seconds 20
+              gateway-faults --row kill --seed 5 --seconds 5 --plant loss
+              gateway-faults --list
+            """)
+
+    @Option(name: .customLong("row"), help: "A row; may be repeated. Default: all.")
+    var rows: [Row] = []
+
+    @Option(help: "The first seed.")
+    var seed: UInt64 = 1
+
+    @Option(help: "The number of seeds, counted up from the first.")
+    var seeds = 1
+
+    @Option(help: "The length of the faults of one run, seconds; settling comes on top.")
+    var seconds = 20.0
+
+    @Option(help: "Spoil the record before it is judged: `loss` takes one notification out.")
+    var plant: Plant?
+
+    @Flag(help: "Run the main rows for a few seconds each, with one seed.")
+    var smoke = false
+
+    @Flag(help: "Run every row with the seeds and the length that a release needs.")
+    var campaign = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass though a row could not run.",
+            discussion: "Some need root, strace or faketime; without this they fail."))
+    var allowSkipped = false
+
+    @Flag(help: "Print one JSON document a line instead of text.")
+    var json = false
+
+    @Flag(help: "List the rows and exit.")
+    var list = false
+
+    func validate() throws {
+        guard !smoke || !campaign else {
+            throw ValidationError("--smoke and --campaign exclude each other.")
+        }
+        guard seeds >= 1, seconds > 0, seconds <= 86_400 else {
+            throw ValidationError("--seeds must be 1 or more, --seconds above 0.")
+        }
+    }
+
+    func run() throws {
+        if list {
+            for row in Row.allCases { write(row.help) }
+            return
+        }
+        raiseDescriptorLimit()
+        var isGood = true
+        for (row, seeds, seconds) in plan {
+            for offset in 0..<UInt64(seeds) {
+                let context = RowContext(seed: seed &+ offset, seconds: seconds)
+                let report = RunReport(row, context, plant)
+                write(json ? report.json.text : report.text)
+                isGood = isGood && report.holds && (allowSkipped || report.skipped == nil)
+            }
+        }
+        if !isGood { throw ExitCode.failure }
+    }
+
+    /// Allows this program as many open files as it may have: crowds of connections need them.
+    private func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    /// The rows to run, each with its seeds and seconds.
+    private var plan: [(row: Row, seeds: Int, seconds: Double)] {
+        let rows = rows.isEmpty ? Row.allCases : rows
+        if smoke { return rows.compactMap { row in row.smokeSeconds.map { (row, 1, $0) } } }
+        if campaign { return rows.map { ($0, $0.campaign.seeds, $0.campaign.seconds) } }
+        return rows.map { ($0, seeds, seconds) }
+    }
+
+    /// Prints a line at once, into a pipe as well.
+    private func write(_ line: String) {
+        try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+    }
+}
+
+extension Row {
+    /// One line of help.
+    var help: String {
+        "  " + rawValue.padding(toLength: 15, withPad: " ", startingAt: 0) + summary
+    }
+}

@@ -1,0 +1,62 @@
+import GatewayTestSupport
+import Testing
+
+@testable import gateway_faults
+
+/// The judge against a model gateway that does everything right, and against one notification less.
+@Suite struct PlantedLossTests {
+    @Test(arguments: 1...50)
+    func everyPlantedLossIsFound(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let record = Self.record(&generator)
+        #expect(Judge.judge(record).violations == [], "seed \(seed)")
+        let planted = try #require(PlantedLoss.plant(in: record, using: &generator))
+        #expect(planted.record.entries.count == record.entries.count - 1)
+        let kinds = Judge.judge(planted.record).violations.map(\.kind)
+        #expect(kinds == [.lost], "seed \(seed): \(planted.text)")
+    }
+
+    @Test func whatIsCoveredIsNotPlanted() {
+        var run = RecordBuilder()
+        run.begin([RecordBuilder.panda])
+        run.post(.character("panda"))
+        run.tell("anna", .interest(RecordBuilder.panda))
+        run.tell("anna", .interest(RecordBuilder.panda))
+        run.move()
+        var generator = SeededGenerator(seed: 1)
+        #expect(PlantedLoss.plant(in: run.record, using: &generator) == nil)
+    }
+
+    /// A run of a gateway that tells every holder at once, with registrations that change.
+    private static func record(_ generator: inout SeededGenerator) -> Record {
+        let all = (0..<6).map { Interest(kind: .detail, subject: .character("\($0)")) }
+        let clients = ["anna", "ben", "cleo"]
+        var run = RecordBuilder()
+        var holdings: [String: Set<Interest>] = [:]
+        func choice(_ generator: inout SeededGenerator) -> Set<Interest> {
+            Set(all.shuffled(using: &generator).prefix(1 + generator.below(3)))
+        }
+        for client in clients {
+            holdings[client] = choice(&generator)
+            run.begin(holdings[client] ?? [], as: client)
+        }
+        for step in 0..<80 {
+            // At the end nobody registers any more, so that there is something to plant.
+            if generator.happens(10), step < 40 {
+                let client = generator.pick(clients)
+                holdings[client] = choice(&generator)
+                run.register(client, holdings[client] ?? [])
+            }
+            let interest = generator.pick(all)
+            run.post(interest.subject)
+            for client in clients {
+                if holdings[client]?.contains(interest) == true {
+                    run.tell(client, .interest(interest))
+                }
+                if generator.happens(50) { run.move(client) }
+            }
+        }
+        for client in clients { run.move(client) }
+        return run.record
+    }
+}
