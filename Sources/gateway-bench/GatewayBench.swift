@@ -24,8 +24,20 @@ enum PeerName: String, CaseIterable, ExpressibleByArgument {
     case nchan
 }
 
-/// Measures a real gateway on this machine alone.
+/// Runs the command that the first argument names.
 @main
+enum Main {
+    static func main() {
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == ComplexityCommand.name {
+            ComplexityCommand.main(Array(arguments.dropFirst()))
+        } else {
+            GatewayBench.main(Array(arguments))
+        }
+    }
+}
+
+/// Measures a real gateway on this machine alone.
 struct GatewayBench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway-bench",
@@ -40,6 +52,9 @@ struct GatewayBench: ParsableCommand {
             SCENARIOS
               all        every one of these but push and costs; so does naming none
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
+
+            Beside these, `gateway-bench complexity` sends the largest documents and sees
+            that another app's posts do not wait for them; see its --help.
 
             CPU is the server's own, from /proc. It includes what the kernel does for
             it; on loopback that is the receiving side's network path too, so compare
@@ -152,7 +167,8 @@ struct GatewayBench: ParsableCommand {
         let allowed = Machine.allowedCores()
         let hasTwo = allowed.count >= 2
         return BenchSettings(
-            gateway: try program(),
+            gateway: try Self.program(
+                gateway, isNeeded: chosen.contains(where: \.needsGateway)),
             serverCores: serverCores?.cores ?? (hasTwo ? [allowed[0]] : nil),
             benchCores: benchCores?.cores ?? (hasTwo ? [allowed[1]] : nil),
             isQuick: size.quick, hasPeer: peer != nil, isHTTP2: isHTTP2,
@@ -167,17 +183,20 @@ struct GatewayBench: ParsableCommand {
             isInProcess: inProcess, countedChanges: countedChanges)
     }
 
-    private func program() throws -> String {
-        if let gateway {
-            guard FileManager.default.isExecutableFile(atPath: gateway) else {
-                throw ValidationError("--gateway: \(gateway) is no program.")
+    /// The gateway's program: the one that was named, or the one beside this program.
+    ///
+    /// - Parameter isNeeded: Whether it has to be there.
+    static func program(_ named: String?, isNeeded: Bool = true) throws -> String {
+        if let named {
+            guard FileManager.default.isExecutableFile(atPath: named) else {
+                throw ValidationError("--gateway: \(named) is no program.")
             }
-            return gateway
+            return named
         }
         let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         let beside = own.deletingLastPathComponent().appendingPathComponent("timeline-gateway").path
         let isThere = FileManager.default.isExecutableFile(atPath: beside)
-        guard isThere || !chosen.contains(where: \.needsGateway) else {
+        guard isThere || !isNeeded else {
             throw ValidationError(
                 "\(beside) is missing: build it (swift build -c release), or name one with "
                     + "--gateway.")

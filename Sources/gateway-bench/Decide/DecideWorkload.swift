@@ -77,7 +77,7 @@ struct DecideWorkload {
             client: "installation-\(String(UInt64(index) &* 0x9E37_79B9_7F4A_7C15, radix: 16))",
             registration: ClientRegistration(
                 platform: "iOS", attributes: attributes, widgets: widgets),
-            attributes: attributes)
+            attributes: ClientAttributes(own: attributes))
     }
 
     /// The next change. Keys are hit by Zipf's law: the nth as often as 1/n.

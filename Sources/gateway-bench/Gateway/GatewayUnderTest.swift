@@ -47,14 +47,16 @@ final class GatewayUnderTest {
 
     /// Starts it and waits until it accepts connections.
     ///
-    /// - Parameter stallSeconds: The stall deadline of streams; `nil` for the gateway's default.
-    ///   Any other needs certificates, so the directory must have been served from before.
-    func start(stallSeconds: Int? = nil) throws {
+    /// - Parameter options: Options of the configuration and their texts; none for the gateway's
+    ///   defaults. Any need certificates, so the directory must have been served from before.
+    func start(options: [String: String] = [:]) throws {
         let (output, errors) = (directory + "/output", directory + "/errors")
         var environment: [String: String] = [:]
-        if let stallSeconds {
+        if !options.isEmpty {
             // With certificates named, it takes its whole configuration from the environment.
-            environment["TIMELINE_GATEWAY_STREAMS_STALL"] = "\(stallSeconds)s"
+            for (option, text) in options {
+                environment["TIMELINE_GATEWAY_" + Self.variable(option)] = text
+            }
             environment["TIMELINE_GATEWAY_TLS_CERTIFICATE"] = identity.certificate
             environment["TIMELINE_GATEWAY_TLS_KEY"] = identity.key
             environment["TIMELINE_GATEWAY_LOCAL_ISSUER"] = "true"
@@ -76,6 +78,14 @@ final class GatewayUnderTest {
                     "the gateway did not start:\n\(Self.text(errors).suffix(2_000))")
             }
             usleep(5_000)
+        }
+    }
+
+    /// The name of the variable of an option, without the prefix: `STREAMS_STALL` of `streams.stall`.
+    private static func variable(_ option: String) -> String {
+        option.reduce(into: "") { name, character in
+            if character.isUppercase { name.append("_") }
+            name += character == "." ? "_" : character.uppercased()
         }
     }
 
@@ -129,9 +139,12 @@ final class GatewayUnderTest {
         return Self.text(output).split(separator: "\n").map(String.init)
     }
 
+    /// Its metrics page, with the answer's head.
+    func metricsPage() throws -> String { try AdminPage.get("/metrics", port: adminPort) }
+
     /// The value of one of its metrics; `nil` when it has none of that name.
     func metric(_ name: String) throws -> Double? {
-        let page = try AdminPage.get("/metrics", port: adminPort)
+        let page = try metricsPage()
         for line in page.split(separator: "\n") where line.hasPrefix(name + " ") {
             return line.split(separator: " ").last.flatMap { Double($0) }
         }

@@ -18,7 +18,8 @@ struct SlowReaders {
             let tokens = try stage.makeClients(settings.streams, things: ["0"])
             if settings.isQuick {
                 try stage.gateway.stop()
-                try stage.gateway.start(stallSeconds: Self.quickStallSeconds)
+                try stage.gateway.start(
+                    options: ["streams.stall": "\(Self.quickStallSeconds)s"])
             }
             let target = stage.target(tokens: tokens, thing: "0")
             let readers = StreamFleet(stage.generator, target)

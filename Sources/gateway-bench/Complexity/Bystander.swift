@@ -1,0 +1,148 @@
+import Foundation
+import Synchronization
+
+/// A backend of an app of its own that posts one change every 50 ms, on a thread and a connection of
+/// its own: what the attackers' side does with its own CPU is not to be taken for the gateway's.
+final class Bystander: Sendable {
+    /// Between two posts that are due, in nanoseconds.
+    static let period: Int64 = 50_000_000
+    /// How long answers are waited for.
+    private static let patienceSeconds = 20.0
+    /// Longer than any run.
+    private static let lifetimeSeconds = 86_400.0
+
+    /// One post.
+    private struct Post {
+        let start: Int64
+        var end: Int64?
+        var isTaken = false
+    }
+
+    private struct State {
+        var posts: [Post] = []
+        var isStopping = false
+        var hasEnded = false
+        var trouble: String?
+    }
+
+    private let state = Mutex(State())
+
+    /// Starts to post; returns when the connection is open and a first post was answered.
+    ///
+    /// - Parameters:
+    ///   - ca: A file with the certificates to trust.
+    ///   - request: Makes the request with a number.
+    init(ca: String, port: UInt16, request: @escaping @Sendable (Int) -> [UInt8]) throws {
+        let thread = Thread { [self] in
+            do {
+                try post(ca: ca, port: port, request)
+            } catch {
+                state.withLock { $0.trouble = $0.trouble ?? "\(error)" }
+            }
+            state.withLock { $0.hasEnded = true }
+        }
+        thread.stackSize = 1 << 20
+        thread.start()
+        try waitUntil(seconds: Self.patienceSeconds) { $0.posts.contains { $0.isTaken } }
+        if let trouble = state.withLock({ $0.trouble }) {
+            throw BenchFailure("the bystander cannot post: \(trouble)")
+        }
+    }
+
+    /// Stops posting; returns when its thread has nothing more to do.
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        try? waitUntil(seconds: Self.patienceSeconds) { $0.hasEnded }
+    }
+
+    /// What went wrong with its connection; `nil` while it holds.
+    var trouble: String? { state.withLock { $0.trouble } }
+
+    /// The posts that were due from `start` up to now, and those that still waited then, once they
+    /// are answered. What is not answered by then failed, after the time it waited so far.
+    ///
+    /// - Parameter start: In monotonic nanoseconds.
+    func figures(since start: Int64) throws -> BystanderFigures {
+        let end = monotonicNanoseconds()
+        try waitUntil(seconds: Self.patienceSeconds) { state in
+            !state.posts.contains { $0.start < end && $0.end == nil }
+        }
+        let now = monotonicNanoseconds()
+        let posts = state.withLock { $0.posts }.filter { post in
+            post.start < end && (post.start >= start || post.end ?? now > start)
+        }
+        return BystanderFigures(
+            milliseconds: posts.map { Double(($0.end ?? now) - $0.start) / 1e6 },
+            failed: posts.count { !$0.isTaken })
+    }
+
+    /// Waits until it is so, the bystander has ended, or the time is over.
+    private func waitUntil(seconds: Double, _ isSo: (State) -> Bool) throws {
+        let end = monotonicNanoseconds() + Int64(seconds * 1e9)
+        while monotonicNanoseconds() < end, !state.withLock({ $0.hasEnded || isSo($0) }) {
+            try Interruption.check()
+            usleep(2_000)
+        }
+    }
+
+    private func post(
+        ca: String, port: UInt16, _ request: @Sendable (Int) -> [UInt8]
+    ) throws {
+        let generator = try Generator(ca: ca)
+        let poster = Poster { taken in
+            self.state.withLock { state in
+                state.posts[state.posts.count - 1].end = monotonicNanoseconds()
+                state.posts[state.posts.count - 1].isTaken = taken
+            }
+        }
+        let connection = try generator.connect(.init(port: port), user: poster)
+        var due: Int64 = 0
+        var number = 0
+        try generator.run(
+            seconds: Self.lifetimeSeconds,
+            timer: {
+                guard poster.isReady else { return nil }
+                let now = monotonicNanoseconds()
+                if due == 0 { due = now }
+                guard now >= due else { return due }
+                // A post that had to wait for the answer to the one before it counts from when it
+                // was due; that this thread was late is not the gateway's doing.
+                let start = poster.lastAnswer > due ? due : now
+                self.state.withLock { $0.posts.append(Post(start: start)) }
+                poster.isReady = false
+                generator.send(request(number), on: connection)
+                number += 1
+                due += Self.period
+                if start == now, due <= now { due = now + Self.period }
+                return nil
+            },
+            until: {
+                poster.failure != nil
+                    || (poster.isReady && self.state.withLock { $0.isStopping })
+            })
+        if let failure = poster.failure { throw BenchFailure(failure) }
+        generator.close(connection)
+    }
+
+    /// Hears what is answered.
+    private final class Poster: ConnectionUser {
+        var isReady = false
+        var lastAnswer: Int64 = 0
+        var failure: String?
+        private let answered: (_ taken: Bool) -> Void
+
+        init(_ answered: @escaping (_ taken: Bool) -> Void) { self.answered = answered }
+
+        func opened(_ connection: ClientConnection) { isReady = true }
+
+        func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {
+            answered(status == 202)
+            lastAnswer = monotonicNanoseconds()
+            isReady = true
+        }
+
+        func closed(_ connection: ClientConnection, reason: String) {
+            failure = "its connection ended: \(reason)"
+        }
+    }
+}

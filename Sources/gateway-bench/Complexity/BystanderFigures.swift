@@ -1,0 +1,29 @@
+/// How long the bystander's posts took.
+struct BystanderFigures: Equatable {
+    /// The time from when each post was due to its answer, in milliseconds, ascending.
+    let milliseconds: [Double]
+    /// The number of posts that were answered with anything but 202, or not at all.
+    let failed: Int
+
+    /// Figures of posts in any order.
+    init(milliseconds: [Double], failed: Int = 0) {
+        self.milliseconds = milliseconds.sorted()
+        self.failed = failed
+    }
+
+    /// All of several figures' posts.
+    init(_ parts: [BystanderFigures]) {
+        self.init(
+            milliseconds: parts.flatMap(\.milliseconds), failed: parts.reduce(0) { $0 + $1.failed })
+    }
+
+    /// The time that `fraction` (0 to 1) of the posts did not exceed; 0 where there were none.
+    func percentile(_ fraction: Double) -> Double {
+        guard !milliseconds.isEmpty else { return 0 }
+        let rank = Int((fraction * Double(milliseconds.count)).rounded(.up))
+        return milliseconds[min(max(rank, 1), milliseconds.count) - 1]
+    }
+
+    /// The time of the slowest post; 0 where there were none.
+    var slowest: Double { milliseconds.last ?? 0 }
+}

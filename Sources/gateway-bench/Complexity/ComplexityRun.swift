@@ -1,0 +1,87 @@
+/// Sends every shape while the bystander posts, and gathers what came of it.
+struct ComplexityRun {
+    /// The quiet time before the shapes, in seconds.
+    static let quietSeconds = 5.0
+    /// Between two shapes, in seconds: what is still in work is not to be taken for the next one's.
+    private static let pauseSeconds = 0.2
+
+    /// The gateway's program.
+    let program: String
+    /// The cores of the gateway; `nil` for any.
+    let cores: [Int]?
+    /// The shapes.
+    let shapes: [ShapeName]
+    /// How long each goes on, in seconds.
+    let seconds: Double
+
+    /// Runs all.
+    func run(_ tell: (String) -> Void) throws -> ComplexityReport {
+        tell("setting up: two apps, \(ComplexityStage.clients) of the largest registrations")
+        return try ComplexityStage.with(program: program, cores: cores) { stage in
+            guard let document = try? stage.document("/openapi.json"),
+                var coverage = RouteCoverage(openAPI: document)
+            else { throw BenchFailure("/openapi.json names no routes") }
+            let bystander = try stage.startBystander()
+            defer { bystander.stop() }
+            tell("the bystander alone")
+            let start = monotonicNanoseconds()
+            try stage.generator.run(seconds: Self.quietSeconds) { false }
+            let quiet = try bystander.figures(since: start)
+            var outcomes: [ShapeOutcome] = []
+            var number = 0
+            for name in shapes {
+                let shape = try AttackShape(name, on: stage)
+                try stage.generator.run(seconds: Self.pauseSeconds) { false }
+                tell("\(name.rawValue): \(name.abstract)")
+                let outcome = try run(shape, on: stage, bystander, &number, tell)
+                for route in outcome.reached { coverage.note(route, by: name.rawValue) }
+                outcomes.append(outcome)
+            }
+            return ComplexityReport(
+                quiet: quiet, outcomes: outcomes, coverage: coverage,
+                isComplete: Set(shapes) == Set(ShapeName.allCases), trouble: bystander.trouble)
+        }
+    }
+
+    private func run(
+        _ shape: AttackShape, on stage: ComplexityStage, _ bystander: Bystander,
+        _ number: inout Int, _ tell: (String) -> Void
+    ) throws -> ShapeOutcome {
+        var outcome = ShapeOutcome(shape: shape.name.rawValue)
+        let before = try stage.turns()
+        let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.processes)
+        let start = monotonicNanoseconds()
+        switch shape.load {
+        case .requests(let requests, let connections):
+            let load = AttackLoad(
+                stage.generator, port: stage.gateway.port, connections: connections,
+                requests: requests, firstRequest: number)
+            number = try load.run(seconds: seconds)
+            (outcome.statuses, outcome.lost) = (load.statuses, load.lost)
+            for (index, request) in requests.enumerated() {
+                if load.isReached[index] {
+                    outcome.reached.insert(request.route)
+                } else {
+                    outcome.missed.append(request.route)
+                    tell("  \(request.route) was answered \(load.refusals[index] ?? "never")")
+                }
+            }
+        case .readers(let requests, let talk):
+            let load = TalkingReaders(
+                stage.generator, port: stage.gateway.port, requests: requests, talk: talk)
+            try load.run(seconds: seconds)
+            (outcome.statuses, outcome.lost) = (load.statuses, load.lost)
+            if load.statuses[200] ?? 0 > 0 {
+                outcome.reached = [AttackShape.streamRoute]
+            } else {
+                outcome.missed = [AttackShape.streamRoute]
+            }
+        }
+        outcome.bystander = try bystander.figures(since: start)
+        outcome.seconds = Double(monotonicNanoseconds() - start) / 1e9
+        outcome.cpuSeconds =
+            Double(ProcessFigures.cpuNanoseconds(stage.gateway.processes) - cpu) / 1e9
+        if let before, let after = try stage.turns() { outcome.turns = after.since(before) }
+        return outcome
+    }
+}

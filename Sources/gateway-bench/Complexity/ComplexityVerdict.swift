@@ -1,0 +1,158 @@
+/// What came of one shape.
+struct ShapeOutcome {
+    /// The shape's name.
+    let shape: String
+    /// The number of answers, by status.
+    var statuses: [Int: Int] = [:]
+    /// The number of connections that were lost, streams that the gateway ended among them.
+    var lost = 0
+    /// The routes whose answers showed that they looked at the whole document.
+    var reached: Set<Route> = []
+    /// The routes that the shape was for and whose answers never showed that.
+    var missed: [Route] = []
+    /// What the bystander's posts took meanwhile.
+    var bystander = BystanderFigures(milliseconds: [])
+    /// The turns of the gateway's threads meanwhile; `nil` where the metrics page has no histogram.
+    var turns: TurnHistogram?
+    /// The gateway's CPU time meanwhile, in seconds.
+    var cpuSeconds = 0.0
+    /// How long it went on, in seconds.
+    var seconds = 0.0
+
+    /// The number of answers with a status of this hundred.
+    func answers(_ hundred: Int) -> Int {
+        statuses.reduce(0) { $0 + ($1.key / 100 == hundred ? $1.value : 0) }
+    }
+}
+
+/// What the run is judged by.
+struct ComplexityVerdict {
+    /// One bound and whether it held.
+    struct Bound: Equatable {
+        /// What is bounded.
+        let name: String
+        /// Whether it held.
+        let isMet: Bool
+        /// What was found.
+        let finding: String
+    }
+
+    /// What the bystander's p99 may be of its quiet p99, and what it may be whatever that is, in
+    /// milliseconds.
+    static let (p99Ratio, p99Milliseconds) = (3.0, 50.0)
+    /// What the bystander's slowest post has to stay below, in milliseconds.
+    static let slowestMilliseconds = 250.0
+
+    /// The bounds, in the report's order.
+    let bounds: [Bound]
+
+    /// Whether all held.
+    var isMet: Bool { bounds.allSatisfy(\.isMet) }
+
+    /// Judges a run.
+    ///
+    /// - Parameters:
+    ///   - quiet: The bystander alone.
+    ///   - outcomes: The shapes.
+    ///   - coverage: The routes that were reached; `nil` where only some shapes ran, so that it says
+    ///     nothing.
+    init(quiet: BystanderFigures, outcomes: [ShapeOutcome], coverage: RouteCoverage?) {
+        let attacked = BystanderFigures(outcomes.map(\.bystander))
+        bounds =
+            [
+                Self.p99(quiet, attacked), Self.slowest(attacked),
+                Self.answered(quiet, outcomes), Self.turns(outcomes), Self.arrival(outcomes),
+                Self.limited(outcomes),
+            ] + (coverage.map { [Self.routes($0)] } ?? [])
+    }
+
+    private static func p99(_ quiet: BystanderFigures, _ attacked: BystanderFigures) -> Bound {
+        let bound = max(p99Ratio * quiet.percentile(0.99), p99Milliseconds)
+        let isMeasured = !quiet.milliseconds.isEmpty && !attacked.milliseconds.isEmpty
+        return Bound(
+            name: "bystander's p99", isMet: isMeasured && attacked.percentile(0.99) <= bound,
+            finding: !isMeasured
+                ? "not measured"
+                : "\(Figure.text(attacked.percentile(0.99))) ms, at most \(Figure.text(bound)) ms "
+                    + "(quiet \(Figure.text(quiet.percentile(0.99))) ms)")
+    }
+
+    private static func slowest(_ attacked: BystanderFigures) -> Bound {
+        let isMeasured = !attacked.milliseconds.isEmpty
+        return Bound(
+            name: "bystander's slowest post",
+            isMet: isMeasured && attacked.slowest < slowestMilliseconds,
+            finding: !isMeasured
+                ? "not measured"
+                : "\(Figure.text(attacked.slowest)) ms, below "
+                    + "\(Figure.text(slowestMilliseconds)) ms")
+    }
+
+    private static func answered(_ quiet: BystanderFigures, _ outcomes: [ShapeOutcome]) -> Bound {
+        let all = BystanderFigures([quiet] + outcomes.map(\.bystander))
+        let without = outcomes.filter(\.bystander.milliseconds.isEmpty).map(\.shape)
+        let finding = "\(all.milliseconds.count) posts, \(all.failed) of them failed"
+        return Bound(
+            name: "bystander's posts taken", isMet: all.failed == 0 && without.isEmpty,
+            finding: without.isEmpty
+                ? finding : finding + ", none beside " + without.joined(separator: ", "))
+    }
+
+    private static func turns(_ outcomes: [ShapeOutcome]) -> Bound {
+        let name = "turns over \(Figure.text(TurnHistogram.boundSeconds * 1_000)) ms CPU"
+        let turns = outcomes.compactMap(\.turns)
+        guard !outcomes.isEmpty, turns.count == outcomes.count else {
+            return Bound(
+                name: name, isMet: false,
+                finding: "no histogram \(TurnHistogram.family) on the metrics page")
+        }
+        var (all, long): ([String: Int], [String: Int]) = ([:], [:])
+        for (thread, turns) in turns.flatMap(\.byThread) {
+            all[thread, default: 0] += turns.count
+            if thread != TurnHistogram.documents { long[thread, default: 0] += turns.long }
+        }
+        let silent = TurnHistogram.shared.filter { all[$0] ?? 0 <= 0 }
+        guard silent.isEmpty else {
+            return Bound(
+                name: name, isMet: false,
+                finding: "no turn was counted of " + silent.joined(separator: ", "))
+        }
+        let ofWriter = long.removeValue(forKey: TurnHistogram.writer) ?? 0
+        let found = long.filter { $0.value != 0 }.sorted { $0.key < $1.key }
+            .map { "\($0.key) \($0.value)" }
+        return Bound(
+            name: name, isMet: found.isEmpty,
+            finding: (found.isEmpty ? "none" : found.joined(separator: ", "))
+                + " of \(all.values.reduce(0, +)); writer \(ofWriter), which the bystander judges")
+    }
+
+    private static func arrival(_ outcomes: [ShapeOutcome]) -> Bound {
+        let missed = outcomes.filter { !$0.missed.isEmpty }.map { outcome in
+            "\(outcome.shape): " + outcome.missed.map(\.description).joined(separator: ", ")
+        }
+        let isMet = missed.isEmpty && !outcomes.isEmpty
+        return Bound(
+            name: "documents looked at", isMet: isMet,
+            finding: isMet
+                ? "of all shapes"
+                : outcomes.isEmpty ? "no shape ran" : "not " + missed.joined(separator: "; "))
+    }
+
+    private static func limited(_ outcomes: [ShapeOutcome]) -> Bound {
+        let limited = outcomes.filter { $0.statuses[429] ?? 0 > 0 }
+            .map { "\($0.shape) \($0.statuses[429] ?? 0)" }
+        return Bound(
+            name: "answers 429, which hide the work", isMet: limited.isEmpty,
+            finding: limited.isEmpty ? "none" : limited.joined(separator: ", "))
+    }
+
+    private static func routes(_ coverage: RouteCoverage) -> Bound {
+        let unreached = coverage.unreached.map(\.description)
+        let isMet = unreached.isEmpty && !coverage.required.isEmpty
+        return Bound(
+            name: "routes reached", isMet: isMet,
+            finding: isMet
+                ? "all \(coverage.required.count) that take or make a document"
+                : "not " + unreached.joined(separator: ", "))
+    }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+
+/// What is sent, each shape with the largest documents that the limits allow.
+enum ShapeName: String, CaseIterable, Sendable, ExpressibleByArgument {
+    case patch
+    case tinyRecords = "tiny-records"
+    case keyUpdates = "key-updates"
+    case aliases
+    case unknownEntities = "unknown-entities"
+    case catalog
+    case changeKeys = "change-keys"
+    case batchKeys = "batch-keys"
+    case registrations
+    case refusedTokens = "refused-tokens"
+    case unknownKinds = "unknown-kinds"
+    case emptyArrays = "empty-arrays"
+    case batch
+    case explain
+    case diff
+    case lists
+    case reads
+    case acknowledgements
+    case orders
+
+    /// What it is, in a line of at most 64 characters.
+    var abstract: String {
+        switch self {
+        case .patch: "patches of 256 KiB of unknown members, named nearly right"
+        case .tinyRecords: "stream readers that send records of one byte"
+        case .keyUpdates: "stream readers that ask for new keys again and again"
+        case .aliases: "catalogs of 1 MiB of YAML aliases, put and compared"
+        case .unknownEntities: "catalogs with 16,000 rules about unknown entities"
+        case .catalog: "catalogs with 32,000 rules, each replacing all of the last"
+        case .changeKeys: "changes that raise nearly 10,000 keys of long values"
+        case .batchKeys: "posts that raise 200,000 keys by 20 and by 1,000 events"
+        case .registrations: "registrations of 256 KiB on many connections"
+        case .refusedTokens: "tokens with wrong signatures, each another one"
+        case .unknownKinds: "registrations with 400 unknown kinds beside 500 known ones"
+        case .emptyArrays: "posts of 8 MiB of empty arrays"
+        case .batch: "posts of 1,000 events of 8 KiB"
+        case .explain: "100 changes with nearly 10,000 keys each explained, clients too"
+        case .diff: "the catalog of 32,000 rules held against the log"
+        case .lists: "clients, changes, attempts and events, 1,000 a page"
+        case .reads: "the largest registration and catalog read, and polls"
+        case .acknowledgements: "acknowledgements with 3,000 entries"
+        case .orders: "tokens, pushes, reloads and configurations of the most bytes"
+        }
+    }
+
+    /// Name and abstract, for a list of all.
+    var help: String {
+        "  " + rawValue + String(repeating: " ", count: max(1, 18 - rawValue.count)) + abstract
+    }
+}
