@@ -128,7 +128,7 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: [
-                "GatewayCore",
+                "CLinux", "GatewayCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -248,6 +248,16 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // Faults on real gateways, and the judge of what clients were told.
+        .executableTarget(
+            name: "gateway-faults",
+            dependencies: [
+                "GatewaySigning", "GatewayTestSupport", "WidgetModel",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+
         // Tests.
         .target(
             name: "GatewayTestSupport",
@@ -304,7 +314,10 @@ let package = Package(
         ),
         .testTarget(
             name: "GatewayStorageTests",
-            dependencies: ["GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "GatewayCore", "GatewayStorage", "GatewayTestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -367,6 +380,11 @@ let package = Package(
         .testTarget(
             name: "GatewayBenchTests",
             dependencies: ["WidgetModel", "gateway-bench", "timeline-gateway"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayFaultsTests",
+            dependencies: ["GatewayTestSupport", "gateway-faults"],
             swiftSettings: settings
         ),
         .testTarget(

@@ -10,6 +10,7 @@ PROBLEM = "application/problem+json"
 
 # What is documented and need not come, with the reason: statuses, and patterns of fields.
 UNSEEN_STATUSES = {
+    429: "takes more requests than the default rates allow",
     503: "takes a full disk, a full queue or a gateway that stops",
 }
 UNSEEN_FIELDS = {
