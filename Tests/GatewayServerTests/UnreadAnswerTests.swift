@@ -41,6 +41,7 @@ import Testing
         let gate = Gate()
         var stalls: [Bool] = []
         private(set) var writer: AnswerWriter?
+        private(set) var isWritten = true
 
         init(isHTTP2: Bool, _ progress: AnswerProgress, loop: EmbeddedEventLoop) throws {
             channel = EmbeddedChannel(handlers: [], loop: loop)
@@ -48,11 +49,13 @@ import Testing
             writer = AnswerWriter(
                 isHTTP2: isHTTP2, timeout: .seconds(30), connection: progress
             ) { [unowned self] in stalls.append($0) }
+            writer?.onWritten = { [unowned self] in isWritten = true }
         }
 
         func answer(bytes: Int) throws {
             let body = ByteBuffer(repeating: 7, count: bytes)
-            writer?.write(GatewayAnswer(.ok, body: body), to: try #require(gate.context))
+            isWritten = try #require(writer).write(
+                GatewayAnswer(.ok, body: body), to: try #require(gate.context))
         }
     }
 
@@ -69,6 +72,48 @@ import Testing
         loop.advanceTime(by: .seconds(1))
         #expect(world.stalls == [true])
         world.writer?.stop()
+    }
+
+    /// One peer's long answer does not keep the loop, nor does it fill the memory.
+    @Test(arguments: [false, true]) func aLongAnswerIsWrittenInSeveralGoes(isHTTP2: Bool) throws {
+        let loop = EmbeddedEventLoop()
+        let world = try World(isHTTP2: isHTTP2, AnswerProgress(), loop: loop)
+        try world.answer(bytes: 50 * AnswerWriter.pieceBytes)
+        // The heads are a write of their own.
+        let most = AnswerWriter.piecesMax + 1
+        #expect((AnswerWriter.piecesMax...most).contains(world.socket.count))
+        loop.advanceTime(by: .seconds(1))
+        #expect(world.socket.count <= most, "no more is under way at once")
+        var goes = 0
+        while !world.isWritten {
+            let before = world.socket.count
+            world.socket.takeAll()
+            #expect(world.socket.count == before, "the loop is let go first")
+            loop.advanceTime(by: AnswerWriter.pause)
+            #expect(world.socket.count - before <= most)
+            goes += 1
+            try #require(goes < 10)
+        }
+        #expect(goes == 3)
+        world.socket.takeAll()
+        #expect(world.writer?.isWriting == false)
+        #expect(world.stalls.isEmpty)
+        world.writer?.stop()
+    }
+
+    @Test(arguments: [false, true]) func aLongAnswerThatNobodyReadsIsGivenUp(isHTTP2: Bool) throws {
+        let loop = EmbeddedEventLoop()
+        let world = try World(isHTTP2: isHTTP2, AnswerProgress(), loop: loop)
+        try world.answer(bytes: 50 * AnswerWriter.pieceBytes)
+        world.socket.takeAll()
+        loop.advanceTime(by: .seconds(29))
+        #expect(world.stalls.isEmpty)
+        loop.advanceTime(by: .seconds(2))
+        #expect(world.stalls == [true])
+        world.writer?.stop()
+        world.socket.takeAll()
+        loop.advanceTime(by: .seconds(1))
+        #expect(!world.isWritten)
     }
 
     @Test func anAnswerThatIsReadIsNoTrouble() throws {

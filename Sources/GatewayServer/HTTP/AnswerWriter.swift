@@ -13,19 +13,32 @@ final class AnswerProgress {
 /// Writes the answers of one channel, in pieces, and gives up on a peer that does not take them:
 /// otherwise it could keep connections and answers for ever.
 ///
+/// A long answer is written in several goes, between which the event loop serves its other channels.
+///
 /// Bound to its channel's event loop.
 final class AnswerWriter {
     /// The size of a piece. A peer that takes one in each `timeout` may go on.
-    private static let pieceBytes = 16 * 1024
+    static let pieceBytes = 16 * 1024
+    /// The most pieces that are written in one go, and that are under way at once.
+    static let piecesMax = 16
+    /// The pause between two goes. Without one, the loop would come back to the answer before it
+    /// looked at any socket.
+    static let pause = TimeAmount.microseconds(20)
 
     private let isHTTP2: Bool
     private let timeout: TimeAmount
     private let connection: AnswerProgress
     /// `nil` once the channel is gone.
     private var onStall: ((_ connectionToo: Bool) -> Void)?
+    /// Called when the channel has all of an answer for which `write` returned false.
+    var onWritten: () -> Void = {}
+    /// The end of an answer that the channel does not have yet.
+    private var rest: ByteBuffer?
     private var unwritten = 0
     private var lastProgress = NIODeadline.uptimeNanoseconds(0)
     private var timer: Scheduled<Void>?
+    /// The next go.
+    private var continuation: Scheduled<Void>?
 
     /// - Parameters:
     ///   - connection: The progress of the whole connection.
@@ -48,41 +61,73 @@ final class AnswerWriter {
     func stop() {
         timer?.cancel()
         timer = nil
+        continuation?.cancel()
+        continuation = nil
+        rest = nil
         onStall = nil
+        onWritten = {}
     }
 
-    /// Writes an answer and flushes it.
-    func write(_ answer: GatewayAnswer, to gate: ChannelHandlerContext) {
-        guard isHTTP2 else {
-            // Nothing between the gate and TLS looks at what goes out by HTTP/1.1.
-            write(ByteBuffer(bytes: answer.http1), to: gate) { NIOAny(IOData.byteBuffer($0)) }
-            return
-        }
-        var head = answer.head
-        if let body = answer.body {
-            head.headers.add(name: FieldName.contentLength, value: String(body.readableBytes))
-        }
-        gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
-        if let body = answer.body {
-            write(body, to: gate) { StreamGate.wrapOutboundOut(.body(.byteBuffer($0))) }
-        }
-        begin(gate) { gate.writeAndFlush(StreamGate.wrapOutboundOut(.end(nil)), promise: $0) }
-    }
-
-    private func write(
-        _ bytes: ByteBuffer, to gate: ChannelHandlerContext, _ wrap: (ByteBuffer) -> NIOAny
-    ) {
-        var rest = bytes
-        while let piece = rest.readSlice(length: min(Self.pieceBytes, rest.readableBytes)) {
-            // By HTTP/1.1 each flush makes records of its own, which are counted one by one.
-            begin(gate) { promise in
-                if isHTTP2 {
-                    gate.write(wrap(piece), promise: promise)
-                } else {
-                    gate.writeAndFlush(wrap(piece), promise: promise)
-                }
+    /// Writes an answer and flushes it, after the answer before was written.
+    ///
+    /// - Returns: Whether the channel has all of it; if not, the rest follows.
+    func write(_ answer: GatewayAnswer, to gate: ChannelHandlerContext) -> Bool {
+        if isHTTP2 {
+            var head = answer.head
+            if let body = answer.body {
+                head.headers.add(name: FieldName.contentLength, value: String(body.readableBytes))
             }
-            if rest.readableBytes == 0 { break }
+            gate.write(StreamGate.wrapOutboundOut(.head(head)), promise: nil)
+            rest = answer.body ?? ByteBuffer()
+        } else {
+            let (beginning, rest) = answer.http1(bodyBytesMax: Self.pieceBytes)
+            write(beginning, to: gate)
+            self.rest = rest
+        }
+        writeRest(to: gate)
+        return rest == nil
+    }
+
+    /// Writes what may be written of the rest now.
+    private func writeRest(to gate: ChannelHandlerContext) {
+        guard var body = rest else { return }
+        // What was taken at once asks for no further go.
+        rest = nil
+        var pieces = 0
+        while body.readableBytes > 0, pieces < Self.piecesMax, unwritten < Self.piecesMax {
+            guard let piece = body.readSlice(length: min(Self.pieceBytes, body.readableBytes))
+            else { break }
+            write(piece, to: gate)
+            pieces += 1
+        }
+        if body.readableBytes > 0 {
+            rest = body
+            if isHTTP2 { gate.flush() }
+            if unwritten < Self.piecesMax { continueLater(gate) }
+        } else if isHTTP2 {
+            begin(gate) { gate.writeAndFlush(StreamGate.wrapOutboundOut(.end(nil)), promise: $0) }
+        }
+    }
+
+    private func continueLater(_ gate: ChannelHandlerContext) {
+        guard continuation == nil, onStall != nil else { return }
+        continuation = gate.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+            self.continuation = nil
+            self.writeRest(to: gate)
+            if self.rest == nil { self.onWritten() }
+        }
+    }
+
+    private func write(_ piece: ByteBuffer, to gate: ChannelHandlerContext) {
+        begin(gate) { promise in
+            if isHTTP2 {
+                gate.write(
+                    StreamGate.wrapOutboundOut(.body(.byteBuffer(piece))), promise: promise)
+            } else {
+                // Nothing between the gate and TLS looks at what goes out by HTTP/1.1. Each flush
+                // makes records of its own, which are counted one by one.
+                gate.writeAndFlush(NIOAny(IOData.byteBuffer(piece)), promise: promise)
+            }
         }
     }
 
@@ -97,6 +142,7 @@ final class AnswerWriter {
             self.unwritten -= 1
             self.lastProgress = loop.now
             self.connection.last = self.lastProgress
+            if self.rest != nil { self.continueLater(gate) }
         }
         write(promise)
         // Most often the kernel has taken it by now.

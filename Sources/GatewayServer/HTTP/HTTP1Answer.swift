@@ -2,50 +2,42 @@ import NIOCore
 import NIOHTTP1
 
 extension GatewayAnswer {
-    /// The answer as HTTP/1.1 (RFC 9112 section 4), framed by its length.
-    var http1: [UInt8] {
-        var bytes = Self.http1(head)
-        let count = body?.readableBytes ?? 0
-        bytes.reserveCapacity(bytes.count + 32 + count)
-        // What may have no body has no length either (RFC 9110 section 8.6).
+    /// Returns the answer as HTTP/1.1 (RFC 9112 section 4), framed by its length: its head with at
+    /// most `bodyBytesMax` of its body, and the rest of the body, if there is any.
+    func http1(bodyBytesMax: Int) -> (beginning: ByteBuffer, rest: ByteBuffer?) {
+        // A status that forbids a body has no length either (RFC 9110 section 8.6).
+        var rest = head.status.mayHaveResponseBody ? body : nil
+        let count = rest?.readableBytes ?? 0
+        var bytes = ByteBuffer()
+        bytes.reserveCapacity(512 + min(count, bodyBytesMax))
+        writeHead(to: &bytes)
         if head.status.mayHaveResponseBody {
-            bytes.append("Content-Length: ")
-            bytes.append(String(count))
-            bytes.append("\r\n")
+            bytes.writeString("Content-Length: ")
+            bytes.writeString(String(count))
+            bytes.writeString("\r\n")
         }
-        bytes.append("\r\n")
-        if head.status.mayHaveResponseBody, let body {
-            bytes.append(contentsOf: body.readableBytesView)
+        bytes.writeString("\r\n")
+        if var first = rest?.readSlice(length: min(count, bodyBytesMax)) {
+            bytes.writeBuffer(&first)
         }
-        return bytes
+        return (bytes, count > bodyBytesMax ? rest : nil)
     }
 
     /// Tells the peer to send its body.
     static let http1Continue = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
-    /// Status line and fields.
-    private static func http1(_ head: HTTPResponseHead) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(512)
-        bytes.append("HTTP/1.1 ")
-        bytes.append(String(head.status.code))
-        bytes.append(" ")
-        bytes.append(head.status.reasonPhrase)
-        bytes.append("\r\n")
+    /// Writes status line and fields.
+    private func writeHead(to bytes: inout ByteBuffer) {
+        bytes.writeString("HTTP/1.1 ")
+        bytes.writeString(String(head.status.code))
+        bytes.writeString(" ")
+        bytes.writeString(head.status.reasonPhrase)
+        bytes.writeString("\r\n")
         for (name, value) in head.headers {
-            bytes.append(name)
-            bytes.append(": ")
-            bytes.append(value)
-            bytes.append("\r\n")
+            bytes.writeString(name)
+            bytes.writeString(": ")
+            bytes.writeString(value)
+            bytes.writeString("\r\n")
         }
-        return bytes
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func append(_ text: String) {
-        var text = text
-        // Sound: the pointer is read within the closure that lends it.
-        text.withUTF8 { append(contentsOf: $0) }
     }
 }

@@ -48,6 +48,8 @@ final class RequestTurns {
     /// The request received last has come to its end.
     private var isComplete = true
     private var isAnswering = false
+    /// The answer that is being written ends the connection.
+    private var isLastAnswer = false
     /// No request is begun any more.
     private var isOver = false
     /// The peer says nothing any more: its last answer ends our side too.
@@ -83,6 +85,7 @@ final class RequestTurns {
         self.settings = settings
         self.open = open
         self.responder = responder
+        writer.onWritten = { self.answerIsWritten() }
         startIdleTimer(gate)
     }
 
@@ -220,14 +223,24 @@ final class RequestTurns {
     }
 
     private func give(_ answer: GatewayAnswer?, isLast: Bool) {
-        isAnswering = false
-        guard let gate, !isOver else { return }
+        guard let gate, !isOver else {
+            isAnswering = false
+            return
+        }
         guard var answer else {
+            isAnswering = false
             end(gate)
             return
         }
         if isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        writer.write(answer, to: gate)
+        isLastAnswer = isLast
+        if writer.write(answer, to: gate) { answerIsWritten() }
+    }
+
+    /// Goes on to what follows an answer.
+    private func answerIsWritten() {
+        isAnswering = false
+        guard let gate, !isOver else { return }
         lastActive = .now()
         if idleTimer == nil { startIdleTimer(gate) }
         endBody()
@@ -237,7 +250,7 @@ final class RequestTurns {
             end(gate)
             return
         }
-        if isLast {
+        if isLastAnswer {
             isOver = true
             gate.close(mode: .output, promise: nil)
         } else {
@@ -256,7 +269,8 @@ final class RequestTurns {
         guard let gate, !isOver else { return }
         var answer = problem.answer
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        writer.write(answer, to: gate)
+        // A problem is shorter than what is written in one go.
+        _ = writer.write(answer, to: gate)
         end(gate)
     }
 

@@ -14,6 +14,8 @@ extension ShardLoop {
         var answer = problem.answer
         answer.head.headers.add(name: FieldName.connection, value: "close")
         answer.head.headers.add(name: FieldName.date, value: cursors.date())
-        answer.http1.withUnsafeBytes { connections.end(stream, farewell: $0) }
+        answer.http1(bodyBytesMax: .max).beginning.withUnsafeReadableBytes {
+            connections.end(stream, farewell: $0)
+        }
     }
 }
