@@ -307,7 +307,7 @@ import WidgetModel
         }
         #expect(try events(AttackDocuments.wideChange, isBatch: false) == 1)
         #expect(try events(AttackDocuments.hotChange, isBatch: false) == 1)
-        #expect(try events(AttackDocuments.wideBatch) == 100)
+        #expect(try events(AttackDocuments.explainedBatch) == 50)
         #expect(try events(AttackDocuments.hotBatch) == 20)
         #expect(try events(AttackDocuments.warmBatch) == 1_000)
         #expect(try events(AttackDocuments.largeBatch) == 1_000)

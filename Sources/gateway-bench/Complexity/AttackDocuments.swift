@@ -117,7 +117,7 @@ enum AttackDocuments {
         let widgets = (0..<widgets).map {
             #"{"kind":"\#(name($0))","family":"systemSmall","parameters":{\#(values)}}"#
         }
-        let controls = (0..<Self.widgets).map { #"{"kind":"\#(name($0))z","id":"\#($0)"}"# }
+        let controls = (0..<Self.widgets).map { #"{"kind":"\#(name($0))","id":"\#($0)"}"# }
         return filled(
             #"{"platform":"iOS","osVersion":"26.1","widgets":[\#(widgets.joined(separator: ","))],"#
                 + #""controls":[\#(controls.joined(separator: ","))]}"#, to: registrationBytesMax)
@@ -170,20 +170,22 @@ enum AttackDocuments {
         return #"{"entity":"Hot","attributes":{\#(attributes)}}"#
     }
 
+    /// The data of a change that raises 200 keys.
+    private static var warm: String {
+        let value = String(repeating: "v", count: stringBytesMax)
+        return #"{"entity":"Warm","attributes":{"w0":"\#(value)","w1":"\#(value)"}}"#
+    }
+
     /// One event that raises 9,750 keys.
     static var wideChange: [UInt8] { Array(event(0, wide).utf8) }
     /// One event that raises 10,000 keys.
     static var hotChange: [UInt8] { Array(event(0, hot).utf8) }
-    /// A batch of 100 events, as many as are explained at once, that raise 9,750 keys each.
-    static var wideBatch: [UInt8] { batch(100, wide) }
     /// A batch of 20 events that raise the 200,000 keys which one post may raise.
     static var hotBatch: [UInt8] { batch(20, hot) }
     /// A batch of 1,000 events that raise as many.
-    static var warmBatch: [UInt8] {
-        let value = String(repeating: "v", count: stringBytesMax)
-        return batch(
-            1_000, #"{"entity":"Warm","attributes":{"w0":"\#(value)","w1":"\#(value)"}}"#)
-    }
+    static var warmBatch: [UInt8] { batch(1_000, warm) }
+    /// A batch of 50 events that raise the 10,000 keys which one explanation may raise.
+    static var explainedBatch: [UInt8] { batch(50, warm) }
     /// A batch of 1,000 events of about 8 KiB each.
     static var largeBatch: [UInt8] {
         let padding = String(repeating: "x", count: postBytesMax / 1_000 - 180)

@@ -2,7 +2,7 @@
 /// is answered.
 final class AttackLoad: ConnectionUser {
     /// How long answers are waited for once no more is sent.
-    private static let drainSeconds = 5.0
+    private static let drainSeconds = 20.0
     /// Between the loss of a connection and the next attempt, in nanoseconds.
     private static let reconnectPause: Int64 = 20_000_000
     /// Connections are opened from other source addresses than the bystander's.

@@ -112,9 +112,10 @@ struct AttackShape {
                 maker.make("POST", appPath + "/changes", [202], batch, AttackDocuments.largeBatch)
             ]
         case .explain:
+            let path = appPath + "/changes/explain"
             return [
-                maker.make(
-                    "POST", appPath + "/changes/explain", [200], batch, AttackDocuments.wideBatch),
+                maker.make("POST", path, [200], batch, AttackDocuments.explainedBatch),
+                maker.make("POST", path, [200], event, AttackDocuments.wideChange),
                 maker.make("GET", appPath + "/changes/{sequence}/explain", [200]),
                 maker.make("GET", clientPath + "/explain", [200]),
             ]

@@ -38,7 +38,7 @@ enum ShapeName: String, CaseIterable, Sendable, ExpressibleByArgument {
         case .unknownKinds: "registrations with 400 unknown kinds beside 500 known ones"
         case .emptyArrays: "posts of 8 MiB of empty arrays"
         case .batch: "posts of 1,000 events of 8 KiB"
-        case .explain: "100 changes with nearly 10,000 keys each explained, clients too"
+        case .explain: "posts, a change and a client explained, 10,000 keys each"
         case .diff: "the catalog of 32,000 rules held against the log"
         case .lists: "clients, changes, attempts and events, 1,000 a page"
         case .reads: "the largest registration and catalog read, and polls"
