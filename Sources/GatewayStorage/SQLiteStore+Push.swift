@@ -28,13 +28,11 @@ extension SQLiteStore {
         }
     }
 
-    /// The provider tokens there are.
-    package func providerTokens() throws -> [ProviderTokenRow] {
-        try whileOpen {
-            try database.read {
-                try Row.fetchAll($0, sql: "SELECT issuer, issued_at, token FROM provider_token")
-                    .map { ProviderTokenRow(issuer: $0[0], issuedAt: $0[1], token: $0[2]) }
-            }
+    /// Returns the provider tokens of all issuers.
+    package func providerTokens() async throws -> [ProviderTokenRow] {
+        try await reading {
+            try Row.fetchAll($0, sql: "SELECT issuer, issued_at, token FROM provider_token")
+                .map { ProviderTokenRow(issuer: $0[0], issuedAt: $0[1], token: $0[2]) }
         }
     }
 

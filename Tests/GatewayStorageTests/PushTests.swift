@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 
@@ -101,6 +102,44 @@ import Testing
         try await store.close()
     }
 
+    /// A task that waited for a connection on its thread would keep the thread from those that are
+    /// to give one back: with as many such tasks as threads, nothing would ever go on.
+    @Test func `who waits for a connection leaves the threads to others`() async throws {
+        let directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration()
+        configuration.readersMax = 1
+        let store = try SQLiteStore(directory: directory.path, configuration: configuration)
+        let (isTaken, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (hasBegun, hasRun) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let reader = Task {
+            try await store.reading { _ in
+                isTaken.signal()
+                isOver.wait()
+            }
+        }
+        let wasRun = await withCheckedContinuation { continuation in
+            // No thread of tasks' may judge whether tasks have threads.
+            Thread.detachNewThread {
+                isTaken.wait()
+                let threads = ProcessInfo.processInfo.activeProcessorCount
+                for _ in 0..<threads {
+                    Task {
+                        hasBegun.signal()
+                        _ = try await store.providerTokens()
+                    }
+                }
+                for _ in 0..<threads { hasBegun.wait() }
+                Task { hasRun.signal() }
+                let result = hasRun.wait(timeout: .now() + 30)
+                isOver.signal()
+                continuation.resume(returning: result == .success)
+            }
+        }
+        #expect(wasRun)
+        try await reader.value
+        try await store.close()
+    }
+
     @Test func `an issuer has one provider token`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteStore(directory: directory.path)
@@ -114,7 +153,7 @@ import Testing
             #expect(answer.value.token == held)
         }
         #expect(
-            try store.providerTokens() == [
+            try await store.providerTokens() == [
                 ProviderTokenRow(issuer: "team.key", issuedAt: 2, token: "t2")
             ])
         try await store.close()

@@ -117,7 +117,7 @@ struct AdminRoutes: Sendable {
             let format = ExpositionFormat(accept: request.headers[values: .accept])
             return Response(
                 status: .ok, headers: [.contentType: format.contentType, .vary: "Accept"],
-                body: .init(byteBuffer: .init(string: page.text(format))))
+                body: .init(byteBuffer: .init(string: await page.text(format))))
         }
     }
 

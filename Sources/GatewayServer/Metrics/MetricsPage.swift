@@ -20,15 +20,16 @@ struct MetricsPage: Sendable {
     let requestLimits: RequestLimits
     let spans: @Sendable () -> SpanBatcher.Counts
 
-    /// The page now.
-    func text(_ format: ExpositionFormat) -> String {
-        metrics.registry.page(format) { samples in
+    /// Returns the page as of now.
+    func text(_ format: ExpositionFormat) async -> String {
+        let tokens = try? await sequencer.store.providerTokens()
+        return metrics.registry.page(format) { samples in
             streams(&samples)
             log(&samples)
             usage(&samples)
             versions(&samples)
             unconfirmed(&samples)
-            pushes(&samples)
+            pushes(&samples, tokens ?? [])
             tls(&samples)
             spans(&samples)
             process(&samples)
@@ -91,7 +92,7 @@ struct MetricsPage: Sendable {
         }
     }
 
-    private func pushes(_ samples: inout Samples) {
+    private func pushes(_ samples: inout Samples, _ tokens: [ProviderTokenRow]) {
         guard let push = sequencer.push else { return }
         let standings = push.standings
         for (state, count) in [
@@ -103,7 +104,7 @@ struct MetricsPage: Sendable {
             samples.gauge(.pushStandings, state, is: Double(count))
         }
         let now = sequencer.desk.wallSeconds()
-        for token in (try? sequencer.store.providerTokens()) ?? [] {
+        for token in tokens {
             samples.gauge(
                 .providerTokenAge, token.issuer, is: Double(max(0, now - token.issuedAt)))
         }

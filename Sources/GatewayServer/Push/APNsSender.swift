@@ -174,12 +174,11 @@ extension PushReport {
 extension ProviderTokenShare {
     /// The place of an issuer's token in a store.
     static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
-        @Sendable func known() -> SharedProviderToken? {
-            let row = (try? store.providerTokens())?.first { $0.issuer == issuer }
-            return row.map { SharedProviderToken(text: $0.token, issuedAt: $0.issuedAt) }
-        }
-        return ProviderTokenShare(
-            read: { known() },
+        ProviderTokenShare(
+            read: {
+                let row = (try? await store.providerTokens())?.first { $0.issuer == issuer }
+                return row.map { SharedProviderToken(text: $0.token, issuedAt: $0.issuedAt) }
+            },
             replace: { old, new in
                 let row = ProviderTokenRow(
                     issuer: issuer, issuedAt: new.issuedAt, token: new.text)
