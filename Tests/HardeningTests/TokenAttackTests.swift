@@ -240,6 +240,16 @@ struct TokenAttackTests {
         #expect(answer.status == 401)
     }
 
+    /// Attributes that each may be, and that make a longer token than anybody reads.
+    private static var longAttributes: JSONObject {
+        var attributes = JSONObject()
+        for number in 0..<32 {
+            attributes["a\(number)"] = .array(
+                (0..<64).map { .string("value \($0) of \(number)") })
+        }
+        return attributes
+    }
+
     @Test(
         "A client token ordered for more than 30 days, nobody or odd attributes is 422",
         arguments: [
@@ -250,6 +260,7 @@ struct TokenAttackTests {
             ("ttl", ["sub": "a", "ttl": [:]]),
             ("attributes", ["sub": "a", "attributes": ["s3cr3t"]]),
             ("attributes.account", ["sub": "a", "attributes": ["account": "4\u{0}2"]]),
+            ("attributes", ["sub": "a", "attributes": .object(longAttributes)]),
         ] as [(String, JSONValue)])
     func wrongOrder(_ place: String, _ order: JSONValue) async throws {
         let target = try await Target.shared()

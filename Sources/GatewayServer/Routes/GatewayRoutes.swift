@@ -207,8 +207,16 @@ extension GatewayRoutes {
         guard sequencer.catalogDocument(app) != nil else { throw Problem.unknownApp }
         let document = try await request.json(upTo: limits.eventBytesMax)
         let order = try TokenOrder(document, limits: limits)
-        guard let token = try keys.issueClientToken(order, app: app, now: desk.wallSeconds())
-        else {
+        let issued: String?
+        do throws(SigningError) {
+            issued = try keys.issueClientToken(order, app: app, now: desk.wallSeconds())
+        } catch {
+            guard error.code == .limitExceeded else { throw error }
+            let most = JWS.tokenBytesMax
+            throw Problem.wrong(
+                Faults("attributes", "are too long: a token has at most \(most) bytes"))
+        }
+        guard let token = issued else {
             throw Problem.forbidden(
                 "no-local-issuer", "This gateway's own issuer is not enabled by configuration.")
         }

@@ -205,7 +205,7 @@ enum AttackDocuments {
 
     // MARK: Orders
 
-    /// An order of a token of 64 KiB: 32 attributes of 64 values.
+    /// An order of a token of 64 KiB, which no token may have: 32 attributes of 64 values.
     static var tokenOrder: [UInt8] {
         let value = String(repeating: "v", count: 25)
         let attributes = (0..<attributes).map { number in
@@ -251,8 +251,8 @@ enum AttackDocuments {
         return own + [UInt8](repeating: UInt8(ascii: " "), count: max(0, bytes - own.count))
     }
 
-    /// The query that asks for 100 kinds of the catalog.
+    /// The query that asks for 64 kinds of the catalog, as many parameters as a query may have.
     static var kindsQuery: String {
-        (0..<100).map { "kind=" + kind($0) }.joined(separator: "&")
+        (0..<64).map { "kind=" + kind($0) }.joined(separator: "&")
     }
 }

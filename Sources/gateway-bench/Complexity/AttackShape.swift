@@ -151,7 +151,7 @@ struct AttackShape {
                 app: ComplexityStage.app, token: stage.operatorToken, clientToken: stage.token,
                 sequence: stage.sequence)
             return [
-                maker.make("POST", appPath + "/tokens", [201], json, AttackDocuments.tokenOrder),
+                maker.make("POST", appPath + "/tokens", [422], json, AttackDocuments.tokenOrder),
                 maker.make(
                     "POST", clientPath + "/pushes", [202, 422], json, AttackDocuments.pushOrder),
                 maker.make(
