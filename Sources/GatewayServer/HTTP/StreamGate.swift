@@ -133,9 +133,7 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
         if isIdle, head.method == .GET,
             case let request = ReloadsRequest(head), request.wantsStream,
             let shard = admission.loops.shard(of: context.eventLoop),
-            let admitted = try? admission.admit(
-                request, from: SourceAddress(context.channel.remoteAddress),
-                certificateURIs: { tls.peerCertificateURIs }),
+            let admitted = admitted(request, context.channel),
             admission.admitStream(admitted.key)
         {
             state = .deciding
@@ -147,6 +145,21 @@ final class StreamGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
         } else {
             passOn([part])
+        }
+    }
+
+    /// Returns the stream a request asks for if nothing stands in its way; what does is for the route
+    /// to say, which counts the request once more.
+    private func admitted(
+        _ request: ReloadsRequest, _ channel: any Channel
+    ) -> StreamAdmission.Admitted? {
+        let source = SourceAddress(channel.remoteAddress)
+        do {
+            try admission.requestLimits.admit(source)
+            return try admission.admit(
+                request, from: source, certificateURIs: { tls.peerCertificateURIs })
+        } catch {
+            return nil
         }
     }
 

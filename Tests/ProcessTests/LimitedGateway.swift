@@ -1,0 +1,78 @@
+import Foundation
+import GatewayTLS
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// A gateway with options of a test, and two apps.
+struct LimitedGateway {
+    static let other = "com.other"
+    let gateway: GatewayProcess
+    let admin: TestHTTP
+    let game: GameFixture
+    let otherBackend: String
+
+    /// - Parameter options: Lines of its configuration.
+    init(_ options: String) throws {
+        let data = try GatewayProcess.temporaryDirectory()
+        let port = try GatewayProcess.freePort()
+        let made = try DevelopmentCertificates.ensure(
+            in: data, now: Int64(Date().timeIntervalSince1970))
+        let file = data + "/gateway.yaml"
+        try """
+        publicURL: https://gateway.test
+        tls: { certificate: \(made.certificate), key: \(made.key) }
+        localIssuer: true
+        \(options)
+        """.write(toFile: file, atomically: true, encoding: .utf8)
+        gateway = try GatewayProcess(
+            data: data, configuration: file, admin: "127.0.0.1:\(port)")
+        admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+        game = try GameFixture(gateway)
+        otherBackend = try gateway.token(
+            app: Self.other, scope: "catalog:write changes:write clients:write")
+        let put = try gateway.http().request(
+            "PUT", "/v1/apps/\(Self.other)/catalog", token: otherBackend,
+            body: "{\"app\": \"\(Self.other)\", \"widgets\": []}")
+        try #require(put.status == 201, "\(put.text)")
+    }
+
+    /// Registers a client; returns the status, after checking a refusal's words.
+    func register(_ client: String, isOther: Bool = false) throws -> Int {
+        let answer = try gateway.http().register(
+            client, app: isOther ? Self.other : GameFixture.app,
+            token: isOther ? otherBackend : game.backend, ["platform": "iOS"])
+        if answer.status == 422 {
+            #expect(answer.text.contains("problem:too-many-clients"))
+            #expect(answer.text.contains("limits.clientsPerApp"))
+        }
+        return answer.status
+    }
+
+    /// Posts a change; returns the status, after checking a refusal's words.
+    func post(_ id: String, isOther: Bool = false) throws -> Int {
+        let answer = try gateway.http().post(
+            [event(source: "test", id: id, entity: "Character", key: "panda")],
+            app: isOther ? Self.other : GameFixture.app,
+            token: isOther ? otherBackend : game.backend)
+        if answer.status == 429 {
+            #expect(answer.text.contains("problem:log-full"))
+            #expect(answer.text.contains("limits.logBytesPerApp"))
+            #expect(answer.header("retry-after") == "60")
+        }
+        return answer.status
+    }
+
+    /// Returns a gauge of the app.
+    func gauge(_ name: String, app: String = GameFixture.app) throws -> Int? {
+        let series = "timeline_gateway_\(name){app=\"\(app)\"} "
+        let line = try admin.request("GET", "/metrics").text.split(separator: "\n")
+            .first { $0.hasPrefix(series) }
+        return line.flatMap { Double($0.dropFirst(series.count)) }.map { Int($0) }
+    }
+
+    func remove() {
+        gateway.kill()
+        try? FileManager.default.removeItem(atPath: gateway.data)
+    }
+}

@@ -1,0 +1,63 @@
+import GatewayTestSupport
+import Testing
+
+extension ProcessTests {
+    /// Who asks too often is told when to come back, and nobody else is.
+    @Suite struct RateTests {
+        /// The answer to a poll.
+        private func poll(
+            _ client: GameFixture.Client, _ gateway: GatewayProcess
+        ) throws -> TestHTTPAnswer {
+            try gateway.http().request(
+                "GET", "/v1/apps/\(GameFixture.app)/clients/\(client.name)/reloads",
+                token: client.token)
+        }
+
+        private func isRefused(_ answer: TestHTTPAnswer, policy: String, quota: Int) {
+            #expect(answer.status == 429, "\(answer.text)")
+            #expect(answer.header("ratelimit-policy") == "\"\(policy)\";q=\(quota);w=3600")
+            let seconds = answer.header("retry-after").flatMap(Int.init) ?? 0
+            #expect((1...3_600).contains(seconds))
+            #expect(answer.header("ratelimit") == "\"\(policy)\";r=0;t=\(seconds)")
+        }
+
+        @Test(arguments: [TestHTTPVersion.one, .two])
+        func `a client over its rate is refused, and no other`(version: TestHTTPVersion) throws {
+            let quota = 10
+            let world = try LimitedGateway("rates: { client: \(quota)/1h burst \(quota) }")
+            defer { world.remove() }
+            let busy = try world.game.client("busy", ["panda"])
+            let quiet = try world.game.client("quiet", ["panda"])
+            // Registering was a request of its own.
+            for _ in 1..<quota { #expect(try poll(busy, world.gateway).status == 200) }
+            let refused = try poll(busy, world.gateway)
+            isRefused(refused, policy: "client", quota: quota)
+            #expect(refused.text.contains("problem:rate-limited"))
+            #expect(refused.text.contains("`rates.client`"))
+            let stream = world.game.stream(busy, version: version)
+            defer { stream.close() }
+            isRefused(try #require(stream.head()), policy: "client", quota: quota)
+
+            #expect(try poll(quiet, world.gateway).status == 200)
+            #expect(try world.post("1") == 202)
+        }
+
+        /// One of HTTP/1.1 takes a connection, which is counted and limited by itself.
+        @Test func `streams of HTTP/2 count as requests of their address`() throws {
+            let quota = 60
+            let world = try LimitedGateway("rates: { address: \(quota)/1h burst \(quota) }")
+            defer { world.remove() }
+            // Each holds but a few streams, and one that was closed still counts for a moment.
+            let clients = try (0..<20).map { try world.game.client("phone-\($0)", ["panda"]) }
+            var refused: TestHTTPAnswer?
+            for number in 0..<quota where refused == nil {
+                let client = clients[number % clients.count]
+                let stream = world.game.stream(client, version: .two)
+                defer { stream.close() }
+                let head = try #require(stream.head())
+                if head.status != 200 { refused = head }
+            }
+            isRefused(try #require(refused), policy: "address", quota: quota)
+        }
+    }
+}
