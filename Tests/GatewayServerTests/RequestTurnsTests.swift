@@ -169,7 +169,7 @@ import WidgetModel
         #expect(underWay.withLock { $0.most } == 1)
     }
 
-    /// Nothing may be written into the middle of an answer that takes several goes, and the
+    /// Nothing may be written into the middle of an answer that takes several rounds, and the
     /// connection ends behind the last one.
     @Test func whatFollowsALongAnswerWaitsForItsEnd() async throws {
         let long = String(repeating: "x", count: 1_000_000)

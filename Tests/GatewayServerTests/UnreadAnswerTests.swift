@@ -75,7 +75,7 @@ import Testing
     }
 
     /// One peer's long answer does not keep the loop, nor does it fill the memory.
-    @Test(arguments: [false, true]) func aLongAnswerIsWrittenInSeveralGoes(isHTTP2: Bool) throws {
+    @Test(arguments: [false, true]) func aLongAnswerIsWrittenInSeveralRounds(isHTTP2: Bool) throws {
         let loop = EmbeddedEventLoop()
         let world = try World(isHTTP2: isHTTP2, AnswerProgress(), loop: loop)
         try world.answer(bytes: 50 * AnswerWriter.pieceBytes)
@@ -83,18 +83,18 @@ import Testing
         let most = AnswerWriter.piecesMax + 1
         #expect((AnswerWriter.piecesMax...most).contains(world.socket.count))
         loop.advanceTime(by: .seconds(1))
-        #expect(world.socket.count <= most, "no more is under way at once")
-        var goes = 0
+        #expect(world.socket.count <= most, "no more is in flight at once")
+        var rounds = 0
         while !world.isWritten {
             let before = world.socket.count
             world.socket.takeAll()
-            #expect(world.socket.count == before, "the loop is let go first")
+            #expect(world.socket.count == before, "the loop looks at its sockets first")
             loop.advanceTime(by: AnswerWriter.pause)
             #expect(world.socket.count - before <= most)
-            goes += 1
-            try #require(goes < 10)
+            rounds += 1
+            try #require(rounds < 10)
         }
-        #expect(goes == 3)
+        #expect(rounds == 3)
         world.socket.takeAll()
         #expect(world.writer?.isWriting == false)
         #expect(world.stalls.isEmpty)

@@ -13,16 +13,16 @@ final class AnswerProgress {
 /// Writes the answers of one channel, in pieces, and gives up on a peer that does not take them:
 /// otherwise it could keep connections and answers for ever.
 ///
-/// A long answer is written in several goes, between which the event loop serves its other channels.
+/// A long answer is written in several rounds; between them the event loop serves its other channels.
 ///
 /// Bound to its channel's event loop.
 final class AnswerWriter {
     /// The size of a piece. A peer that takes one in each `timeout` may go on.
     static let pieceBytes = 16 * 1024
-    /// The most pieces that are written in one go, and that are under way at once.
+    /// The maximum number of pieces in one round, and in flight at once.
     static let piecesMax = 16
-    /// The pause between two goes. Without one, the loop would come back to the answer before it
-    /// looked at any socket.
+    /// The pause between two rounds. Without it, the loop would return to the answer before it looked
+    /// at any socket.
     static let pause = TimeAmount.microseconds(20)
 
     private let isHTTP2: Bool
@@ -30,14 +30,14 @@ final class AnswerWriter {
     private let connection: AnswerProgress
     /// `nil` once the channel is gone.
     private var onStall: ((_ connectionToo: Bool) -> Void)?
-    /// Called when the channel has all of an answer for which `write` returned false.
+    /// Called when the rest of an answer for which `write` returned false has been written.
     var onWritten: () -> Void = {}
-    /// The end of an answer that the channel does not have yet.
+    /// The rest of an answer's body, which is written in the next rounds.
     private var rest: ByteBuffer?
     private var unwritten = 0
     private var lastProgress = NIODeadline.uptimeNanoseconds(0)
     private var timer: Scheduled<Void>?
-    /// The next go.
+    /// The next round.
     private var continuation: Scheduled<Void>?
 
     /// - Parameters:
@@ -68,9 +68,9 @@ final class AnswerWriter {
         onWritten = {}
     }
 
-    /// Writes an answer and flushes it, after the answer before was written.
+    /// Writes an answer and flushes it. The answer before it must have been written to its end.
     ///
-    /// - Returns: Whether the channel has all of it; if not, the rest follows.
+    /// - Returns: Whether all of it was written; if not, the rest follows.
     func write(_ answer: GatewayAnswer, to gate: ChannelHandlerContext) -> Bool {
         if isHTTP2 {
             var head = answer.head
@@ -88,10 +88,10 @@ final class AnswerWriter {
         return rest == nil
     }
 
-    /// Writes what may be written of the rest now.
+    /// Writes one round of the rest.
     private func writeRest(to gate: ChannelHandlerContext) {
         guard var body = rest else { return }
-        // What was taken at once asks for no further go.
+        // A piece that the kernel takes at once schedules no further round.
         rest = nil
         var pieces = 0
         while body.readableBytes > 0, pieces < Self.piecesMax, unwritten < Self.piecesMax {

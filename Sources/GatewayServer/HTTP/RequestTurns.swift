@@ -269,7 +269,7 @@ final class RequestTurns {
         guard let gate, !isOver else { return }
         var answer = problem.answer
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        // A problem is shorter than what is written in one go.
+        // A problem is shorter than one round.
         _ = writer.write(answer, to: gate)
         end(gate)
     }

@@ -104,6 +104,13 @@ final class PushLoop: @unchecked Sendable {
     /// The last log entry that is decided for pushes.
     var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
 
+    /// Returns whether everything that was submitted has been applied.
+    func isCaughtUp() async throws -> Bool {
+        try await loop.submit {
+            self.pending.isEmpty && self.inbox.withLock { $0.events.isEmpty }
+        }.get()
+    }
+
     /// How everything stood at the last look, a few seconds ago.
     var standings: PushDesk.Census { lastCensus.withLock { $0 } }
 

@@ -214,7 +214,9 @@ final class StormWorld: Sendable {
             }
             let changes = ledger.activity.changes
             // With nothing to wake, what is under way ends by itself.
-            let isIdle = !isDue && !(isUnderWay && clock.nextWaking == nil)
+            let isIdle =
+                try await push.isCaughtUp() && !isDue
+                && !(isUnderWay && clock.nextWaking == nil)
             calm = changes == seen && isIdle ? calm + 1 : 0
             seen = changes
         }
