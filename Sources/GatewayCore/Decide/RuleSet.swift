@@ -9,6 +9,8 @@ package final class RuleSet: Sendable {
     private let position: CatalogPosition
     /// Every rule; a rule's place here is its slot in the live index of this rule set.
     package let rules: [Rule]
+    /// The collapse time of each rule, in milliseconds, by its slot.
+    let durations: [Int64]
 
     /// Rules of earlier catalogs that this one drops from kinds it keeps: no change hits them any
     /// more, but what hit them before is still owed to those who have not heard of it. Their slots
@@ -69,6 +71,7 @@ package final class RuleSet: Sendable {
             }
         }
         self.rules = rules
+        durations = rules.map(\.collapse)
         self.retired = retired
         operatorKey = hash(0, hash(catalog.app))
         var slotsByEntity = NameTable<[Int]>()

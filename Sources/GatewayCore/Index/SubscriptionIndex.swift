@@ -28,17 +28,20 @@ struct SubscriptionIndex {
     }
 
     private struct RuleIndex {
-        let rule: Rule
         var keys = KeyTable<HolderList>()
         /// For broad changes, by which attributes they lack: made when the first such change comes.
         var projections: [[Bool]: KeyProjection] = [:]
     }
 
+    /// The rules themselves. They stand apart from their keys, so that none is touched while an index
+    /// is made: there may be tens of thousands.
+    private let declared: [Rule]
     private var rules: [RuleIndex]
 
     /// An index for these rules, in their order.
     init(rules: [Rule]) {
-        self.rules = rules.map { RuleIndex(rule: $0) }
+        declared = rules
+        self.rules = Array(repeating: RuleIndex(), count: rules.count)
     }
 
     /// What a raised key reaches: some key with holders, dead ones included.
@@ -101,7 +104,7 @@ struct SubscriptionIndex {
         }
         let number = rules[rule].keys.add(values, HolderList(first: holder))
         for missing in rules[rule].projections.keys {
-            let projected = values.lacking(missing, rules[rule].rule)
+            let projected = values.lacking(missing, declared[rule])
             rules[rule].projections[missing]?.add(number, projected)
         }
     }
@@ -121,7 +124,7 @@ struct SubscriptionIndex {
 
     private mutating func remove(_ number: Int, _ values: BoundValues, _ rule: Int) {
         for missing in rules[rule].projections.keys {
-            let projected = values.lacking(missing, rules[rule].rule)
+            let projected = values.lacking(missing, declared[rule])
             rules[rule].projections[missing]?.remove(number, projected)
         }
         rules[rule].keys.remove(number, leaving: .none)
@@ -176,7 +179,7 @@ struct SubscriptionIndex {
 
     private mutating func projection(_ rule: Int, _ missing: [Bool]) -> KeyProjection {
         if let known = rules[rule].projections[missing] { return known }
-        let (keys, owner) = (rules[rule].keys, rules[rule].rule)
+        let (keys, owner) = (rules[rule].keys, declared[rule])
         let made = KeyProjection(of: keys.numbers) { number in
             BoundValues(rule: owner, bytes: Array(keys.values(of: number)))
                 .lacking(missing, owner)

@@ -70,7 +70,7 @@ package struct Shard: Sendable {
             versions: VersionWindow(floor: floor, keysMax: limits.versionKeysMax),
             index: SubscriptionIndex(rules: ruleSet.rules),
             collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
-            durations: ruleSet.rules.map(\.collapse))
+            durations: ruleSet.durations)
         if let place = freePlaces.popLast() {
             appNumbers.set(app, place)
             apps[place] = state
@@ -212,7 +212,7 @@ package struct Shard: Sendable {
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
         apps[app].index = SubscriptionIndex(rules: ruleSet.rules)
-        apps[app].durations = ruleSet.rules.map(\.collapse)
+        apps[app].durations = ruleSet.durations
         for slot in apps[app].streams {
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)

@@ -23,8 +23,8 @@ final class UnconfirmedSweep: Service {
         var away = UInt64.max
     }
 
-    /// Clients that are asked for at once, each some microseconds of an event loop.
-    private static let clientsAtOnce = 50
+    /// Items of clients that are asked for at once, each some microseconds of an event loop.
+    static let itemsAtOnce = 200
     /// How many times as long as it works it rests.
     private static let rest = 30
     /// It rests only after so much work.
@@ -64,10 +64,8 @@ final class UnconfirmedSweep: Service {
                 apps.contains($0.app) && $1 < head
             }
             for (loop, asked) in Dictionary(grouping: clients, by: { loop(of: $0.seen) }) {
-                for start in stride(from: 0, to: asked.count, by: Self.clientsAtOnce) {
-                    try await look(
-                        at: asked[start..<min(start + Self.clientsAtOnce, asked.count)],
-                        on: loops.all[loop], &found)
+                for portion in asked.portions(costing: Self.itemsAtOnce, each: Self.items) {
+                    try await look(at: portion, on: loops.all[loop], &found)
                     try await rest(since: &begun)
                 }
             }
@@ -81,6 +79,13 @@ final class UnconfirmedSweep: Service {
         }
         let swept = oldest
         state.withLock { $0 = swept }
+    }
+
+    /// The items that a client is looked at for, and one for itself.
+    private static func items(_ client: (key: ClientKey, seen: Registry.Seen)) -> Int {
+        let registration = client.seen.record.registration
+        return 1 + registration.widgets.count + registration.controls.count
+            + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
     }
 
     /// The loop that is asked for a client: what it forgot last is the same on all.

@@ -9,6 +9,8 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {
         let app = try await app(request, context, .operate)
+        let removed = sequencer.ruleSet(of: app)
+        defer { documents.release(removed, of: app) }
         let removal = try await sequencer.removeApp(app)
         return GatewayAnswer(
             .ok,

@@ -97,6 +97,8 @@ extension GatewayRoutes {
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
         return try await documents.run(.large, for: app) {
             let catalog = try catalog(contentType, body, app)
+            let replaced = sequencer.ruleSet(of: app)
+            defer { documents.release(replaced, of: app) }
             let outcome = try await sequencer.putCatalog(
                 catalog, contentType: contentType ?? "", body: body, precondition)
             return GatewayAnswer(

@@ -40,4 +40,20 @@ struct DocumentWork: Sendable {
         return try await withTaskExecutorPreference(
             threads.lane(app, cost: cost), operation: work)
     }
+
+    /// Releases an object on the thread for documents, after all others have had time to release it.
+    ///
+    /// Freeing the tens of thousands of parts of a compiled catalog takes longer than a turn of an
+    /// event loop may last, and it falls to whoever releases the catalog last.
+    ///
+    /// - Parameter delay: The time that the others have.
+    func release(
+        _ object: (any AnyObject & Sendable)?, of app: String, after delay: Duration = .seconds(1)
+    ) {
+        guard let object else { return }
+        Task(executorPreference: threads.lane(app, cost: 1)) {
+            try? await Task.sleep(for: delay)
+            withExtendedLifetime(object) {}
+        }
+    }
 }

@@ -40,6 +40,23 @@ import Testing
         #expect(names == ["lane-test", "lane-test"])
     }
 
+    /// Notes the thread on which it is freed.
+    private final class Freed: Sendable {
+        let log: Log
+        init(_ log: Log) { self.log = log }
+        deinit { log.note(LaneExecutorTests.threadName ?? "") }
+    }
+
+    @Test("what others have let go of is freed on the thread for documents")
+    func documentsAreFreedOnTheirThread() async throws {
+        let documents = DocumentWork(turn: GatewayMetrics().turns(of: .documents))
+        let log = Log()
+        documents.release(nil, of: "app")
+        documents.release(Freed(log), of: "app", after: .milliseconds(10))
+        while log.order.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(log.order.withLock { $0 } == ["documents"])
+    }
+
     @Test("lanes take turns, and one lane keeps its order")
     func lanesTakeTurns() async {
         let (executor, _) = Self.executor("lane-test")
