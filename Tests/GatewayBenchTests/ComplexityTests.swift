@@ -151,6 +151,32 @@ import WidgetModel
         #expect(try Self.missed([Self.outcome()]) == [])
     }
 
+    /// A turn that is long once may be the host's doing; one that is long each time is ours.
+    @Test func aShapeIsJudgedByTheTurnsOfItsLastMeasurement() throws {
+        var outcome = Self.outcome(page: Self.page(long: ["event_loop": 1]))
+        #expect(outcome.hasLongTurns)
+        outcome.add(Self.outcome())
+        #expect(!outcome.hasLongTurns && outcome.measurements == 2)
+        #expect(try Self.missed([outcome]) == [])
+        outcome.add(Self.outcome(page: Self.page(long: ["requests": 2])))
+        #expect(try Self.missed([outcome]) == ["turns over 5 ms CPU"])
+        #expect(!Self.outcome(page: Self.page(long: ["writer": 1])).hasLongTurns)
+    }
+
+    @Test func everyPostCountsHoweverOftenAShapeIsMeasured() throws {
+        var outcome = Self.outcome([Double](repeating: 3, count: 99) + [260])
+        outcome.missed = [Route("GET", "/a"), Route("GET", "/b")]
+        var later = Self.outcome(failed: 1)
+        later.reached = [Route("GET", "/a")]
+        outcome.add(later)
+        #expect(outcome.bystander.milliseconds.count == 200 && outcome.statuses == [200: 24])
+        #expect(outcome.missed == [Route("GET", "/b")])
+        #expect(
+            try Self.missed([outcome]) == [
+                "bystander's slowest post", "bystander's posts taken", "documents looked at",
+            ])
+    }
+
     @Test func aSlowBystanderFails() throws {
         let slow = [Double](repeating: 3, count: 98) + [51, 51]
         #expect(try Self.missed([Self.outcome(slow)]) == ["bystander's p99"])

@@ -16,7 +16,8 @@ struct ComplexityCommand: ParsableCommand {
             largest documents that the limits allow. Meanwhile a backend of another app
             posts a change every 50 ms. Then says how long its posts took, which turns of
             threads that all share took more than 5 ms of CPU, and which routes were
-            reached.
+            reached. A shape with such a turn is measured again, at most twice: the host of a
+            virtual machine may have taken the time.
 
             SHAPES
             \(ShapeName.allCases.map(\.help).joined(separator: "\n"))

@@ -125,6 +125,7 @@ struct ComplexityReport {
             "lost": .integer(Int64(outcome.lost)), "bystander": json(outcome.bystander),
             "turns": outcome.turns == nil ? .null : .object(turns),
             "cpuSeconds": .number(outcome.cpuSeconds), "seconds": .number(outcome.seconds),
+            "measurements": .integer(Int64(outcome.measurements)),
         ]
     }
 }

@@ -18,6 +18,27 @@ struct ShapeOutcome {
     var cpuSeconds = 0.0
     /// How long it went on, in seconds.
     var seconds = 0.0
+    /// How often it was measured.
+    var measurements = 1
+
+    /// Whether a turn took too long of a thread that turns are judged of.
+    var hasLongTurns: Bool {
+        turns?.long.contains { $0.thread != TurnHistogram.writer } ?? false
+    }
+
+    /// Adds another measurement of the same shape: every answer and every post of the bystander
+    /// counts, and of the turns those of the later measurement.
+    mutating func add(_ later: ShapeOutcome) {
+        statuses.merge(later.statuses, uniquingKeysWith: +)
+        lost += later.lost
+        reached.formUnion(later.reached)
+        missed.removeAll { reached.contains($0) }
+        bystander = BystanderFigures([bystander, later.bystander])
+        turns = later.turns
+        cpuSeconds += later.cpuSeconds
+        seconds += later.seconds
+        measurements += later.measurements
+    }
 
     /// The number of answers with a status of this hundred.
     func answers(_ hundred: Int) -> Int {
@@ -120,10 +141,13 @@ struct ComplexityVerdict {
         let ofWriter = long.removeValue(forKey: TurnHistogram.writer) ?? 0
         let found = long.filter { $0.value != 0 }.sorted { $0.key < $1.key }
             .map { "\($0.key) \($0.value)" }
+        let repeated = outcomes.filter { $0.measurements > 1 }
+            .map { "; \($0.shape) was measured \($0.measurements) times" }.joined()
         return Bound(
             name: name, isMet: found.isEmpty,
             finding: (found.isEmpty ? "none" : found.joined(separator: ", "))
-                + " of \(all.values.reduce(0, +)); writer \(ofWriter), which the bystander judges")
+                + " of \(all.values.reduce(0, +)); writer \(ofWriter), which the bystander judges"
+                + repeated)
     }
 
     private static func arrival(_ outcomes: [ShapeOutcome]) -> Bound {
