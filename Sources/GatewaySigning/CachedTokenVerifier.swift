@@ -1,7 +1,6 @@
 import Synchronization
 
-/// A ``TokenVerifier`` that remembers the tokens it has believed, and those whose signature it
-/// checked in vain.
+/// A ``TokenVerifier`` that caches the tokens it has accepted, and those whose signature was wrong.
 ///
 /// Checking an Ed25519 signature takes some hundred microseconds, a client presents the same token
 /// with each request. Only the SHA-256 of a token is kept. Refusals have a place of their own: what
@@ -54,7 +53,7 @@ package final class CachedTokenVerifier: Sendable {
     /// The policy that tokens are judged by now.
     package var policy: TokenPolicy { state.withLock { $0.verifier.policy } }
 
-    /// The number of believed tokens that are remembered now.
+    /// The number of accepted tokens in the cache.
     package var count: Int { state.withLock { $0.believed.count } }
 
     /// The number of refusals that are remembered now.

@@ -77,7 +77,7 @@ package struct KeyRingStore: Sendable {
         return KeyRing(signing: try load(manifest.signing), others: others, timing: timing)
     }
 
-    /// When a rotation makes a key. Decided by the ring on disk, while nobody else changes it.
+    /// The rule for whether a rotation makes a key, applied to the ring on disk under its lock.
     package enum RotationRule: Sendable {
         /// Once at a moment: of several rotations to one algorithm within
         /// ``KeyRing/sameMomentSeconds`` the first makes a key, which is that of the others too.

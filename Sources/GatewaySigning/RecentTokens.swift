@@ -1,7 +1,7 @@
-/// What is remembered of the tokens that were used last, by the digest of each.
+/// A cache of verdicts on the tokens that were used last, by the digest of each token.
 ///
-/// Memory is bounded by two halves: when the younger is full it becomes the older, and what nobody
-/// asked for meanwhile is forgotten with the oldest.
+/// Memory is bounded by two halves: when the younger is full it becomes the older, and the older is
+/// dropped with every token that was not used meanwhile.
 struct RecentTokens<Value: Sendable>: Sendable {
     typealias Half = [SHA256Digest: Value]
 

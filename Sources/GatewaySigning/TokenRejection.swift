@@ -92,8 +92,7 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether it was found only by checking a signature, and is the same at any time as long as the
-    /// policy is.
+    /// Whether the rejection needed a signature check and holds for as long as the policy does.
     var isLastingAndCostly: Bool {
         switch self {
         case .badSignature, .badClaims, .wrongAudience, .foreignApp, .foreignScope, .wildcardApp:

@@ -80,9 +80,9 @@ package struct TokenPolicy: Sendable, Equatable {
         return named.first { $0.keys[kid] != nil } ?? named.first
     }
 
-    /// Returns whether a token that was believed under an earlier policy still is: its key is there
-    /// and the same, its issuer may vouch for all that it grants, and it is not denied. Whether it has
-    /// expired is not looked at.
+    /// Returns whether a token that was accepted under an earlier policy is accepted under this one:
+    /// its key is unchanged, its issuer may grant all that it grants, and it is not denied. Expiry is
+    /// not checked.
     package func trusts(_ token: VerifiedToken, now: Int64) -> Bool {
         guard let key = token.key, let issuer = issuer(token.issuer, kid: key.kid),
             issuer.keys[key.kid] == key,

@@ -13,11 +13,11 @@ import Synchronization
 final class GroupCommit: Sendable {
     /// A job that waits, and how to answer its caller.
     struct Job: Sendable {
-        /// Whose turn it uses.
+        /// The lane whose turns the job uses.
         let lane: WriterLane
         /// Counts against the limits.
         let cost: Int
-        /// Whether it frees space, and may therefore use what is reserved on a full disk.
+        /// Whether the job frees space and may therefore use the reserve of a full disk.
         let freesSpace: Bool
         /// Does the work, once for each attempt at its transaction; the answer of the last is given
         /// when the fate of the transaction is known.
@@ -303,7 +303,7 @@ final class GroupCommit: Sendable {
                 throw LackOfSpace(error: error)
             }
             if !ordinary.isEmpty {
-                // Those that free space run without the others.
+                // Jobs that free space run without the others.
                 noteRefusal(bytes: size)
                 for index in ordinary {
                     failed[index] = Answer(succeeded: false) { _ in jobs[index].fail(error) }
@@ -434,8 +434,8 @@ final class GroupCommit: Sendable {
 
     /// Copies what readers allow to be copied, without waiting for them.
     ///
-    /// - Parameter givesBackSpace: Whether the file of the log is cut, where all of it is copied and
-    ///   nobody reads it.
+    /// - Parameter givesBackSpace: Whether the write-ahead log is truncated once all of it is copied and
+    ///   no connection reads it.
     /// - Returns: Pages that remain to be copied.
     static func checkpoint(_ db: Database, givesBackSpace: Bool) throws -> Int {
         if givesBackSpace {

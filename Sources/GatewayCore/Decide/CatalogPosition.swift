@@ -12,8 +12,10 @@ final class CatalogPosition: Sendable {
         value = Atomic(sequence)
     }
 
-    /// The sequence of the catalog's entry. Set before the entry is handed to anybody, by whom it is
-    /// read through a lock: the order of memory is theirs.
+    /// The sequence of the catalog's entry.
+    ///
+    /// It is set before the entry is published. Readers receive the entry through a lock, which
+    /// orders memory for them.
     var sequence: UInt64 {
         get { value.load(ordering: .relaxed) }
         set { value.store(newValue, ordering: .relaxed) }

@@ -2,9 +2,9 @@
 /// takes all of it.
 ///
 /// A key may hold at most ``share`` times what is left beside it, so that one key alone gets 4/5
-/// of the budget and a key that comes last finds room. Who does not fit waits: first in, first out
-/// for each key, keys in turn. Nobody waits while holding a part (``extend(by:for:)`` grants at
-/// once or not at all), so waiting cannot deadlock.
+/// of the budget and a key that comes last finds room. A reservation that does not fit waits: first
+/// in, first out for each key, keys in turn. No waiter holds a part of the budget
+/// (``extend(by:for:)`` grants at once or not at all), so waiting cannot deadlock.
 package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// The result of a reservation.
     package enum Outcome: Sendable, Hashable {

@@ -99,7 +99,7 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         if count > 0 {
             guard count < limits.count, cost <= limits.cost - self.cost else { return .full }
             if isShareBound, let known, !lines[known].entries.isEmpty {
-                // Counted with the element itself on both sides: the last place is nobody's share.
+                // Both sides include the element itself, so that no lane's share is the last place.
                 guard lines[known].entries.count < shareOf(limits.count - count - 1),
                     saturatingSum(lines[known].cost, cost)
                         <= shareOf(limits.cost - self.cost - cost)
@@ -140,7 +140,7 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
     private mutating func didServe(_ entry: Entry, from place: Int) {
         count -= 1
         if count == 0 {
-            // Nobody waits to whom anything would be owed.
+            // An empty queue owes no lane a turn.
             reset()
             return
         }

@@ -48,7 +48,7 @@ package struct Decider: Sendable {
     ///
     /// What a replay keeps of one change must not take memory without bound. A change that raises more
     /// keys than `limits.changeKeysMax` counts as a reload of everything of its app: that reloads more
-    /// than it has to and misses nobody. The limit for one rule is not asked for: those keys are
+    /// than necessary and misses no client. The limit for one rule does not apply: those keys are
     /// few.
     package func replay(_ change: Change, app: String, causeTime: String?) -> LogEntry.Body {
         var limits = limits

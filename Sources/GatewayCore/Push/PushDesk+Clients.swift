@@ -191,7 +191,7 @@ extension PushDesk {
 
     /// The log lost a tail: everything is stale for everybody.
     package mutating func forgetPositions(now: Int64) {
-        // What is under way spoke of positions that are void: its outcome confirms nothing.
+        // Pushes in progress carry void positions: their outcomes confirm nothing.
         for number in underWay.keys { underWay[number]?.position = 0 }
         for slot in lanes.indices {
             guard let key = lanes[slot]?.client else { continue }

@@ -55,8 +55,8 @@ package struct UsageTable: Sendable, Equatable {
 /// The usage of every app as the jobs of one transaction see it: what is on disk, and what the jobs
 /// have changed.
 ///
-/// Changes of a job that fails are dropped. What is on disk stays as it is: ``changes`` are added to
-/// it by whoever has committed the transaction, and by nobody if that fails.
+/// Changes of a job that fails are dropped. The usage on disk is not touched: the writer adds
+/// ``changes`` to it once the transaction is committed.
 package struct StagedUsage: Sendable {
     private let committed: UsageTable
     /// The changes of the jobs that have succeeded.

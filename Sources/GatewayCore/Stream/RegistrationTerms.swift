@@ -5,7 +5,7 @@
 /// read it to the shard that answers it. Whoever acts on a registration therefore applies these
 /// terms to the one in force at the moment it acts, on the shard's own loop: the registry is
 /// written before any shard is told, so a shard that has applied a registration finds it there or
-/// finds a newer one, of which it is told next.
+/// finds a newer one, which reaches it next.
 package struct RegistrationTerms: Sendable {
     /// The reason why a request is refused.
     package enum Refusal: Error, Equatable {

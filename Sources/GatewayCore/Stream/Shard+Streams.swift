@@ -145,8 +145,8 @@ extension Shard {
 
     /// A client registered anew: its open streams follow at once.
     ///
-    /// - Parameter record: The registration in force, which may be newer than the one that the
-    ///   shard is told of. A stream that was opened by it goes on as it is, and is told nothing.
+    /// - Parameter record: The registration in force, which may be newer than the one in the message.
+    ///   Streams that were opened with it continue unchanged.
     package mutating func registered(_ record: ClientRecord, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {

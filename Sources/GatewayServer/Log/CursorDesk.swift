@@ -24,7 +24,7 @@ struct JudgedCursor: Sendable {
 ///
 /// When a cursor proves that the log lost a tail, whoever resumed before it was not told: all
 /// epochs are void from that moment, and a new one takes their place. Its cursors are handed out
-/// only when it is on disk; a crash before that leaves an epoch nobody has a cursor of.
+/// only when it is on disk; a crash before that leaves an epoch for which no cursor exists.
 final class CursorDesk: Sendable {
     private struct State {
         var ledger: EpochLedger

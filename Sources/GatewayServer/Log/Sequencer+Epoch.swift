@@ -10,9 +10,9 @@ extension Sequencer {
     /// Opens an epoch that voids all before it: writes it to disk, and then tells every loop, which
     /// tells every open stream that everything is stale.
     ///
-    /// Where the disk refuses it is told all the same, for answers wait for it. Should the program
-    /// end before it can be written, its cursors are unknown to the next start, which proves the
-    /// loss once more.
+    /// The epoch is announced even if the disk refuses it, because answers wait for it. If the
+    /// program ends before the epoch is written, the next start does not know its cursors, which
+    /// proves the loss once more.
     func openEpoch(_ epoch: EpochID, _ logger: Logger) {
         logger.error("a client knows changes that this log has lost: all cursors so far are void")
         Task {
@@ -44,7 +44,7 @@ extension Sequencer {
     /// Tells everybody of a new epoch; its cursors are handed out from here on.
     private func announce(_ epoch: EpochID) {
         registry.forgetHearing()
-        // Who pushes hears of it before anybody can have a cursor of it.
+        // Pushes switch to the epoch before any client can hold one of its cursors.
         push?.submit([.log(.epoch(epoch))])
         for loop in loops { loop.submit([.epoch(epoch)]) }
         desk.handOut(epoch)

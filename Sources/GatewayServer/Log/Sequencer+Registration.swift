@@ -29,7 +29,7 @@ enum RegistrationInput: Sendable {
         }
     }
 
-    /// Whether it names attributes.
+    /// Whether the change names attributes.
     var namesAttributes: Bool {
         switch self {
         case .document: true
@@ -273,7 +273,7 @@ extension Sequencer {
     func confirmUnowed(below sequence: UInt64) async throws {
         let batch = 500
         for (key, record) in registry.confirmed(below: sequence, limit: batch) {
-            // What is owed most often stays so: no registration is read for that.
+            // Most sets are still owed, and then no registration has to be read.
             guard try await unowedSets(of: record, app: key.app, below: sequence) != nil else {
                 continue
             }
@@ -307,9 +307,9 @@ extension Sequencer {
 
     /// Notes that a client has some of its recommendation sets.
     ///
-    /// - Parameter judge: Returns the kinds of those sets, and as of which position, by the
-    ///   registration that it is given; `nil` for none. Asked again where another registration is
-    ///   in force by the time its answer is stored: that may owe what the one before did not.
+    /// - Parameter judge: Returns the kinds of those sets and the position they are judged at, for a
+    ///   given registration; `nil` for none. It is called again if another registration is in force
+    ///   by the time its answer is stored, since that one may be owed more.
     /// - Returns: Whether the client is registered.
     func confirm(
         _ key: ClientKey,

@@ -229,8 +229,8 @@ final class ShardLoop: @unchecked Sendable {
 
     /// Has the streams of a client follow the registration in force, or end where there is none.
     ///
-    /// That may be a newer one than the shard is told of, by which streams were opened already:
-    /// those must not go back to what their client no longer holds.
+    /// The registration in force may be newer than the message that arrived. Streams that were opened
+    /// with the newer one must not return to widgets that their client no longer holds.
     private func follow(_ key: ClientKey) {
         if let record = registry.record(key) {
             shard.registered(record, app: key.app)
@@ -254,9 +254,9 @@ final class ShardLoop: @unchecked Sendable {
         loop.scheduleTask(in: .milliseconds(1)) { self.takeMessages() }
     }
 
-    /// A tail of the log is lost: every open stream is told that everything is stale.
+    /// Begins an epoch after the log has lost a tail: tells every open stream that everything is stale.
     private func begin(_ epoch: EpochID) {
-        // What came before leaves with cursors of the epoch before, which are void.
+        // Earlier notifications leave with cursors of the previous epoch, which are void.
         pump()
         self.epoch = epoch
         writing.heartbeat = nil
@@ -288,7 +288,7 @@ final class ShardLoop: @unchecked Sendable {
 
     // MARK: Questions
 
-    /// What is stale for a client now by the registration and the epoch in force.
+    /// Returns what is stale for a client now, by the registration and the epoch in force.
     func poll(_ opening: Opening) throws(Failure) -> PollAnswer {
         loop.assertInEventLoop()
         let record = try record(for: opening)
@@ -300,9 +300,10 @@ final class ShardLoop: @unchecked Sendable {
         return PollAnswer(stale: stale, position: shard.position, epoch: epoch, point: point)
     }
 
-    /// Returns the registration in force of who asks: the one that the shard has applied last, or a
-    /// newer one, of which it is told next and which then changes nothing. Refuses who was admitted
-    /// by what is no longer trusted.
+    /// Returns the registration in force of the client that asks: the one that the shard applied last,
+    /// or a newer one whose message is still on its way.
+    ///
+    /// - Throws: ``Failure`` when the client was admitted by a token that is no longer trusted.
     private func record(for opening: Opening) throws(Failure) -> ClientRecord {
         guard opening.grant.isInForce else { throw .refused(Problem.tokenRevoked) }
         do throws(RegistrationTerms.Refusal) {

@@ -9,7 +9,7 @@ struct DocumentWork: Sendable {
     /// Work on a document of fewer bytes stays where it is: far less than a turn may cost.
     static let smallBytesMax = 16 * 1024
 
-    /// How much work there is.
+    /// The amount of work.
     enum Size: Sendable {
         /// Linear in these bytes.
         case bytes(Int)
