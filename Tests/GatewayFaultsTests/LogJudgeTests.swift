@@ -21,6 +21,23 @@ import Testing
         #expect(run.kinds == [.falseAccepted, .falseAccepted])
     }
 
+    @Test func aRepeatOfWhatTheLogHasForgottenIsNew() {
+        var run = RecordBuilder()
+        run.add(.logKeeps(entries: 2))
+        let batch = run.post(.character("panda"), .character("bear"))
+        run.attempt(batch, two, .accepted(accepted: 2, duplicates: 0, sequence: 4))
+        #expect(run.kinds == [.falseAccepted, .falseAccepted], "it is the newest")
+        run = RecordBuilder()
+        run.add(.logKeeps(entries: 2))
+        let old = run.post(.character("panda"), .character("bear"))
+        _ = run.post(.character("panda"), .character("bear"))
+        run.attempt(old, two, .accepted(accepted: 0, duplicates: 2, sequence: 2))
+        run.attempt(old, two, .accepted(accepted: 2, duplicates: 0, sequence: 6))
+        #expect(run.kinds == [])
+        run.attempt(old, two, .accepted(accepted: 0, duplicates: 2, sequence: 2))
+        #expect(run.kinds == [.falseAccepted], "it was taken at 6")
+    }
+
     @Test func aRepeatAtAnotherSequenceWasAFalse202() {
         var run = RecordBuilder()
         let batch = run.post(.character("panda"), .character("bear"))

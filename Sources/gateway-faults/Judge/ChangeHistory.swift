@@ -29,6 +29,10 @@ struct ChangeHistory {
     private var firstSent: [Int: Double] = [:]
     /// The highest sequence of each batch.
     private var places: [Place: UInt64] = [:]
+    /// The number of entries that the log keeps; `nil` for all.
+    private var keptEntries: UInt64?
+    /// The highest sequence so far.
+    private var head: UInt64 = 0
     private var occupants: [Slot: (owner: String, subject: Subject?)] = [:]
     private var lines: [Line: [Change]] = [:]
 
@@ -40,6 +44,7 @@ struct ChangeHistory {
             case .posted(let attempt): read(attempt, generation)
             case .catalog(let sequence): occupy(sequence, generation, by: "a catalog", nil)
             case .logLost: generation += 1
+            case .logKeeps(let entries): keptEntries = entries
             default: break
             }
         }
@@ -58,7 +63,7 @@ struct ChangeHistory {
             return
         }
         let place = Place(generation: generation, batch: attempt.batch)
-        if let known = places[place] {
+        if let known = places[place], accepted == 0 || !mayBeForgotten(known) {
             if accepted > 0 {
                 add(.falseAccepted, "\(name) was answered 202 at \(known), then lost")
             }
@@ -81,10 +86,16 @@ struct ChangeHistory {
         }
     }
 
+    /// Whether the log may have forgotten the events of the entry at a sequence.
+    private func mayBeForgotten(_ sequence: UInt64) -> Bool {
+        keptEntries.map { sequence + $0 <= head } ?? false
+    }
+
     private mutating func occupy(
         _ sequence: UInt64, _ generation: Int, by owner: String, _ subject: Subject?
     ) {
         let slot = Slot(generation: generation, sequence: sequence)
+        head = max(head, sequence)
         if let other = occupants[slot] {
             add(.doubledSequence, "\(sequence) was given to \(other.owner) and to \(owner)")
         }

@@ -36,6 +36,7 @@ enum Judge {
                 for name in order { update(name) { $0.logLost(at: entry.time) } }
                 generation += 1
             case .allExpected: for name in order { update(name) { $0.expectAll() } }
+            case .logKeeps: break
             case .unverifiable(let client, let reason):
                 verdict.violations.append(
                     Violation(kind: .unverifiable, text: "\(client): \(reason)"))

@@ -25,6 +25,9 @@ struct Record: Sendable {
         case logLost
         /// From here on `all` needs no further reason.
         case allExpected
+        /// From here on the log keeps so many entries: events of older ones are new when they are sent
+        /// again.
+        case logKeeps(entries: UInt64)
         /// A notification does not verify against the published keys.
         case unverifiable(client: String, reason: String)
         /// A promise that the row itself saw broken.
