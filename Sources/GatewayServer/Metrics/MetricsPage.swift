@@ -22,7 +22,8 @@ struct MetricsPage: Sendable {
 
     /// Returns the page as of now.
     func text(_ format: ExpositionFormat) async -> String {
-        let tokens = try? await sequencer.store.providerTokens()
+        // A gateway without pushes is not to wait for its database here.
+        let tokens = sequencer.push == nil ? [] : try? await sequencer.store.providerTokens()
         return metrics.registry.page(format) { samples in
             streams(&samples)
             log(&samples)
