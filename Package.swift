@@ -7,6 +7,22 @@ let hasInjectedCost = Context.environment["INJECTED_COST"] != nil
 let injectedCost: [SwiftSetting] = hasInjectedCost ? [.define("INJECTED_COST")] : []
 let programSuffix = hasInjectedCost ? "-with-injected-cost" : ""
 
+/// The products of other packages that targets name among their dependencies, by package.
+let products = [
+    "GRDB.swift": ["GRDB", "GRDBSQLite"],
+    "swift-argument-parser": ["ArgumentParser"],
+    "swift-collections": ["DequeModule", "HeapModule"],
+    "swift-configuration": ["Configuration"],
+    "swift-distributed-tracing": ["Tracing"],
+    "swift-log": ["Logging"],
+    "swift-metrics": ["CoreMetrics"],
+    "swift-nio": ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix"],
+    "swift-nio-extras": ["NIOExtras", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2"],
+    "swift-nio-http2": ["NIOHPACK", "NIOHTTP2"],
+    "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"],
+    "Yams": ["Yams"],
+]
+
 /// What every target of this package is compiled with: Swift 6 and no warning left standing.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -48,14 +64,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -70,330 +84,253 @@ let package = Package(
             name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Vocabulary and pure core: no product that does I/O may ever be listed here.
-        .target(
-            name: "WidgetModel",
-            dependencies: [.product(name: "Yams", package: "Yams")],
-            swiftSettings: settings
-        ),
+        .target(name: "WidgetModel", dependencies: ["Yams"]),
+        // The JSON documents that the gateway answers and timelinectl reads.
+        .target(name: "GatewayDocuments", dependencies: ["WidgetModel"]),
         .target(
             name: "GatewayCore",
-            dependencies: [
-                "CPrefetch", "WidgetModel",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
-            swiftSettings: settings + injectedCost
-        ),
+            dependencies: ["CPrefetch", "WidgetModel", "DequeModule", "HeapModule"],
+            swiftSettings: injectedCost),
+        .target(
+            name: "GatewayPush",
+            dependencies: ["GatewayCore", "WidgetModel", "DequeModule", "HeapModule"]),
 
         // Leaf and adapters: they never import each other.
-        .target(
-            name: "GatewaySigning",
-            dependencies: ["COpenSSL", "WidgetModel"],
-            swiftSettings: settings
-        ),
-        .target(
-            name: "OpenMetrics",
-            dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
-            swiftSettings: settings
-        ),
+        .target(name: "GatewaySigning", dependencies: ["COpenSSL", "WidgetModel"]),
+        .target(name: "OpenMetrics", dependencies: ["CoreMetrics"]),
         .target(
             name: "OpenTelemetry",
-            dependencies: [
-                "WidgetModel",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: settings
-        ),
+            dependencies: ["WidgetModel", "DequeModule", "Logging", "Tracing"]),
         .target(
-            name: "CurlMulti", dependencies: ["CCurl", "COpenSSL"], swiftSettings: settings),
+            name: "CurlMulti", dependencies: ["CCurl", "COpenSSL"]),
         .target(
             name: "GatewayDelivery",
             dependencies: [
-                "CCurl", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore", "GatewaySigning",
+                "CCurl", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore", "GatewayPush",
+                "GatewaySigning",
                 "WidgetModel",
-            ],
-            swiftSettings: settings
-        ),
-        .target(
-            name: "GatewayTLS",
-            dependencies: [
-                "CLinux", "COpenSSL",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: settings
-        ),
+            ]),
+        .target(name: "GatewayTLS", dependencies: ["CLinux", "COpenSSL", "NIOCore", "NIOPosix"]),
         .target(
             name: "GatewayStorage",
-            dependencies: [
-                "CLinux", "GatewayCore",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ],
-            swiftSettings: settings
-        ),
+            dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
 
-        // Composition.
+        // The log, the registrations, the event loops, pushes, explanations.
+        .target(
+            name: "GatewayEngine",
+            dependencies: [
+                "CLinux", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
+                "GatewayDocuments",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
+                "WidgetModel", "CoreMetrics",
+                "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle",
+                "Tracing",
+            ], swiftSettings: injectedCost),
+        // Requests, routes and their contract.
+        .target(
+            name: "GatewayHTTP",
+            dependencies: [
+                "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics",
+                "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
+                "NIOHTTPTypesHTTP2",
+                "NIOPosix", "ServiceLifecycle", "Tracing",
+            ],
+            resources: [.embedInCode("API/openapi.yaml")]),
+        // The admin port: dashboard, metrics page, history.
+        .target(
+            name: "GatewayAdmin",
+            dependencies: [
+                "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayDocuments",
+                "GatewayEngine", "GatewayHTTP", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "OpenMetrics", "OpenTelemetry",
+                "WidgetModel", "Logging", "NIOCore",
+                "NIOHTTP1", "ServiceLifecycle",
+            ],
+            resources: dashboard.map { .embedInCode("Dashboard/" + $0) }),
+        // Configuration, the data directory, backup, doctor.
+        .target(
+            name: "GatewayOperations",
+            dependencies: [
+                "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
+                "GatewayHTTP",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
+                "WidgetModel",
+                "Configuration", "Logging", "NIOCore", "NIOPosix",
+            ]),
+        // Composition: one gateway, from the configuration to the ports.
         .target(
             name: "GatewayServer",
             dependencies: [
-                "CLinux", "CurlMulti", "GatewayCore", "GatewayDelivery", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOExtras", package: "swift-nio-extras"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            resources: dashboard.map { .embedInCode("Dashboard/" + $0) },
-            swiftSettings: settings + injectedCost
-        ),
+                "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
+                "GatewayHTTP",
+                "GatewayOperations", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1",
+                "NIOPosix", "ServiceLifecycle", "UnixSignals",
+            ]),
 
         // A push service to try things out against.
         .target(
             name: "APNsSimulator",
             dependencies: [
-                "GatewaySigning", "GatewayTLS", "WidgetModel",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: settings
-        ),
+                "GatewaySigning", "GatewayTLS", "WidgetModel", "NIOCore", "NIOHPACK", "NIOHTTP2",
+                "NIOPosix",
+            ]),
 
         // SDK.
         .target(
             name: "TimelineClient",
             dependencies: ["WidgetModel"],
-            sources: clientFolders,
-            swiftSettings: settings
-        ),
+            sources: clientFolders),
         .target(
             name: "TimelineClientHTTP",
             dependencies: [
-                "CCurl", "CurlMulti", "GatewaySigning", "TimelineClient", "WidgetModel",
-            ],
-            swiftSettings: settings
-        ),
+                "CurlMulti", "GatewaySigning", "TimelineClient", "WidgetModel",
+            ]),
 
         // Executables.
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "CurlMulti", "GatewayServer", "GatewaySigning", "WidgetModel",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: settings
-        ),
+                "CurlMulti", "GatewayEngine", "GatewayOperations", "GatewayServer",
+                "GatewaySigning", "WidgetModel", "ArgumentParser", "Logging",
+            ]),
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "APNsSimulator", "CurlMulti", "GatewayServer", "GatewaySigning", "GatewayTLS",
-                "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings
-        ),
+                "APNsSimulator", "CurlMulti", "GatewayDocuments", "GatewayEngine",
+                "GatewayOperations", "GatewaySigning", "GatewayTLS", "OpenMetrics",
+                "TimelineClient",
+                "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
+            ]),
 
         // What an app team writes, as one program that plays it.
         .executableTarget(
             name: "widget-examples",
             dependencies: [
-                "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings
-        ),
+                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
+            ]),
 
         // The last file of the tutorial, as its reader has it at the end.
         .executableTarget(
             name: "ferry-tutorial",
             dependencies: ["TimelineClient", "TimelineClientHTTP"],
-            path: "Sources/TimelineClient/TimelineClient.docc/Resources/Final",
-            swiftSettings: settings
-        ),
+            path: "Sources/TimelineClient/TimelineClient.docc/Resources/Final"),
 
         // An app and its widget extension as processes of their own, for tests.
         .executableTarget(
             name: "lamp-processes",
-            dependencies: ["TimelineClient", "TimelineClientHTTP"],
-            swiftSettings: settings
-        ),
+            dependencies: ["TimelineClient", "TimelineClientHTTP"]),
 
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "APNsSimulator", "CLinux", "COpenSSL", "GatewayCore", "GatewayDelivery",
-                "GatewaySigning", "GatewayTLS", "WidgetModel",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings
-        ),
+                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "GatewayCore", "GatewayPush",
+                "GatewayDelivery", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
+                "OpenMetrics", "WidgetModel", "ArgumentParser",
+            ]),
 
         // Faults on real gateways, and the judge of what clients were told.
         .executableTarget(
             name: "gateway-faults",
             dependencies: [
-                "GatewaySigning", "GatewayTestSupport", "WidgetModel",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings
-        ),
+                "GatewaySigning", "GatewayTestSupport", "WidgetModel", "ArgumentParser",
+            ]),
 
         // Tests.
         .target(
-            name: "GatewayTestSupport",
-            dependencies: ["CCurl", "WidgetModel"],
-            swiftSettings: settings
-        ),
-        .testTarget(
-            name: "WidgetModelTests",
-            dependencies: ["GatewayTestSupport", "WidgetModel"],
-            swiftSettings: settings
-        ),
+            name: "GatewayTestSupport", dependencies: ["CurlMulti", "GatewayTLS", "WidgetModel"]),
+        .testTarget(name: "WidgetModelTests", dependencies: ["GatewayTestSupport", "WidgetModel"]),
         .testTarget(
             name: "GatewayCoreTests",
-            dependencies: ["GatewayCore", "GatewayTestSupport", "WidgetModel"],
-            swiftSettings: settings
-        ),
+            dependencies: ["GatewayCore", "GatewayPush", "GatewayTestSupport", "WidgetModel"]),
         .testTarget(
             name: "GatewaySigningTests",
-            dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"],
-            swiftSettings: settings
-        ),
+            dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"]),
         .testTarget(
             name: "GatewayTLSTests",
-            dependencies: [
-                "COpenSSL", "GatewayTLS",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: settings
-        ),
+            dependencies: ["COpenSSL", "GatewayTLS", "WidgetModel", "NIOCore", "NIOPosix"]),
         .testTarget(
-            name: "OpenMetricsTests",
-            dependencies: [
-                "OpenMetrics", .product(name: "CoreMetrics", package: "swift-metrics"),
-            ],
-            swiftSettings: settings
-        ),
+            name: "OpenMetricsTests", dependencies: ["OpenMetrics", "WidgetModel", "CoreMetrics"]),
         .testTarget(
             name: "OpenTelemetryTests",
             dependencies: [
-                "GatewayTestSupport", "OpenTelemetry", "WidgetModel",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: settings
-        ),
+                "GatewayTestSupport", "OpenTelemetry", "WidgetModel", "Logging", "Tracing",
+            ]),
         .testTarget(
             name: "GatewayDeliveryTests",
             dependencies: [
-                "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewaySigning",
+                "APNsSimulator", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
+                "GatewaySigning",
                 "GatewayTestSupport", "GatewayTLS", "WidgetModel",
-            ],
-            swiftSettings: settings
-        ),
+            ]),
         .testTarget(
             name: "GatewayStorageTests",
             dependencies: [
-                "GatewayCore", "GatewayStorage", "GatewayTestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: settings
-        ),
+                "GatewayCore", "GatewayStorage", "GatewayTestSupport", "WidgetModel", "GRDB",
+            ]),
         .testTarget(
             name: "APNsSimulatorTests",
             dependencies: [
                 "APNsSimulator", "GatewaySigning", "GatewayTestSupport", "GatewayTLS",
-                "WidgetModel",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-            ],
-            swiftSettings: settings
-        ),
+                "WidgetModel", "NIOCore", "NIOEmbedded", "NIOHPACK", "NIOHTTP2",
+            ]),
         .testTarget(
             name: "TimelineClientTests",
             dependencies: [
-                "GatewaySigning", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                "timelinectl",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings
-        ),
+                "GatewayDocuments", "GatewaySigning", "OpenMetrics", "TimelineClient",
+                "TimelineClientHTTP", "WidgetModel", "timelinectl", "ArgumentParser",
+            ]),
         .testTarget(
             name: "WidgetExamplesTests",
             dependencies: [
                 "GatewayTestSupport", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
                 "ferry-tutorial", "lamp-processes", "timeline-gateway", "timelinectl",
                 "widget-examples",
-            ],
-            swiftSettings: settings
-        ),
+            ]),
         .testTarget(
             name: "GatewayServerTests",
             dependencies: [
-                "APNsSimulator", "GatewayCore", "GatewayDelivery", "GatewayServer",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
-                "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-            ],
-            swiftSettings: settings
-        ),
+                "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
+                "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
+                "GatewayServer", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "GatewayTestSupport", "OpenMetrics",
+                "OpenTelemetry", "WidgetModel", "Logging", "Tracing", "NIOPosix", "NIOCore",
+                "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
+            ]),
         .testTarget(
             name: "ProcessTests",
             dependencies: [
                 "APNsSimulator", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
                 "WidgetModel", "timeline-gateway", "timelinectl",
-            ],
-            swiftSettings: settings
-        ),
+            ]),
         .testTarget(
             name: "GatewayBenchTests",
-            dependencies: ["WidgetModel", "gateway-bench", "timeline-gateway"],
-            swiftSettings: settings
-        ),
+            dependencies: [
+                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
+                "timeline-gateway",
+            ]),
         .testTarget(
             name: "GatewayFaultsTests",
-            dependencies: ["GatewayTestSupport", "gateway-faults"],
-            swiftSettings: settings
-        ),
+            dependencies: [
+                "GatewayTestSupport", "WidgetModel", "gateway-faults", "timeline-gateway",
+                "timelinectl",
+            ]),
         .testTarget(
             name: "HardeningTests",
             dependencies: [
                 "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
                 "timeline-gateway",
-            ],
-            swiftSettings: settings
-        ),
+            ]),
     ]
 )
+
+for target in package.targets {
+    target.dependencies = target.dependencies.map { dependency in
+        guard case .byNameItem(let name, _) = dependency,
+            let package = products.first(where: { $0.value.contains(name) })?.key
+        else { return dependency }
+        return .product(name: name, package: package)
+    }
+    if target.type != .system { target.swiftSettings = settings + (target.swiftSettings ?? []) }
+}

@@ -30,9 +30,8 @@ static inline CURLcode client_curl_set_callback(
     return curl_easy_setopt(handle, option, callback);
 }
 static inline CURLcode client_curl_set_blob(
-    CURL *handle, CURLoption option, void *bytes, size_t count) {
-    // The bytes are not copied and must live as long as they are set.
-    struct curl_blob blob = {bytes, count, CURL_BLOB_NOCOPY};
+    CURL *handle, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(handle, option, &blob);
 }
 static inline CURLcode client_curl_set_open_callback(

@@ -6,6 +6,7 @@
 #include <linux/stat.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
@@ -53,6 +54,9 @@ static inline long long gateway_thread_cpu_nanoseconds(void) {
 static inline int gateway_set_thread_niceness(int niceness) {
     return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
 }
+
+// Names the calling thread, by the first 15 bytes of `name` (prctl(2)), which is variadic.
+static inline void gateway_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 // Whether the kernel says that something keeps its clock right (adjtimex(2)): 1 or 0, and -1 when it
 // does not say.

@@ -106,6 +106,11 @@ package struct CurlEasy {
     /// What ``CurlOptions/context(_:)`` was given.
     package var context: UnsafeMutableRawPointer? { client_curl_get_context(pointer) }
 
+    /// Forgets every option, but no TLS session; the handle must not be in a multi handle.
+    func reset() {
+        curl_easy_reset(pointer)
+    }
+
     /// Frees the handle, which must not be in a multi handle any more.
     package func free() {
         curl_easy_cleanup(pointer)

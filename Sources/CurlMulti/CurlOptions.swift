@@ -1,4 +1,5 @@
 import CCurl
+import Foundation
 
 /// Sets the options of a handle, and remembers whether libcurl took each of them.
 package struct CurlOptions {
@@ -14,8 +15,8 @@ package struct CurlOptions {
     /// What every request of this package has: `https` alone, certificates that are checked, no
     /// redirects, no signals, and nobody's proxy but one that is asked for.
     ///
-    /// - Parameter connectDeadline: Longest wait for a connection, TLS included.
-    package mutating func secure(connectDeadline: Duration) {
+    /// - Parameter connectTimeout: Longest wait for a connection, TLS included.
+    package mutating func secure(connectTimeout: Duration) {
         set(CURLOPT_PROTOCOLS_STR, "https")
         set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         set(CURLOPT_PIPEWAIT, 1)
@@ -24,7 +25,7 @@ package struct CurlOptions {
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        set(CURLOPT_CONNECTTIMEOUT_MS, connectDeadline.curlMilliseconds)
+        set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)
     }
 
     /// Has an idle connection probed by TCP after this time, in whole seconds, and then as often: a
@@ -40,6 +41,26 @@ package struct CurlOptions {
     package mutating func trust(file: String) {
         set(CURLOPT_CAINFO, file)
         set(CURLOPT_CAPATH, nil as String?)
+    }
+
+    /// Shows this certificate to a peer that asks for one.
+    ///
+    /// - Parameters:
+    ///   - certificate: The certificate in PEM, and those between it and its root.
+    ///   - key: Its private key in PEM, not encrypted.
+    package mutating func show(certificate: [UInt8], key: [UInt8]) {
+        note(
+            client_curl_set_blob(easy.pointer, CURLOPT_SSLCERT_BLOB, certificate, certificate.count)
+        )
+        note(client_curl_set_blob(easy.pointer, CURLOPT_SSLKEY_BLOB, key, key.count))
+    }
+
+    /// Leaves no socket to programs that this one starts.
+    package mutating func closeSocketsOnExec() {
+        note(
+            client_curl_set_open_callback(easy.pointer) { _, _, address in
+                address.map { curlSocket($0.pointee) } ?? -1
+            })
     }
 
     /// Sets a number.
@@ -84,6 +105,17 @@ package struct CurlOptions {
 /// context. Returns how many it took.
 package typealias CurlReading =
     @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
+
+/// Called by libcurl for a socket, with the context and what the socket is to connect to.
+typealias CurlOpening =
+    @convention(c) (
+        UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
+    ) -> curl_socket_t
+
+/// Makes a socket that is not left to programs which this one starts; -1 when the system gives none.
+func curlSocket(_ address: curl_sockaddr) -> curl_socket_t {
+    socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
+}
 
 extension Duration {
     /// For libcurl, which counts milliseconds, and takes zero for "no limit".

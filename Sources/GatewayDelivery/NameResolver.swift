@@ -1,7 +1,7 @@
-// The compiler finds the headers of sockets in either of CCurl and Glibc, as it built them.
-import CCurl
+import CurlMulti
 import Dispatch
 import GatewayCore
+import GatewayPush
 import Glibc
 import Synchronization
 
@@ -118,25 +118,9 @@ private final class LookUps: Sendable {
             guard let entry = entry?.pointee, let address = entry.ai_addr else { break }
             // Sound: the address is `ai_addrlen` bytes long and lives until `freeaddrinfo`.
             let bytes = UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen))
-            guard let found = IPAddress(family: entry.ai_family, socketAddress: bytes) else {
-                continue
-            }
-            addresses.append(found)
+            guard let found = addressBytes(family: entry.ai_family, bytes) else { continue }
+            addresses += IPAddress(bytes: found).map { [$0] } ?? []
         }
         return addresses.isEmpty ? nil : addresses
-    }
-}
-
-extension IPAddress {
-    /// The address of a `sockaddr_in` or `sockaddr_in6`; `nil` for one of another family.
-    init?(family: Int32, socketAddress bytes: UnsafeRawBufferPointer) {
-        let place: Range<Int>? =
-            switch family {
-            case AF_INET: 4..<8
-            case AF_INET6: 8..<24
-            default: nil
-            }
-        guard let place, bytes.count >= place.upperBound else { return nil }
-        self.init(bytes: bytes[place])
     }
 }

@@ -1,12 +1,15 @@
 import CoreMetrics
 import Foundation
+import GatewayAdmin
 import GatewayCore
 import GatewayDelivery
+import GatewayEngine
+import GatewayHTTP
+import GatewayOperations
+import GatewayPush
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
-import Hummingbird
-import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -31,20 +34,22 @@ package struct Gateway: Sendable {
     /// What is pushed is decided on a thread of its own; `nil` where nothing ever is.
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
-    private let store: SQLiteStore
-    private let sequencer: Sequencer
-    private let loops: ShardLoops
+    private let engine: Engine
+    private let date: HTTPDateCache
     private let metrics: GatewayMetrics
-    private let press: NotificationPress
+    private let signer: NotificationSigner
     private let keys: KeyService
     private let tlsSettings: TLSServerSettings
     private let identity: TLSIdentity
     private let authorizer: Authorizer
     private let access: AccessControl
-    private let desk: CursorDesk
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
     private let readiness = Readiness()
+    /// The TLS port.
+    private let socket: ListeningSocket
+    /// The admin port where it has TLS.
+    private let adminSocket: ListeningSocket?
 
     /// Opens the data directory, replays the log and gets everything ready to serve.
     ///
@@ -55,17 +60,14 @@ package struct Gateway: Sendable {
     ///   - read: Reads the configuration again, for a reload.
     package init(
         _ configuration: GatewayConfiguration, log: GatewayLog, acceptsLoss: Bool = false,
-        read: @escaping ConfigurationReload.Read
+        clock: GatewayClock = .system, read: @escaping ConfigurationReload.Read
     ) throws {
         let logger = Logger(label: "timeline-gateway")
         self.logger = logger
         var configuration = configuration
         try Self.fit(&configuration, logger)
-        configuration.listen = try configuration.listen.withPort()
-        self.configuration = configuration
-        current = CurrentConfiguration(configuration)
         let pushFiles = try PushFiles(configuration.push)
-        tracing = try configuration.tracing.map { try GatewayTracing($0) }
+        tracing = try configuration.tracing.map { try GatewayTracing($0, clock: clock) }
         let directory = DataDirectory(configuration.data)
         try directory.create()
         let metrics = GatewayMetrics()
@@ -73,6 +75,7 @@ package struct Gateway: Sendable {
         let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
             logger.warning("going on without a part that is gone", metadata: ["part": "\(part)"])
         }
+        let store: SQLiteStore
         do {
             store = try SQLiteStore(
                 directory: configuration.data, opening: checks.database(),
@@ -85,13 +88,22 @@ package struct Gateway: Sendable {
             throw checks.loss([.database])
         }
         try checks.rings(knownTo: store)
-        let now = Int64(Date().timeIntervalSince1970)
+        // Before anything is signed, because tokens and notifications name the gateway by its URL. After
+        // the directory is locked, so that a second gateway fails with that error and not the port's.
+        socket = try Self.bind(configuration.listen, for: "listen")
+        configuration.listen = Address(host: configuration.listen.host, port: socket.port)
+        adminSocket =
+            configuration.admin.isLoopback ? nil : try Self.bind(configuration.admin, for: "admin")
+        self.configuration = configuration
+        current = CurrentConfiguration(configuration)
+        let now = clock.wallSeconds()
         let timing = KeyRing.Timing(
             publishLead: configuration.publishLead,
             signatureLifetime: configuration.notificationLifetime)
         let urls = try directory.note(
-            url: configuration.url(port: configuration.listen.port), timing: timing)
-        let url = configuration.publicURL ?? urls.first ?? ""
+            url: configuration.url(port: configuration.listen.port),
+            isConfigured: configuration.publicURL != nil, timing: timing)
+        let url = urls.first ?? ""
         let audiences = Set(
             configuration.isDevelopment
                 ? urls + ["https://localhost:\(configuration.listen.port)"]
@@ -101,11 +113,12 @@ package struct Gateway: Sendable {
             hasLocalIssuer: configuration.localIssuer, hasWebhooks: configuration.push.hasWebhooks,
             audience: url, now: now)
         try store.noteRings(checks.rings.map(\.name.rawValue))
-        identity = TLSIdentity(try Self.context(configuration, now: now))
+        identity = TLSIdentity(try configuration.tlsContext(now: now))
         let verifier = CachedTokenVerifier(
             TokenVerifier(
-                policy: Self.policy(configuration, keys, audiences), limits: configuration.limits))
-        press = NotificationPress(
+                policy: AccessControl.policy(configuration, keys, audiences),
+                limits: configuration.limits))
+        signer = NotificationSigner(
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
         group = MultiThreadedEventLoopGroup(
@@ -123,34 +136,33 @@ package struct Gateway: Sendable {
             turn.record(nanoseconds: $0)
         }
         self.tlsSettings = tlsSettings
-        let built = try LogReplay.build(
-            configuration, store, press, metrics, tlsSettings, Array(group.makeIterator()),
-            pushGroup?.next(), .system, logger, tracing: tracing)
-        sequencer = built.sequencer
-        loops = built.loops
-        desk = built.desk
-        let desk = desk
+        engine = try Engine(
+            configuration.engine, store: store, signer: signer, metrics: metrics,
+            tlsSettings: tlsSettings, eventLoops: Array(group.makeIterator()),
+            pushLoop: pushGroup?.next(), clock: clock, tracing: tracing, logger: logger)
+        date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
             configuration.push, pushFiles, store: store,
             WebhookPushes.Content(
-                notification: { [press] order throws(SigningError) in
-                    try press.notification(
+                notification: { [signer] order throws(SigningError) in
+                    try signer.notification(
                         app: order.client.app, content: order.content, causeTime: nil,
-                        now: desk.wallSeconds())
-                }, cursor: { desk.text($0, in: $1) }, signer: { [keys] in keys.webhookSigner },
-                wallSeconds: { desk.wallSeconds() }))
+                        now: clock.wallSeconds())
+                }, cursor: { [cursors = engine.cursors] in cursors.text($0, in: $1) },
+                signer: { [keys] in keys.webhookSigner }, clock: clock))
         let grants = CertificateGrants(configuration.certificateGrants)
-        authorizer = Authorizer(
+        let judged = AccessState(
             verifier: verifier, grants: grants, revision: AccessRevision(),
-            now: { desk.wallSeconds() })
+            now: clock.wallSeconds)
+        authorizer = Authorizer(access: judged)
         access = AccessControl(
-            authorizer, current, keys: keys, audiences: audiences, loops: loops)
+            judged, current, keys: keys, audiences: audiences, loops: engine.loops)
         reload = ConfigurationReload(
             current, read: read,
-            ConfigurationReload.Parts(
-                identity: identity, access: access, keys: keys, press: press, log: log,
-                senders: senders, push: built.push),
-            metrics, logger, now: { desk.wallSeconds() })
+            parts: ConfigurationReload.Parts(
+                identity: identity, access: access, keys: keys, signer: signer, log: log,
+                senders: senders, push: engine.push),
+            metrics: metrics, logger: logger, now: clock.wallSeconds)
     }
 
     /// Lowers the limits of connections to the descriptors there are.
@@ -174,46 +186,14 @@ package struct Gateway: Sendable {
             ])
     }
 
-    /// The TLS context a configuration asks for.
-    ///
-    /// - Throws: ``Faults`` that name the option whose file is wrong.
-    static func context(
-        _ configuration: GatewayConfiguration, now: Int64
-    ) throws -> TLSContext {
-        var settings = TLSContextSettings()
-        if let clientCA = configuration.clientCA {
-            settings.clientCertificates =
-                configuration.demandsClientCertificate
-                ? .required(authorities: .file(clientCA)) : .optional(authorities: .file(clientCA))
-        }
-        let (certificate, key): (String, String)
-        switch configuration.certificates {
-        case .files(let certificateFile, let keyFile):
-            (certificate, key) = (certificateFile, keyFile)
-        case .development:
-            let made = try DevelopmentCertificates.ensure(in: configuration.data, now: now)
-            (certificate, key) = (made.certificate, made.key)
-        }
-        do throws(TLSError) {
-            return try TLSContext(
-                certificateChain: .file(certificate), privateKey: .file(key), settings: settings)
+    private static func bind(
+        _ address: Address, for option: String
+    ) throws(Faults) -> ListeningSocket {
+        do {
+            return try ListeningSocket(host: address.host, port: address.port)
         } catch {
-            let option =
-                error.message.contains(key)
-                ? "tls.key"
-                : configuration.clientCA.map(error.message.contains) ?? false
-                    ? "tls.clientCA" : "tls.certificate"
-            throw Faults(option, error.message)
+            throw Faults(option, "\(address) cannot be opened: \(error)")
         }
-    }
-
-    static func policy(
-        _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
-    ) -> TokenPolicy {
-        var issuers = configuration.issuers
-        if let local = keys.trustedLocalIssuer { issuers.append(local) }
-        return TokenPolicy(
-            issuers: issuers, audiences: audiences, denied: configuration.denied)
     }
 
     /// Serves until it is told to stop, then drains.
@@ -223,31 +203,42 @@ package struct Gateway: Sendable {
     package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
         let requestLimits = RequestLimits(
             rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
-            metrics: metrics)
+            metrics: metrics, now: engine.clock.now)
         let admission = StreamAdmission(
-            authorizer: authorizer, requestLimits: requestLimits, registry: sequencer.registry,
-            desk: desk, loops: loops,
-            sequencer: sequencer, streamSettings: configuration.streams,
-            streamsMax: configuration.streamsMax)
-        let explainer = Explainer(sequencer) { [current] in current.value.push.terms }
+            authorizer: authorizer, requestLimits: requestLimits, registry: engine.registry,
+            clients: engine.clients, catalogs: engine.catalogs, store: engine.store,
+            cursors: engine.cursors, date: date, loops: engine.loops,
+            streamSettings: configuration.streams, streamsMax: configuration.streamsMax)
+        let explainer = Explainer(
+            store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
+        ) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
-            admission: admission, sequencer: sequencer, authorizer: authorizer, press: press,
-            metrics: metrics, desk: desk, limits: configuration.limits, keys: keys,
-            registrationDays: configuration.clientDays, reload: reload, explainer: explainer,
-            tracing: tracing)
-        let unconfirmed = UnconfirmedSweep(sequencer, loops)
+            admission: admission, changes: engine.changes, clients: engine.clients,
+            catalogs: engine.catalogs, registry: engine.registry, store: engine.store,
+            push: engine.push, documents: engine.documents, authorizer: authorizer, signer: signer,
+            metrics: metrics, cursors: engine.cursors, clock: engine.clock,
+            limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
+            configuration: reload.commands, explainer: explainer, tracing: tracing)
+        let unconfirmed = StalenessScanner(
+            store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            changes: engine.changes, loops: engine.loops)
         let overview = OverviewDesk(
             MetricsPage(
-                metrics: metrics, sequencer: sequencer, loops: loops, press: press, keys: keys,
-                tlsCounters: tlsSettings.counters,
+                metrics: metrics, store: engine.store, registry: engine.registry,
+                cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
+                push: engine.push, signer: signer, keys: keys, tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
                 spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness)
         let admin = AdminRoutes(
-            desk: overview, system: SystemPage(current: current, page: overview.page),
-            apps: AppsPage(desk: overview, explainer: explainer))
+            desk: overview,
+            system: SystemPage(page: overview.page) { [current] in current.value.shown },
+            apps: AppsPage(
+                desk: overview, explainer: explainer, catalogs: engine.catalogs,
+                registry: engine.registry, clock: engine.clock))
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
             readiness.set(serving: true)
@@ -255,37 +246,44 @@ package struct Gateway: Sendable {
         }
         let quiet = Logger(label: LogLevels.requests)
         let table = routes.table
-        let setup = GatewayChannel(
-            responder: Responder(lane: requests.lane("requests", cost: 1)) {
-                [quiet, desk] request, channel in
-                await Self.answer(request, channel, table, desk, quiet)
-            }, tlsSettings: tlsSettings, settings: ConnectionSettings(), admission: admission,
-            open: OpenChannels(), onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }
-        )
         let listener = Listener(
-            host: listen.host, port: listen.port, connectionsMax: configuration.connectionsMax,
-            connectionsPerAddressMax: configuration.connectionsPerAddressMax,
-            threads: configuration.threads, identity: identity, setup: setup,
+            .tls(
+                socket, identity,
+                ConnectionLimit(
+                    configuration.connectionsMax,
+                    perAddress: configuration.connectionsPerAddressMax),
+                threads: configuration.threads),
+            setup: GatewayChannel(
+                responder: responder(requests.lane("requests", cost: 1)) {
+                    try await table.respond(to: $0, on: $1, logger: quiet)
+                }, tlsSettings: tlsSettings, admission: admission,
+                loops: engine.loops.all.map(\.loop),
+                onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }),
             onServing: ports.openedTLS)
-        let adminService = adminService(admin, routes.adminTable, ports, quiet)
-        let probes = configuration.probes.map {
-            plain(
-                admin.probes, at: $0, connectionsMax: configuration.probeConnectionsMax, ports,
-                quiet)
+        let adminPort = adminPort(
+            admin.table(
+                beside: routes.adminTable, isLoopback: configuration.admin.isLoopback,
+                limits: configuration.limits),
+            ports, quiet)
+        let probes = configuration.probes.map { address in
+            let table = admin.probeTable
+            return operatorPort(
+                address, nil, configuration.probeConnectionsMax, ports
+            ) { try await table.respond(to: $0, on: $1, logger: quiet) }
         }
-        for loop in loops.all { loop.start() }
+        for loop in engine.loops.all { loop.start() }
         tracing?.start()
         startPushing()
         let upkeep = Upkeep(
-            configuration: current, sequencer: sequencer, keys: keys, press: press,
+            configuration: current, engine: engine, keys: keys, signer: signer,
             logger: logger
         ) { [access] in access.update() }
         let watch = ConfigurationWatch(reload: reload, current: current)
-        let drain = StreamDrain(loops: loops, readiness: readiness)
+        let drain = StreamDrain(loops: engine.loops, readiness: readiness)
         var group = ServiceGroupConfiguration(
             services: [
-                overview, adminService, upkeep, listener, drain, watch, unconfirmed,
-                HeadMark(store: store),
+                overview, adminPort, upkeep, listener, drain, watch, unconfirmed,
+                HeadMark(store: engine.store),
             ]
                 + (probes.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
@@ -297,87 +295,82 @@ package struct Gateway: Sendable {
         } catch {
             try? await close()
             guard !readiness.wasServing else { throw error }
+            let ports = [configuration.admin, configuration.probes].compactMap { $0?.description }
             throw Faults(
-                "listen",
-                "\(configuration.listen) or admin \(configuration.admin) cannot be opened: \(error)"
-            )
+                "admin", "\(ports.joined(separator: " or ")) cannot be opened: \(error)")
         }
         try await close()
     }
 
-    /// Lets the routes answer one request.
-    private static func answer(
-        _ request: GatewayRequest, _ channel: any Channel, _ table: RouteTable, _ desk: CursorDesk,
-        _ logger: Logger
-    ) async -> GatewayAnswer? {
-        var answer = try? await table.respond(to: request, on: channel, logger: logger)
-        answer?.head.headers.add(name: FieldName.date, value: desk.date())
-        return answer
+    private typealias Respond =
+        @Sendable (GatewayRequest, any Channel) async throws -> GatewayAnswer
+
+    /// Returns what answers the requests of a port.
+    ///
+    /// - Parameter fields: Header fields of every answer that has no others of their names.
+    private func responder(
+        _ executor: any TaskExecutor, fields: [(name: String, value: String)] = [],
+        _ respond: @escaping Respond
+    ) -> Responder {
+        Responder(
+            executor: executor,
+            complete: { [date] headers in
+                for (name, value) in fields where !headers.contains(name: name) {
+                    headers.add(name: name, value: value)
+                }
+                headers.add(name: FieldName.date, value: date.text)
+            }, answer: { try? await respond($0, $1) })
     }
 
     /// The admin port: plain on loopback, anywhere else with TLS and for operators alone.
-    private func adminService(
-        _ admin: AdminRoutes, _ table: RouteTable, _ ports: OpenPorts, _ logger: Logger
-    ) -> any Service {
+    private func adminPort(
+        _ table: RouteTable, _ ports: OpenPorts, _ logger: Logger
+    ) -> Listener {
         let address = configuration.admin
         let responder = AdminResponder(
-            own: admin.table(beside: table, isLoopback: address.isLoopback),
-            access: AdminAccess(isLoopback: address.isLoopback), authorizer: authorizer,
-            table: table, bodyBytesMax: configuration.limits.postBytesMax)
-        let connectionsMax = configuration.adminConnectionsMax
-        guard !address.isLoopback else {
-            return plain(
-                responder, at: address, connectionsMax: connectionsMax, ports, logger)
-        }
-        let connections = OperatorConnections(.init(connectionsMax: connectionsMax))
-        let http = HTTP1Channel(
-            responder: { [desk] request, writer, channel in
-                let context = AdminContext(
-                    source: ApplicationRequestContextSource(channel: channel, logger: logger))
-                var response = try await responder.respond(to: request, context: context)
-                response.headers[.date] = desk.date()
-                try await writer.write(response: response.head, body: response.body)
-            }, configuration: .init(additionalChannelHandlers: [connections.handler()]))
-        var settings = tlsSettings
-        settings.offersHTTP2 = false
-        return AdminListener(
-            address: address, identity: identity, settings: settings,
-            loop: operatorGroup.next(), connectionsMax: connectionsMax, http: http, logger: logger,
-            onServing: { ports.openedPlain() })
+            table: table, access: AdminAccess(isLoopback: address.isLoopback),
+            authorizer: authorizer)
+        return operatorPort(
+            address, adminSocket, configuration.adminConnectionsMax, fields: AdminHeaders.fields,
+            ports
+        ) { try await responder.respond(to: $0, on: $1, logger: logger) }
     }
 
-    /// A port without TLS.
-    private func plain(
-        _ responder: some HTTPResponder<AdminContext>, at address: Address, connectionsMax: Int,
-        _ ports: OpenPorts, _ logger: Logger
-    ) -> some Service {
-        let connections = OperatorConnections(.init(connectionsMax: connectionsMax))
-        return PlainPort(
-            application: Application(
-                responder: responder,
-                server: .http1(
-                    configuration: .init(additionalChannelHandlers: [connections.handler()])),
-                configuration: .init(address: .hostname(address.host, port: address.port)),
-                onServerRunning: { _ in ports.openedPlain() },
-                eventLoopGroupProvider: .shared(operatorGroup), logger: logger),
-            loop: operatorGroup.next())
+    /// A port for operators or probes, all of whose work is done on one thread.
+    private func operatorPort(
+        _ address: Address, _ socket: ListeningSocket?, _ connectionsMax: Int,
+        fields: [(name: String, value: String)] = [], _ ports: OpenPorts,
+        _ respond: @escaping Respond
+    ) -> Listener {
+        let loop = operatorGroup.next()
+        // Whoever reaches the port with TLS may be anybody: a quarter may come from one address.
+        let limit = ConnectionLimit(connectionsMax, perAddress: max(1, connectionsMax / 4))
+        return Listener(
+            socket.map { .tls($0, identity, limit, threads: 1) } ?? .plain(address),
+            setup: GatewayChannel(
+                responder: responder(LoopExecutor(loop: loop), fields: fields, respond),
+                tlsSettings: tlsSettings, loops: [loop],
+                newest: socket == nil ? NewestConnections(connectionsMax, on: loop) : nil),
+            onServing: { _ in ports.openedPlain() })
     }
 
     private func startPushing() {
-        sequencer.push?.start(
-            PushLoop.Surroundings(
-                store: store,
-                drop: { [sequencer] key, address in try await sequencer.drop(address, of: key) },
+        engine.push?.start(
+            PushLoop.Dependencies(
+                store: engine.store,
+                drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
-                acceptTime: { [sequencer] in sequencer.acceptTimes.time(of: $0) }))
+                acceptTime: engine.changes.acceptTime))
     }
 
     private func close() async throws {
-        await sequencer.push?.stop { await senders.drain() }
+        await engine.push?.stop { await senders.drain() }
         // After whatever may have ended a span.
         await tracing?.stop()
-        try await store.close()
-        for shard in loops.all { try? await shard.loop.submit { shard.stop() }.get() }
+        try await engine.store.close()
+        for shard in engine.loops.all {
+            try? await shard.loop.submit { shard.stop() }.get()
+        }
         try await group.shutdownGracefully()
         try await pushGroup?.shutdownGracefully()
         try await operatorGroup.shutdownGracefully()

@@ -1,5 +1,7 @@
 import Foundation
 import GatewayCore
+import GatewayEngine
+import GatewayOperations
 import GatewayStorage
 import Logging
 import ServiceLifecycle
@@ -11,20 +13,28 @@ struct Upkeep: Service {
     private static let interval = Duration.seconds(30)
 
     let configuration: CurrentConfiguration
-    let sequencer: Sequencer
+    private let store: SQLiteStore
+    private let writer: LogWriter
+    private let registry: Registry
+    private let clients: ClientDirectory
+    private let clock: GatewayClock
     let keys: KeyService
-    let press: NotificationPress
+    let signer: NotificationSigner
     let logger: Logger
     let keysChanged: @Sendable () -> Void
 
     init(
-        configuration: CurrentConfiguration, sequencer: Sequencer, keys: KeyService,
-        press: NotificationPress, logger: Logger, keysChanged: @escaping @Sendable () -> Void
+        configuration: CurrentConfiguration, engine: Engine, keys: KeyService,
+        signer: NotificationSigner, logger: Logger, keysChanged: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
-        self.sequencer = sequencer
+        store = engine.store
+        writer = engine.writer
+        registry = engine.registry
+        clients = engine.clients
+        clock = engine.clock
         self.keys = keys
-        self.press = press
+        self.signer = signer
         self.logger = logger
         self.keysChanged = keysChanged
     }
@@ -42,10 +52,10 @@ struct Upkeep: Service {
     private func look() async {
         do {
             if try keys.advance(
-                now: sequencer.desk.wallSeconds(),
+                now: clock.wallSeconds(),
                 hasWebhooks: configuration.value.push.hasWebhooks)
             {
-                press.use(keys.notificationSigner)
+                signer.use(keys.notificationSigner)
                 keysChanged()
                 logger.notice("the signing keys changed")
             }
@@ -53,15 +63,15 @@ struct Upkeep: Service {
             logger.error("the key rings cannot be read", metadata: ["error": "\(error)"])
         }
         do {
-            let (head, floor) = (sequencer.store.head, sequencer.store.floor)
-            try await sequencer.confirmUnowed(below: floor + (head - floor) / 2)
+            let (head, floor) = (store.head, store.floor)
+            try await clients.confirmUnowed(below: floor + (head - floor) / 2)
             try await prune()
             try await pruneAttempts()
             await noteSeen()
             let day: Int64 = 86_400_000
             let unseenSince =
-                sequencer.desk.wallMilliseconds() - Int64(configuration.value.clientDays) * day
-            while try await sequencer.removeUnseen(since: unseenSince) {}
+                clock.wallMilliseconds() - Int64(configuration.value.clientDays) * day
+            while try await clients.removeUnseen(since: unseenSince) {}
         } catch {
             logger.error("retention failed", metadata: ["error": "\(error)"])
         }
@@ -71,11 +81,11 @@ struct Upkeep: Service {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let acceptedBefore =
-            sequencer.desk.wallMilliseconds() - configuration.retentionSeconds * 1000
+            clock.wallMilliseconds() - configuration.retentionSeconds * 1000
         let keep = configuration.retentionChanges
         while true {
-            let before = sequencer.store.floor
-            let floor = try await sequencer.write(
+            let before = store.floor
+            let floor = try await writer.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prune(
@@ -89,10 +99,10 @@ struct Upkeep: Service {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let endedBefore =
-            sequencer.desk.wallMilliseconds() - configuration.push.attemptSeconds * 1000
+            clock.wallMilliseconds() - configuration.push.attemptSeconds * 1000
         let keep = configuration.push.attemptRows
         while true {
-            let count = try await sequencer.write(
+            let count = try await writer.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prunePushAttempts(
@@ -104,15 +114,15 @@ struct Upkeep: Service {
 
     /// Keeps the clients that were here from being taken for gone.
     private func noteSeen() async {
-        let seen = sequencer.registry.takeSeen().map {
+        let seen = registry.takeSeen().map {
             RegistrationKey(app: $0.app, client: $0.client)
         }
         let batch = 500
-        let now = sequencer.desk.wallMilliseconds()
+        let now = clock.wallMilliseconds()
         for start in stride(from: 0, to: seen.count, by: batch) {
             let keys = Array(seen[start..<min(start + batch, seen.count)])
             do {
-                try await sequencer.write(for: .gateway, cost: 64 * keys.count) { transaction in
+                try await writer.write(for: .gateway, cost: 64 * keys.count) { transaction in
                     try transaction.touch(keys, seenAt: now)
                 }
             } catch {

@@ -1,20 +1,21 @@
 import Synchronization
 
-/// A ``TokenVerifier`` that caches the tokens it has accepted, and those whose signature was wrong.
+/// A ``TokenVerifier`` with a cache of accepted tokens and of rejections that needed a signature
+/// check.
 ///
-/// Checking an Ed25519 signature takes some hundred microseconds, a client presents the same token
-/// with each request. Only the SHA-256 of a token is kept. Refusals have a place of their own: what
-/// strangers send does not push out what friends use. Only those are kept that no time changes; a
-/// change of policy forgets all of them.
+/// Verifying an Ed25519 signature takes some hundred microseconds, and a client presents the same
+/// token with each request. Only the SHA-256 of a token is stored. Rejections are stored
+/// separately, so that tokens from attackers do not evict valid ones, and only if they do not
+/// depend on the time. A change of policy clears the cache.
 package final class CachedTokenVerifier: Sendable {
-    /// Tokens remembered at most, unless told otherwise; about 500 bytes each.
+    /// The default limit of cached tokens; each takes about 500 bytes.
     package static let entriesMaxDefault = 16_384
-    /// Refusals remembered at most, unless told otherwise; about 100 bytes each.
+    /// The default limit of cached rejections; each takes about 100 bytes.
     package static let refusalsMaxDefault = 4_096
 
     private struct State {
         var verifier: TokenVerifier
-        /// Counts policies, so that a token judged by the last one is not kept under this one.
+        /// The number of policy changes, so that a verdict under the previous policy is not stored.
         var generation: UInt64 = 0
         var believed: RecentTokens<VerifiedToken>
         var refused: RecentTokens<TokenRejection>
@@ -28,7 +29,7 @@ package final class CachedTokenVerifier: Sendable {
 
     private let state: Mutex<State>
 
-    /// A cache of at most `entriesMax` tokens and `refusalsMax` refusals in front of `verifier`.
+    /// Creates a cache of at most `entriesMax` tokens and `refusalsMax` rejections for `verifier`.
     package init(
         _ verifier: TokenVerifier, entriesMax: Int = CachedTokenVerifier.entriesMaxDefault,
         refusalsMax: Int = CachedTokenVerifier.refusalsMaxDefault
@@ -39,27 +40,27 @@ package final class CachedTokenVerifier: Sendable {
                 refused: RecentTokens(entriesMax: refusalsMax)))
     }
 
-    /// Judges by another policy from now on, and forgets every token.
+    /// Replaces the policy and clears the cache.
     package func replace(with verifier: TokenVerifier) {
         let forgotten = state.withLock { state in
             state.verifier = verifier
             state.generation += 1
             return (state.believed.removeAll(), state.refused.removeAll())
         }
-        // Freed only now that nobody waits for the lock.
+        // Freed here, after the lock is released.
         _ = forgotten
     }
 
-    /// The policy that tokens are judged by now.
+    /// The current policy.
     package var policy: TokenPolicy { state.withLock { $0.verifier.policy } }
 
     /// The number of accepted tokens in the cache.
     package var count: Int { state.withLock { $0.believed.count } }
 
-    /// The number of refusals that are remembered now.
+    /// The number of cached rejections.
     package var refusalCount: Int { state.withLock { $0.refused.count } }
 
-    /// Whether a token is remembered as valid and has not expired; costs no signature.
+    /// Returns whether a token is cached as valid and has not expired; verifies no signature.
     package func isKnown(_ token: [UInt8], now: Int64) -> Bool {
         guard token.count <= JWS.tokenBytesMax, let digest = try? SHA256Digest(of: token) else {
             return false
@@ -70,14 +71,15 @@ package final class CachedTokenVerifier: Sendable {
         }
     }
 
-    /// Judges a token in the compact form; the answer is that of ``TokenVerifier/verify(_:now:)``.
+    /// Verifies a token in compact serialization, with the same result as
+    /// ``TokenVerifier/verify(_:now:)``.
     ///
-    /// - Parameter now: seconds since 1970.
+    /// - Parameter now: The time in seconds since 1970.
     /// - Throws: ``TokenRejection``.
     package func verify(
         _ token: [UInt8], now: Int64
     ) throws(TokenRejection) -> VerifiedToken {
-        // What is too long would cost more to digest than to refuse.
+        // Hashing a token that is too long would cost more than rejecting it.
         guard token.count <= JWS.tokenBytesMax else { throw .tooLarge }
         guard let digest = try? SHA256Digest(of: token) else {
             return try state.withLock { $0.verifier }.verify(token, now: now)
@@ -94,7 +96,7 @@ package final class CachedTokenVerifier: Sendable {
         }
         let verified: VerifiedToken
         do throws(TokenRejection) {
-            // Not under the lock: others need not wait for this signature.
+            // Outside the lock, so that other threads need not wait for this signature.
             verified = try verifier.authenticate(token, now: now)
         } catch {
             if error.isLastingAndCostly {
@@ -113,9 +115,9 @@ package final class CachedTokenVerifier: Sendable {
         return .unknown
     }
 
-    /// Changes what is remembered, unless the policy is another by now.
+    /// Changes the cache, unless the policy changed meanwhile.
     ///
-    /// - Parameter body: Returns what is forgotten, to be freed outside the lock.
+    /// - Parameter body: Returns the removed entries, to be freed outside the lock.
     private func remember<Forgotten: Sendable>(
         _ generation: UInt64, _ body: (inout sending State) -> Forgotten?
     ) {

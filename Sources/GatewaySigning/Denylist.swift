@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// Tokens that are refused although they verify: single ones by their `jti`, or all of an app's
-/// subject. Names are compared byte by byte.
+/// A list of tokens to reject although they are valid: single tokens by their `jti`, or all of an
+/// app's subject. Names are compared byte by byte.
 package struct Denylist: Sendable, Equatable {
-    /// Most entries of a list.
+    /// The maximum number of entries.
     package static let entriesMax = 10_000
 
     /// The tokens that an entry denies.
@@ -14,14 +14,14 @@ package struct Denylist: Sendable, Equatable {
         case subject(app: String, sub: String)
     }
 
-    /// One entry of a list.
+    /// An entry of the list.
     package struct Entry: Sendable, Equatable {
         /// The tokens that it denies.
         package let match: Match
-        /// When it ends, in seconds since 1970; `nil` for never.
+        /// The end of the entry, seconds since 1970; `nil` for never.
         package let until: Int64?
 
-        /// An entry that denies what matches until a time, or for ever.
+        /// Creates an entry that denies matching tokens until a time, or forever.
         package init(_ match: Match, until: Int64? = nil) {
             self.match = match
             self.until = until
@@ -37,7 +37,7 @@ package struct Denylist: Sendable, Equatable {
     private var tokens: [ExactText: Int64] = [:]
     private var subjects: [Subject: Int64] = [:]
 
-    /// A list of entries; of several that match the same the last end counts.
+    /// Creates a list; if several entries match the same tokens, the latest end counts.
     package init(_ entries: [Entry] = []) {
         for entry in entries {
             let until = entry.until ?? .max
@@ -51,7 +51,7 @@ package struct Denylist: Sendable, Equatable {
         }
     }
 
-    /// The number of different entries.
+    /// The number of distinct entries.
     package var count: Int { tokens.count + subjects.count }
 
     /// Returns whether a token is denied at `now`, in seconds since 1970.
@@ -65,8 +65,7 @@ package struct Denylist: Sendable, Equatable {
     }
 }
 
-/// A text that equals another when both are the same bytes of UTF-8, and not by Unicode's
-/// equivalence as strings do.
+/// A text that is compared by its UTF-8 bytes instead of Unicode equivalence.
 private struct ExactText: Hashable {
     private let text: String
 

@@ -1,9 +1,10 @@
 import COpenSSL
 
-/// The two spellings of a P-256 signature: DER for OpenSSL, r and s side by side in a JWS
-/// (RFC 7518 section 3.4).
+/// Conversions between the two encodings of a P-256 signature: DER for OpenSSL, and r and s
+/// concatenated in a JWS (RFC 7518 section 3.4).
 package enum ECDSASignature {
-    /// r and s, 32 bytes each with leading zeros, of a DER signature; `nil` when it is none.
+    /// Returns r and s of a DER signature, 32 bytes each with leading zeros; `nil` if it is
+    /// malformed.
     package static func fixedWidth(der: [UInt8]) -> [UInt8]? {
         let parsed = der.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
@@ -20,17 +21,19 @@ package enum ECDSASignature {
         return isWhole ? bytes : nil
     }
 
-    /// The DER of r and s side by side; `nil` unless they are 64 bytes.
+    /// Returns the DER encoding of concatenated r and s; `nil` unless they are 64 bytes.
     package static func der(fixedWidth bytes: [UInt8]) -> [UInt8]? {
         guard bytes.count == SigningAlgorithm.signatureBytes else { return nil }
         var body = integer(bytes.prefix(32))
         body.append(contentsOf: integer(bytes.dropFirst(32)))
-        // At most two integers of 35 bytes: the short form of a length holds up to 127.
+        // Two integers have at most 35 bytes each, so the short form of the length, up to 127,
+        // suffices.
         guard body.count < 0x80 else { return nil }
         return [0x30, UInt8(body.count)] + body
     }
 
-    /// A positive DER INTEGER: no needless zero in front, but one where the top bit is set.
+    /// Returns a positive DER INTEGER: without unnecessary leading zeros, but with one if the top
+    /// bit is set.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var digits = Array(bytes.drop { $0 == 0 })
         if digits.first.map({ $0 >= 0x80 }) ?? true { digits.insert(0, at: 0) }

@@ -1,16 +1,16 @@
 import COpenSSL
 
-/// An OpenSSL key, public or private, that never changes once it is made.
+/// An immutable OpenSSL key, public or private.
 final class EVPKey: @unchecked Sendable {
-    // Sound: nothing here alters the key after `init`, OpenSSL 3 allows any number of threads to
-    // use a key that nobody alters, its reference count is atomic, and only `deinit` frees it.
+    // Sound: nothing here modifies the key after `init`, OpenSSL 3 allows any number of threads to
+    // use an unmodified key, its reference count is atomic, and only `deinit` frees it.
     private let pointer: OpaquePointer
-    /// What it signs or verifies with.
+    /// The signature algorithm of the key.
     let algorithm: SigningAlgorithm
-    /// The Ed25519 point, or x and y of the P-256 point, 32 bytes each.
+    /// The public key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
     let publicBytes: [UInt8]
 
-    /// Takes over a key, which is freed when its kind is neither Ed25519 nor P-256.
+    /// Takes ownership of a key; frees it and returns `nil` if it is neither Ed25519 nor P-256.
     private init?(owning pointer: OpaquePointer) {
         guard let (algorithm, publicBytes) = Self.publicPart(of: pointer) else {
             EVP_PKEY_free(pointer)
@@ -25,8 +25,8 @@ final class EVPKey: @unchecked Sendable {
         EVP_PKEY_free(pointer)
     }
 
-    /// Recognises a key by its SubjectPublicKeyInfo, which leaves no room for P-256 with explicit
-    /// parameters or a compressed point: neither has a JWK.
+    /// Identifies a key by its SubjectPublicKeyInfo. This excludes P-256 keys with explicit
+    /// parameters or a compressed point, which have no JWK form.
     private static func publicPart(of key: OpaquePointer) -> (SigningAlgorithm, [UInt8])? {
         var start: UnsafeMutablePointer<UInt8>?
         let length = i2d_PUBKEY(key, &start)
@@ -42,9 +42,10 @@ final class EVPKey: @unchecked Sendable {
         return nil
     }
 
-    /// A new private key.
+    /// Generates a private key.
     static func generate(_ algorithm: SigningAlgorithm) -> EVPKey? {
-        // What fails must leave nothing behind: TLS on the same thread reads the same error queue.
+        // A failure must leave no entry behind, because TLS on the same thread reads the same error
+        // queue.
         defer { ERR_clear_error() }
         let name =
             switch algorithm {
@@ -62,7 +63,8 @@ final class EVPKey: @unchecked Sendable {
         return EVPKey(owning: key)
     }
 
-    /// A public key from its raw bytes; `nil` for a wrong length or a point not on the curve.
+    /// Creates a public key from its raw bytes; `nil` for a wrong length or a point not on the
+    /// curve.
     static func publicKey(_ algorithm: SigningAlgorithm, bytes: [UInt8]) -> EVPKey? {
         defer { ERR_clear_error() }
         guard bytes.count == algorithm.publicKeyBytes else { return nil }
@@ -77,14 +79,14 @@ final class EVPKey: @unchecked Sendable {
 
     // MARK: Signatures
 
-    /// Signs; for P-256 the result is r and s, 32 bytes each, not the DER OpenSSL makes.
+    /// Signs a message. For P-256 the result is r and s, 32 bytes each, instead of OpenSSL's DER.
     func sign(_ message: [UInt8]) -> [UInt8]? {
         defer { ERR_clear_error() }
         guard let context = EVP_MD_CTX_new() else { return nil }
         defer { EVP_MD_CTX_free(context) }
         let digest = algorithm == .es256 ? EVP_sha256() : nil
         guard EVP_DigestSignInit(context, nil, digest, nil, pointer) == 1 else { return nil }
-        // 72 bytes hold the longest DER of a P-256 signature, and more than an Ed25519 one.
+        // 72 bytes suffice for the longest DER of a P-256 signature, and for an Ed25519 signature.
         var signature = [UInt8](repeating: 0, count: 72)
         var length = signature.count
         guard EVP_DigestSign(context, &signature, &length, message, message.count) == 1,
@@ -94,7 +96,7 @@ final class EVPKey: @unchecked Sendable {
         return algorithm == .es256 ? ECDSASignature.fixedWidth(der: signature) : signature
     }
 
-    /// Whether `signature`, in the form of a JWS, is this key's over `message`.
+    /// Returns whether `signature`, in JWS form, is a valid signature of `message` by this key.
     func verify(_ signature: [UInt8], over message: some Collection<UInt8>) -> Bool {
         defer { ERR_clear_error() }
         guard signature.count == SigningAlgorithm.signatureBytes,
@@ -114,10 +116,11 @@ final class EVPKey: @unchecked Sendable {
 
     // MARK: PEM
 
-    /// Length of the longest PEM text read or written, bytes; a P-256 key needs about 250.
+    /// The limit of PEM texts read and written, bytes; a P-256 key needs about 250.
     static let pemBytesMax = 16 * 1024
 
-    /// The private key of a PEM text; `nil` when there is none, it is encrypted or of another kind.
+    /// Reads the private key of a PEM text; `nil` when there is none, it is encrypted or of another
+    /// kind.
     static func privateKey(pem: [UInt8]) -> EVPKey? {
         read(pem) { bio in
             // Without a callback OpenSSL would ask for a passphrase at the terminal.
@@ -125,7 +128,7 @@ final class EVPKey: @unchecked Sendable {
         }
     }
 
-    /// The public key of a PEM text (SubjectPublicKeyInfo).
+    /// Reads the public key of a PEM text (SubjectPublicKeyInfo).
     static func publicKey(pem: [UInt8]) -> EVPKey? {
         read(pem) { bio in PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil) }
     }
@@ -144,12 +147,12 @@ final class EVPKey: @unchecked Sendable {
         }
     }
 
-    /// The private key as PKCS#8 PEM, not encrypted.
+    /// The private key as unencrypted PKCS#8 PEM.
     var privatePEM: [UInt8]? {
         Self.written { PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) }
     }
 
-    /// The public half as SubjectPublicKeyInfo PEM.
+    /// The public key as SubjectPublicKeyInfo PEM.
     var publicPEM: [UInt8]? {
         Self.written { PEM_write_bio_PUBKEY($0, pointer) }
     }

@@ -1,21 +1,21 @@
 import WidgetModel
 
-/// Public keys by name: a JWK Set (RFC 7517 section 5).
+/// A set of public keys by name: a JWK Set (RFC 7517 section 5).
 package struct JWKSet: Sendable, Equatable {
-    /// Longest set that is read, bytes.
+    /// The limit of a set that is read, bytes.
     package static let bytesMax = 256 * 1024
-    /// Most keys of one set.
+    /// The maximum number of keys in a set.
     package static let keysMax = 100
-    /// The media type of the serialised set (RFC 7517 section 8.5.2).
+    /// The media type of the serialized set (RFC 7517 section 8.5.2).
     package static let mediaType = "application/jwk-set+json"
 
-    /// The keys in the order of the set, which says nothing about preference.
+    /// The keys in the order of the set, which implies no preference.
     package let keys: [VerificationKey]
-    /// Why keys of the parsed set were left out, one line each: "key 2: use is not sig".
+    /// The reasons why keys of the parsed set were ignored, one line each: "key 2: use is not sig".
     package let skipped: [String]
     private let indexByKid: [String: Int]
 
-    /// A set of these keys; of several with one `kid` the first stays.
+    /// Creates a set; if several keys have the same `kid`, the first is kept.
     package init(_ keys: [VerificationKey] = []) {
         self.init(keys, skipped: [])
     }
@@ -37,8 +37,8 @@ package struct JWKSet: Sendable, Equatable {
         self.indexByKid = indexByKid
     }
 
-    /// Parses a set. Members it does not know are ignored; keys of other kinds, or with members
-    /// missing or malformed, are left out and told in ``skipped`` (RFC 7517 section 5).
+    /// Parses a set. Ignores unknown members; keys of other types, or with missing or malformed
+    /// members, are ignored and listed in ``skipped`` (RFC 7517 section 5).
     ///
     /// - Throws: ``SigningError``: `limitExceeded` above ``bytesMax`` or ``keysMax``,
     ///   `documentMalformed` when it is not a JSON object with an array called `keys`.
@@ -55,7 +55,7 @@ package struct JWKSet: Sendable, Equatable {
         try self.init(value)
     }
 
-    /// Reads a set that is parsed already. See ``init(parsing:)``.
+    /// Reads a set that is already parsed. See ``init(parsing:)``.
     package init(_ value: JSONValue) throws(SigningError) {
         guard let elements = value.objectValue?["keys"]?.arrayValue else {
             throw SigningError(.documentMalformed, "the key set has no array called keys")
@@ -80,17 +80,17 @@ package struct JWKSet: Sendable, Equatable {
         self.init(keys, skipped: skipped)
     }
 
-    /// The key called `kid`, compared byte by byte (case matters).
+    /// Returns the key called `kid`, compared byte by byte (case matters).
     package subscript(_ kid: String) -> VerificationKey? {
         indexByKid[kid].map { keys[$0] }
     }
 
-    /// The set as JSON: `{"keys": […]}`, public members only.
+    /// The set as JSON: `{"keys": […]}`, with public members only.
     package var json: JSONValue {
         .object(["keys": .array(keys.map { .object($0.jwk) })])
     }
 
-    /// The set as ``mediaType``.
+    /// The serialized set, of type ``mediaType``.
     package var serialized: [UInt8] {
         json.serialized
     }

@@ -1,37 +1,37 @@
 import WidgetModel
 
-/// Why a signed text is not believed.
+/// The reason why a signed text is rejected.
 package enum JWSRejection: String, Error, Sendable, Equatable, CaseIterable {
-    /// Longer than the limit of its kind.
+    /// The text exceeds the size limit of its kind.
     case tooLarge = "too-large"
-    /// Not three parts of base64url, or its header is not what RFC 7515 section 4 asks for.
+    /// The text is not three parts of base64url, or its header violates RFC 7515 section 4.
     case malformed
-    /// `crit` is present: it demands something that is not understood here (RFC 7515 section
-    /// 4.1.11), or is itself invalid.
+    /// The header has `crit`, which requires an extension that is not supported here (RFC 7515
+    /// section 4.1.11), or is itself invalid.
     case criticalHeader = "critical-header"
-    /// `typ` is that of another kind of message (RFC 8725 section 3.11).
+    /// The header's `typ` belongs to another kind of message (RFC 8725 section 3.11).
     case wrongType = "wrong-type"
-    /// No key is called by its `kid`.
+    /// No key has the header's `kid`.
     case unknownKey = "unknown-key"
-    /// `alg` is not the algorithm of the key its `kid` names.
+    /// The header's `alg` is not the algorithm of the key named by its `kid`.
     case wrongAlgorithm = "wrong-algorithm"
-    /// The signature is not the key's over this header and payload.
+    /// The signature does not verify with the key for this header and payload.
     case badSignature = "bad-signature"
 }
 
-/// Which messages a verifier takes one for, told by `typ` (RFC 7515 section 4.1.9).
+/// The kind of message that a verifier accepts, identified by `typ` (RFC 7515 section 4.1.9).
 package struct JWSType: Sendable {
-    /// The media type without `application/`, in lower case.
+    /// The media types without `application/`, in lower case.
     let names: [String]
-    /// Whether a message may leave `typ` out.
+    /// Whether a message may omit `typ`.
     let isOptional: Bool
 
-    /// `typ` of what the gateway sends to clients.
+    /// The `typ` of messages from the gateway to clients.
     package static let reloadName = "timeline-reload+jwt"
-    /// What the gateway sends to clients; nothing else may pass for it.
+    /// Messages from the gateway to clients; no other kind is accepted as one.
     package static let reload = JWSType(names: [reloadName], isOptional: false)
-    /// What backends and clients send to the gateway; many issuers leave `typ` out, and none of
-    /// what the gateway signs for others does.
+    /// Tokens from backends and clients to the gateway. Many issuers omit `typ`; the gateway never
+    /// omits it in messages for others.
     package static let token = JWSType(names: ["jwt", "at+jwt"], isOptional: true)
 
     func accepts(_ type: String?) -> Bool {
@@ -42,24 +42,24 @@ package struct JWSType: Sendable {
     }
 }
 
-/// A signed text in the compact form (RFC 7515 section 7.1), taken apart but not yet believed.
+/// A signed text in compact serialization (RFC 7515 section 7.1), parsed but not verified.
 package struct JWS: Sendable {
-    /// Longest bearer token, bytes; a header field of HTTP is hardly allowed more.
+    /// The longest bearer token, bytes; HTTP header fields are hardly allowed to be longer.
     package static let tokenBytesMax = 8 * 1024
-    /// Longest notification, bytes.
+    /// The longest notification, bytes.
     package static let notificationBytesMax = 16 * 1024
 
-    /// `alg` as its sender claims; only ever compared with the key's own.
+    /// The `alg` that its sender claims; only ever compared with the key's own algorithm.
     let algorithmName: String
-    /// The name of the key that is said to have signed.
+    /// The name of the key that supposedly signed it.
     package let kid: String
     private let type: String?
     private let signingInput: ArraySlice<UInt8>
     private let signature: [UInt8]
-    /// What is said to be signed: good for finding out whose keys to try, and for nothing else.
+    /// The unverified payload. Use it only to select the keys to try.
     package let unverifiedPayload: [UInt8]
 
-    /// Takes a compact text apart.
+    /// Parses a compact serialization.
     ///
     /// - Parameter bytesMax: ``tokenBytesMax`` or ``notificationBytesMax``.
     /// - Throws: ``JWSRejection``: `tooLarge`, `malformed` or `criticalHeader`.
@@ -68,9 +68,9 @@ package struct JWS: Sendable {
         let dot = UInt8(ascii: ".")
         guard let first = compact.firstIndex(of: dot), let last = compact.lastIndex(of: dot),
             first < last, !compact[(first + 1)..<last].contains(dot),
-            let headerText = Base64URL.decode(compact[..<first]),
-            let payload = Base64URL.decode(compact[(first + 1)..<last]),
-            let signature = Base64URL.decode(compact[(last + 1)...]),
+            let headerText = Base64.url.decode(compact[..<first]),
+            let payload = Base64.url.decode(compact[(first + 1)..<last]),
+            let signature = Base64.url.decode(compact[(last + 1)...]),
             // A duplicate member is a fault already, so what is read is all there is.
             let header = try? JSONValue(parsing: headerText).objectValue
         else { throw .malformed }
@@ -90,10 +90,10 @@ package struct JWS: Sendable {
         unverifiedPayload = payload
     }
 
-    /// The payload, if one of `keys` signed it as a message of this `type`.
+    /// Returns the payload if one of `keys` signed it as a message of this `type`.
     ///
-    /// The key is the one `kid` names, the algorithm is that key's. Nothing the sender wrote has a
-    /// say in either, so neither `none` nor a public key used as an HMAC secret can pass
+    /// The `kid` selects the key, and the key determines the algorithm. The sender influences
+    /// neither otherwise, so neither `none` nor a public key used as an HMAC secret is accepted
     /// (RFC 8725 section 2.1).
     ///
     /// - Throws: ``JWSRejection``: `wrongType`, `unknownKey`, `wrongAlgorithm` or `badSignature`.

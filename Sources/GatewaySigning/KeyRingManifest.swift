@@ -1,22 +1,23 @@
 import WidgetModel
 
-/// `ring.json`: which keys a ring holds and where each stands; the keys have files of their own.
+/// The file `ring.json`: the keys of a ring and their states. The keys themselves are in separate
+/// files.
 struct KeyRingManifest {
-    /// Name of a key and where it stands.
+    /// The name of a key with its state.
     struct Entry: Equatable {
         let kid: String
         let state: KeyRing.State
     }
 
-    /// Longest manifest that is read, bytes.
+    /// The limit of a manifest, bytes.
     static let bytesMax = 64 * 1024
 
     /// The key that signs.
     let signing: Entry
-    /// The others in order.
+    /// The other keys in order.
     let others: [Entry]
 
-    /// What a ring is kept as.
+    /// Creates the manifest of a ring.
     init(of ring: KeyRing) {
         signing = Entry(kid: ring.signing.key.kid, state: ring.signing.state)
         others = ring.others.map { Entry(kid: $0.key.kid, state: $0.state) }
@@ -25,7 +26,7 @@ struct KeyRingManifest {
     /// Reads a manifest.
     ///
     /// - Throws: ``SigningError`` (`documentMalformed`) unless exactly one key signs and every name
-    ///   is a thumbprint: names become names of files.
+    ///   is a thumbprint, because names become file names.
     init(parsing text: [UInt8]) throws(SigningError) {
         guard let object = try? JSONValue(parsing: text).objectValue,
             let elements = object["keys"]?.arrayValue, elements.count <= KeyRing.keysMax
@@ -51,7 +52,7 @@ struct KeyRingManifest {
 
     private static func entry(_ value: JSONValue) throws(SigningError) -> Entry {
         guard let object = value.objectValue, let kid = object["kid"]?.stringValue,
-            let digest = Base64URL.decode(kid), digest.count == 32
+            let digest = Base64.url.decode(kid), digest.count == 32
         else { throw malformed("a kid is not a SHA-256 thumbprint") }
         guard let time = object["time"]?.integerValue else {
             throw malformed("a key has no integer called time")
@@ -68,7 +69,7 @@ struct KeyRingManifest {
         SigningError(.documentMalformed, "the manifest of the key ring is not valid: \(reason)")
     }
 
-    /// The manifest as indented JSON, for the operator who looks.
+    /// The manifest as indented JSON, for operators to read.
     var serialized: [UInt8] {
         let keys = ([signing] + others).map { entry in
             let (state, time): (JSONValue, Int64) =

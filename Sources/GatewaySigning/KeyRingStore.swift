@@ -1,24 +1,23 @@
-/// A directory that keeps a ``KeyRing``: `ring.json`, and one PKCS#8 PEM file per key called by its
-/// `kid`. All files have mode 0600 and are replaced whole.
+/// A directory that stores a ``KeyRing``: `ring.json`, and one PKCS#8 PEM file per key named by its
+/// `kid`. All files have mode 0600 and are replaced as a whole.
 ///
-/// A key is on disk before the manifest names it, and removed after the manifest has forgotten it:
-/// a crash in between leaves a file too many, never one too few. Several processes may read and
-/// change a ring at a time: each does so while it alone has the directory (`flock(2)`), and begins
-/// with what the others left.
+/// A key is on disk before the manifest lists it, and is removed after the manifest no longer does:
+/// a crash in between leaves an extra file, but never a missing one. Several processes may read and
+/// change a ring: each locks the directory (`flock(2)`) and starts from the stored state.
 package struct KeyRingStore: Sendable {
-    /// The directory, made with mode 0700 by the first ``open(algorithm:timing:now:)``; the one
-    /// above it must exist.
+    /// The directory, created with mode 0700 by the first ``open(algorithm:timing:now:)``; its
+    /// parent must exist.
     package let directory: String
 
-    /// A store in `directory`; nothing is touched yet.
+    /// Creates a store for `directory` without accessing it.
     package init(directory: String) {
         self.directory = directory
     }
 
-    /// Reads the ring, or begins one: with the keys whose files are there, or else with a new key that
-    /// signs at once.
+    /// Reads the ring, or creates one: from the existing key files, or with a new key that signs at
+    /// once.
     ///
-    /// - Parameter algorithm: of a key that has to be made; an existing ring keeps its own.
+    /// - Parameter algorithm: The algorithm of a new key; an existing ring keeps its own.
     /// - Throws: ``SigningError``: `fileFailed`, `documentMalformed`, `keyUnsupported` or
     ///   `limitExceeded`. A damaged ring is never replaced by a new one.
     package func open(
@@ -33,9 +32,9 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// Reads the ring that is there, and makes nothing.
+    /// Reads the existing ring, and creates nothing.
     ///
-    /// - Throws: ``SigningError``, as ``open(algorithm:timing:now:)``; `fileFailed` where there is no
+    /// - Throws: ``SigningError``, as ``open(algorithm:timing:now:)``; `fileFailed` if there is no
     ///   ring.
     package func openExisting(timing: KeyRing.Timing) throws(SigningError) -> KeyRing {
         try PrivateFile.withLock(on: directory) { () throws(SigningError) in
@@ -43,10 +42,10 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// A ring where none is; while the directory is locked.
+    /// Creates a ring while the directory is locked.
     ///
-    /// Keys that are there lost their manifest. The oldest signs, for every verifier knows it; the
-    /// others stay published as long as something they signed may be valid.
+    /// Existing keys have lost their manifest. The oldest signs, because every verifier knows it;
+    /// the others stay published as long as something they signed may be valid.
     private func begin(
         algorithm: SigningAlgorithm, timing: KeyRing.Timing, now: Int64
     ) throws(SigningError) -> KeyRing {
@@ -68,7 +67,7 @@ package struct KeyRingStore: Sendable {
         return ring
     }
 
-    /// The ring there is; while the directory is locked.
+    /// Reads the ring while the directory is locked.
     private func read(timing: KeyRing.Timing) throws(SigningError) -> KeyRing {
         let manifest = try KeyRingManifest(
             parsing: try PrivateFile.read(manifestPath, bytesMax: KeyRingManifest.bytesMax))
@@ -77,19 +76,19 @@ package struct KeyRingStore: Sendable {
         return KeyRing(signing: try load(manifest.signing), others: others, timing: timing)
     }
 
-    /// The rule for whether a rotation makes a key, applied to the ring on disk under its lock.
+    /// The rule for whether a rotation creates a key, applied to the stored ring under its lock.
     package enum RotationRule: Sendable {
-        /// Once at a moment: of several rotations to one algorithm within
-        /// ``KeyRing/sameMomentSeconds`` the first makes a key, which is that of the others too.
+        /// Once at a time: of several rotations to one algorithm within
+        /// ``KeyRing/sameMomentSeconds`` the first creates a key, which serves for all.
         case onceAtAMoment
-        /// One after another: refused, with this message, while the ring has more than one key.
+        /// One after another: rejected with this message while the ring has more than one key.
         case oneAfterAnother(refusal: String)
     }
 
-    /// Publishes a new key in the ring that is on disk, as `rule` says; it is there when `ring`
+    /// Publishes a new key in the stored ring according to `rule`; it is on disk when `ring`
     /// changes.
     ///
-    /// - Throws: ``SigningError``; `ring` and the directory's ring are then as they were.
+    /// - Throws: ``SigningError``; `ring` and the stored ring are then unchanged.
     package func rotate(
         _ ring: inout KeyRing, to algorithm: SigningAlgorithm = .edDSA, now: Int64,
         rule: RotationRule = .onceAtAMoment
@@ -111,12 +110,11 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// Lets every change happen that is due in the ring that is on disk, and removes the files of
-    /// keys that retire.
+    /// Applies every due change to the stored ring, and removes the files of retired keys.
     ///
-    /// - Returns: whether anything changed.
-    /// - Throws: ``SigningError``; `ring` is then as it was, and that on disk too, or changed with
-    ///   files of retired keys left over.
+    /// - Returns: Whether anything changed.
+    /// - Throws: ``SigningError``; `ring` is then unchanged, and so is the stored ring, unless only
+    ///   the removal of retired keys' files failed.
     package func advance(_ ring: inout KeyRing, now: Int64) throws(SigningError) -> Bool {
         let before = ring
         let next = try PrivateFile.withLock(on: directory) { () throws(SigningError) in

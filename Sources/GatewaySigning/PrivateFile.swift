@@ -1,3 +1,5 @@
+import WidgetModel
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -6,7 +8,8 @@
     import Darwin
 #endif
 
-/// Small files only their owner may read, replaced whole and made durable before the call returns.
+/// Small files that only their owner may read; replaced as a whole and durable before the call
+/// returns.
 enum PrivateFile {
     /// Reads a file of at most `bytesMax` bytes.
     static func read(_ path: String, bytesMax: Int) throws(SigningError) -> [UInt8] {
@@ -32,12 +35,12 @@ enum PrivateFile {
         return Array(content[..<length])
     }
 
-    /// Whether there is a file at `path`.
+    /// Returns whether there is a file at `path`.
     static func exists(_ path: String) -> Bool {
         access(path, F_OK) == 0
     }
 
-    /// Returns the names in a directory that end in `suffix`, those of the oldest files first.
+    /// Returns the names in a directory that end in `suffix`, the oldest files first.
     static func namesByAge(
         in directory: String, suffix: String
     ) throws(SigningError) -> [String] {
@@ -69,13 +72,13 @@ enum PrivateFile {
         }.map(\.name)
     }
 
-    /// Makes a directory of mode 0700 unless it is there.
+    /// Creates a directory with mode 0700 unless it exists.
     static func makeDirectory(_ path: String) throws(SigningError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("made", path) }
     }
 
-    /// Puts `content` at `path` in place of what was there: a reader, and a crash, sees the old
-    /// file or the new one.
+    /// Replaces the file at `path` with `content`: after a crash, and for concurrent readers, it is
+    /// either the old file or the new one.
     static func replace(_ path: String, with content: [UInt8]) throws(SigningError) {
         let temporary = try writeTemporary(beside: path, content)
         guard rename(temporary, path) == 0 else {
@@ -86,7 +89,7 @@ enum PrivateFile {
         try syncDirectory(of: path)
     }
 
-    /// Removes a file; one that is not there is removed already.
+    /// Removes a file; succeeds if it does not exist.
     static func remove(_ path: String) throws(SigningError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("removed", path) }
         try syncDirectory(of: path)
@@ -95,7 +98,7 @@ enum PrivateFile {
     private static func writeTemporary(
         beside path: String, _ content: [UInt8]
     ) throws(SigningError) -> String {
-        let suffix = Base64URL.string(try secureRandom(count: 9))
+        let suffix = Base64.url.string(try secureRandom(count: 9))
         let temporary = "\(path).\(suffix).tmp"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("created", temporary) }
@@ -141,14 +144,14 @@ enum PrivateFile {
         #endif
     }
 
-    /// Does something while nobody else does so under a lock on the same directory, in this process
-    /// or another; waits for whoever does.
+    /// Runs `body` while holding an exclusive lock on a directory, across threads and processes;
+    /// waits until it is available.
     static func withLock<Result>(
         on directory: String, _ body: () throws(SigningError) -> Result
     ) throws(SigningError) -> Result {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("opened", directory) }
-        // Closing it gives the lock back, as does the end of the process.
+        // Closing the descriptor releases the lock, as does the end of the process.
         defer { _ = close(descriptor) }
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else { throw failure("locked", directory) }
@@ -156,7 +159,7 @@ enum PrivateFile {
         return try body()
     }
 
-    /// A name is durable only when its directory is.
+    /// Makes the directory durable, without which a new name is not.
     private static func syncDirectory(of path: String) throws(SigningError) {
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,12 +1,12 @@
 import WidgetModel
 
 extension SigningKey {
-    /// A provider token for Apple's push service, made with a team's P-256 key.
+    /// Returns a provider token for Apple's push service, signed with a team's P-256 key.
     ///
     /// - Parameters:
-    ///   - keyID: The name Apple gave the key.
-    ///   - team: The team's name.
-    ///   - issuedAt: Seconds since 1970. Apple refuses a token an hour later.
+    ///   - keyID: The key id that Apple assigned.
+    ///   - team: The id of the team.
+    ///   - issuedAt: The time in seconds since 1970. Apple rejects a token after an hour.
     /// - Throws: ``SigningError``: `keyUnsupported` for a key that is not P-256, `cryptoFailed`.
     package func providerToken(
         keyID: String, team: String, issuedAt: Int64
@@ -16,20 +16,20 @@ extension SigningKey {
         }
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID)]
         let claims: JSONValue = ["iss": .string(team), "iat": .integer(issuedAt)]
-        var text = Base64URL.encode(header.serialized)
+        var text = Base64.url.encode(header.serialized)
         text.append(UInt8(ascii: "."))
-        Base64URL.append(claims.serialized, to: &text)
+        Base64.url.append(claims.serialized, to: &text)
         let signature = try sign(text)
         text.append(UInt8(ascii: "."))
-        Base64URL.append(signature, to: &text)
+        Base64.url.append(signature, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Whether a provider token was signed with this key: one that is kept by the key's name may
-    /// be of another file that had the name before.
+    /// Returns whether this key signed a provider token. A stored token with the key's name may
+    /// have been signed by a previous key of that name.
     package func hasSigned(providerToken text: String) -> Bool {
         guard let dot = text.utf8.lastIndex(of: UInt8(ascii: ".")),
-            let signature = Base64URL.decode(text.utf8[text.utf8.index(after: dot)...])
+            let signature = Base64.url.decode(text.utf8[text.utf8.index(after: dot)...])
         else { return false }
         return publicKey.verify(signature, over: text.utf8[..<dot])
     }

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// `count` bytes from OpenSSL's generator for secrets (RAND_bytes).
+/// Returns `count` bytes from OpenSSL's generator for secrets (RAND_bytes).
 ///
-/// - Throws: ``SigningError`` (`cryptoFailed`) when the generator has no entropy; nothing weaker is
-///   ever given instead.
+/// - Throws: ``SigningError`` (`cryptoFailed`) when the generator has no entropy; there is no
+///   weaker fallback.
 package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
     precondition(count >= 0 && count <= Int(Int32.max), "a count our own code chooses")
     var bytes = [UInt8](repeating: 0, count: count)
@@ -14,7 +14,7 @@ package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
     return bytes
 }
 
-/// Whether both hold the same bytes, found in a time that depends on their lengths only.
+/// Returns whether both contain the same bytes, in a time that depends only on their lengths.
 package func constantTimeEquals(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
 }

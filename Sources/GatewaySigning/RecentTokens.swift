@@ -1,7 +1,7 @@
-/// A cache of verdicts on the tokens that were used last, by the digest of each token.
+/// A cache of verdicts on recently used tokens, by the digest of each token.
 ///
-/// Memory is bounded by two halves: when the younger is full it becomes the older, and the older is
-/// dropped with every token that was not used meanwhile.
+/// Memory is limited by two generations: when the younger one is full it becomes the older one, and
+/// the previous older one is dropped with all tokens that were not used in the meantime.
 struct RecentTokens<Value: Sendable>: Sendable {
     typealias Half = [SHA256Digest: Value]
 
@@ -9,19 +9,20 @@ struct RecentTokens<Value: Sendable>: Sendable {
     private var old = Half()
     private let halfMax: Int
 
-    /// Remembers at most `entriesMax` tokens, and no fewer than two.
+    /// Creates a cache of at most `entriesMax` tokens, and at least two.
     init(entriesMax: Int) {
         halfMax = max(1, entriesMax / 2)
     }
 
-    /// The number of tokens remembered now.
+    /// The number of cached tokens.
     var count: Int { young.count + old.count }
 
-    /// Returns what is remembered of a token.
+    /// Returns the cached verdict on a token; `nil` if there is none.
     mutating func find(_ digest: SHA256Digest) -> Value? {
         if let value = young[digest] { return value }
         guard let value = old[digest] else { return nil }
-        // Used, so it moves up; where there is no room the next one that is remembered makes some.
+        // A used entry moves to the younger generation; if that is full, the next insertion makes
+        // space.
         if young.count < halfMax {
             young[digest] = value
             old[digest] = nil
@@ -29,9 +30,9 @@ struct RecentTokens<Value: Sendable>: Sendable {
         return value
     }
 
-    /// Remembers a token.
+    /// Caches the verdict on a token.
     ///
-    /// - Returns: What is forgotten for it, for the caller to free outside its lock.
+    /// - Returns: The evicted entries, for the caller to free outside its lock.
     mutating func remember(_ value: Value, as digest: SHA256Digest) -> Half? {
         var forgotten: Half?
         if young.count >= halfMax, young[digest] == nil {
@@ -44,9 +45,9 @@ struct RecentTokens<Value: Sendable>: Sendable {
         return forgotten
     }
 
-    /// Forgets every token.
+    /// Removes all entries.
     ///
-    /// - Returns: What was remembered, for the caller to free outside its lock.
+    /// - Returns: The removed entries, for the caller to free outside its lock.
     mutating func removeAll() -> [Half] {
         defer { (young, old) = ([:], [:]) }
         return [young, old]

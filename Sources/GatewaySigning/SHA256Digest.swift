@@ -1,15 +1,15 @@
 import COpenSSL
 
-/// The SHA-256 of some bytes, small enough to be a dictionary key.
+/// A SHA-256 digest, usable as a dictionary key.
 package struct SHA256Digest: Sendable, Hashable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Looked up once: each lookup by name takes longer than hashing a token.
+    /// Fetched once: each lookup by name takes longer than hashing a token.
     private static let algorithm = FetchedDigest()
 
-    /// Digests `bytes`.
+    /// Computes the digest of `bytes`.
     ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory or no SHA-256.
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory or has no SHA-256.
     package init(of bytes: [UInt8]) throws(SigningError) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         let isDone = withUnsafeMutableBytes(of: &words) { output in
@@ -24,9 +24,10 @@ package struct SHA256Digest: Sendable, Hashable {
         self.words = words
     }
 
-    /// Digests bytes that come in pieces.
+    /// Computes the digest of bytes that arrive in pieces.
     ///
-    /// - Parameter next: The next piece, never empty; `nil` at the end. What it throws ends it.
+    /// - Parameter next: Returns the next piece, never empty; `nil` at the end. Its errors are
+    ///   rethrown.
     /// - Throws: As ``init(of:)``.
     package init(pieces next: () throws -> [UInt8]?) throws {
         let context = EVP_MD_CTX_new()
@@ -49,22 +50,22 @@ package struct SHA256Digest: Sendable, Hashable {
         self.words = words
     }
 
-    /// The same in lower case hexadecimal.
+    /// The digest in lower-case hexadecimal.
     package var hexadecimal: String {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The 32 bytes.
+    /// The 32 bytes of the digest.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: words) { Array($0) }
     }
 
-    /// Whether both digests are the same.
+    /// Returns whether both digests are equal.
     package static func == (one: Self, other: Self) -> Bool {
         one.words == other.words
     }
 
-    /// Feeds the digest to a hasher; all of it, although a part would do.
+    /// Hashes the whole digest, although a part would suffice.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(words.0)
         hasher.combine(words.1)
@@ -73,7 +74,7 @@ package struct SHA256Digest: Sendable, Hashable {
     }
 }
 
-/// SHA-256 as OpenSSL fetched it.
+/// The SHA-256 algorithm as fetched from OpenSSL.
 private final class FetchedDigest: @unchecked Sendable {
     // Sound: a fetched EVP_MD is constant, its reference count atomic, and this one is never freed.
     let pointer = EVP_MD_fetch(nil, "SHA256", nil)

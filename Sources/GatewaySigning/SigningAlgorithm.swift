@@ -1,23 +1,23 @@
-/// The two signature algorithms the gateway makes and accepts. There is no other, so there is
-/// nothing a token could talk a verifier into (RFC 8725 section 3.1).
+/// The two signature algorithms that the gateway uses and accepts. There is no other one that a
+/// token could make a verifier use (RFC 8725 section 3.1).
 package enum SigningAlgorithm: String, Sendable, CaseIterable {
     /// Ed25519 (RFC 8037): `kty` OKP, `crv` Ed25519. The default.
     case edDSA = "EdDSA"
     /// ECDSA over P-256 with SHA-256 (RFC 7518 section 3.4), for verifiers without Ed25519.
     case es256 = "ES256"
 
-    /// Length of a signature in a JWS, bytes: R and S, or r and s, of 32 bytes each.
+    /// The length of a signature in a JWS, bytes: R and S, or r and s, of 32 bytes each.
     static let signatureBytes = 64
 
-    /// Whether a header's or key's `alg` means this algorithm. `Ed25519` is the newer name of
-    /// exactly what `EdDSA` means with an Ed25519 key (RFC 9864 section 2.2).
+    /// Returns whether the `alg` of a header or key means this algorithm. `Ed25519` is the newer
+    /// name for `EdDSA` with an Ed25519 key (RFC 9864 section 2.2).
     package func isNamed(_ name: String) -> Bool {
         name == rawValue || (self == .edDSA && name == "Ed25519")
     }
 
-    /// What precedes the raw public key in its SubjectPublicKeyInfo (RFC 8410 section 4; RFC 5480
-    /// section 2): the algorithm identifier is fixed, so the rest of the DER is too. For P-256
-    /// it ends with the byte that marks an uncompressed point.
+    /// The bytes before the raw public key in its SubjectPublicKeyInfo (RFC 8410 section 4; RFC
+    /// 5480 section 2). The algorithm identifier is fixed, so all of this DER is. For P-256 it ends
+    /// with the byte that marks an uncompressed point.
     var publicKeyInfoPrefix: [UInt8] {
         switch self {
         case .edDSA:
@@ -30,7 +30,7 @@ package enum SigningAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// Length of the raw public key after that prefix, bytes: the point, or x and y.
+    /// The length of the raw public key after that prefix, bytes: the point, or x and y.
     var publicKeyBytes: Int {
         switch self {
         case .edDSA: 32

@@ -1,16 +1,16 @@
-/// Why a key, a ring of keys or a signature could not be made, read or kept.
+/// The reason why a key, a key ring or a signature could not be created, read or stored.
 ///
-/// Never carries key material, token content or what OpenSSL said about either.
+/// Never contains key material, token content, or OpenSSL's messages about them.
 package struct SigningError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What kind of failure it is; stable, for programs.
+    /// The kind of failure; stable, for programs.
     package enum Code: String, Sendable {
-        /// OpenSSL refused to generate a key, to sign or to give random bytes.
+        /// OpenSSL failed to generate a key, to sign or to return random bytes.
         case cryptoFailed = "crypto-failed"
-        /// The text is no key of a kind this package knows (Ed25519, P-256).
+        /// The text is not a key of a supported kind (Ed25519, P-256).
         case keyUnsupported = "key-unsupported"
-        /// A document (JWK Set, key ring manifest) does not have its form.
+        /// A document (JWK Set, key ring manifest) is malformed.
         case documentMalformed = "document-malformed"
-        /// More bytes or keys than the named limit.
+        /// The input has more bytes or keys than the limit.
         case limitExceeded = "limit-exceeded"
         /// A file could not be read, written or made durable.
         case fileFailed = "file-failed"
@@ -18,15 +18,15 @@ package struct SigningError: Error, Sendable, Equatable, CustomStringConvertible
 
     /// The kind of failure.
     package let code: Code
-    /// One sentence for a person.
+    /// A sentence for display.
     package let message: String
 
-    /// An error of `code`, told in `message`, which must not hold secrets.
+    /// Creates an error; `message` must not contain secrets.
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// "key-unsupported: the PEM text holds no private key".
+    /// The code and the message, such as "key-unsupported: the PEM text holds no private key".
     package var description: String { "\(code.rawValue): \(message)" }
 }

@@ -1,16 +1,16 @@
 import WidgetModel
 
-/// A private key: signs, and knows the public half that verifies.
+/// A private key with its public key.
 package struct SigningKey: Sendable {
     private let key: EVPKey
-    /// The public half, named by its RFC 7638 SHA-256 thumbprint.
+    /// The public key, named by its RFC 7638 SHA-256 thumbprint.
     package let publicKey: VerificationKey
 
     /// The RFC 7638 SHA-256 thumbprint of the public key, in base64url: 43 letters.
     package var kid: String { publicKey.kid }
-    /// What it signs with.
+    /// The signature algorithm of the key.
     package var algorithm: SigningAlgorithm { key.algorithm }
-    /// The public half as a JWK; never holds `d`.
+    /// The public key as a JWK; never contains `d`.
     package var publicJWK: JSONObject { publicKey.jwk }
 
     private init(_ key: EVPKey) throws(SigningError) {
@@ -20,7 +20,7 @@ package struct SigningKey: Sendable {
 
     /// Generates a key.
     ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory or no entropy.
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory or entropy.
     package init(generating algorithm: SigningAlgorithm = .edDSA) throws(SigningError) {
         guard let key = EVPKey.generate(algorithm) else {
             throw SigningError(.cryptoFailed, "no \(algorithm.rawValue) key could be generated")
@@ -28,7 +28,7 @@ package struct SigningKey: Sendable {
         try self.init(key)
     }
 
-    /// Reads a private key in PEM, PKCS#8 or older, not encrypted.
+    /// Reads an unencrypted private key in PEM, PKCS#8 or older.
     ///
     /// - Throws: ``SigningError`` (`keyUnsupported`) for anything but Ed25519 and P-256.
     package init(pem: [UInt8]) throws(SigningError) {
@@ -42,14 +42,14 @@ package struct SigningKey: Sendable {
     /// Reads a private key from a PEM file.
     ///
     /// - Throws: ``SigningError``: `fileFailed` when the file cannot be read, `keyUnsupported` when
-    ///   it holds no key.
+    ///   it contains no key.
     package init(contentsOf path: String) throws(SigningError) {
         try self.init(pem: try PrivateFile.read(path, bytesMax: EVPKey.pemBytesMax))
     }
 
-    /// The private key as PKCS#8 PEM, not encrypted.
+    /// Returns the private key as unencrypted PKCS#8 PEM.
     ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory.
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
     package func pem() throws(SigningError) -> [UInt8] {
         guard let text = key.privatePEM else {
             throw SigningError(.cryptoFailed, "the private key could not be written as PEM")
@@ -57,17 +57,17 @@ package struct SigningKey: Sendable {
         return text
     }
 
-    /// Writes the key to a file of mode 0600, whole or not at all, and on disk on return.
+    /// Writes the key to a file of mode 0600, atomically and durably.
     ///
     /// - Throws: ``SigningError`` (`fileFailed`).
     package func save(to path: String) throws(SigningError) {
         try PrivateFile.replace(path, with: try pem())
     }
 
-    /// Signs `message`; 64 bytes in the form of a JWS: Ed25519 as RFC 8032 makes it, P-256 as r and
-    /// s of 32 bytes each. May be called from any number of threads.
+    /// Signs `message`. Returns 64 bytes in JWS form: Ed25519 as in RFC 8032, P-256 as r and s of
+    /// 32 bytes each. May be called concurrently from any thread.
     ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory.
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
     package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
         guard let signature = key.sign(message) else {
             throw SigningError(.cryptoFailed, "the message could not be signed")
@@ -77,15 +77,15 @@ package struct SigningKey: Sendable {
 }
 
 extension SigningKey: Equatable {
-    /// Whether both are the same key.
+    /// Returns whether both are the same key.
     package static func == (one: Self, other: Self) -> Bool {
         one.publicKey == other.publicKey
     }
 }
 
 extension SigningKey: CustomStringConvertible, CustomReflectable {
-    /// Its public name only, whatever prints it.
+    /// The public name only, so that printing reveals nothing.
     package var description: String { "SigningKey(\(algorithm.rawValue) \(kid))" }
-    /// Nothing: a dump of a structure that holds a key must not reach into it.
+    /// An empty mirror, so that dumping a structure does not reveal the key.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

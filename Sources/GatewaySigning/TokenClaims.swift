@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The claims of a token, read strictly: one of another type than RFC 7519 section 4 or the
-/// gateway's own rules ask for refuses the token rather than count as absent.
+/// The claims of a token, read strictly: a claim of another type than RFC 7519 section 4 or the
+/// gateway's own rules require causes a rejection, rather than counting as absent.
 struct TokenClaims {
     let iss: String
     let sub: String
@@ -12,10 +12,11 @@ struct TokenClaims {
     let nbf: Int64?
     let iat: Int64?
     let attributes: [String: [String]]
-    /// `nil` also for one that is too long to be compared and kept.
+    /// The id of the token; also `nil` for one that is too long to be compared and stored.
     let jti: String?
 
-    /// Just `iss`, read before the signature can be checked: it says whose keys to try.
+    /// Returns only `iss`, which is read before the signature is verified, to select the keys to
+    /// try.
     static func issuer(of claims: JSONObject) -> String? {
         claims["iss"]?.stringValue
     }
@@ -53,7 +54,7 @@ struct TokenClaims {
         }
     }
 
-    /// One string or several (RFC 7519 section 4.1.3).
+    /// Reads one string or several (RFC 7519 section 4.1.3).
     private static func audiences(_ value: JSONValue?) throws(TokenRejection) -> [String] {
         switch value {
         case .string(let audience)?: return [audience]
@@ -65,8 +66,8 @@ struct TokenClaims {
         }
     }
 
-    /// Seconds since 1970, a fraction cut off (RFC 7519 section 2, NumericDate). Years beyond 9999
-    /// are refused, and so arithmetic on what is left cannot overflow.
+    /// Reads seconds since 1970, ignoring a fraction (RFC 7519 section 2, NumericDate). Rejects
+    /// years beyond 9999, so that arithmetic cannot overflow.
     private static func time(_ value: JSONValue?) throws(TokenRejection) -> Int64? {
         let seconds: Int64? =
             switch value {

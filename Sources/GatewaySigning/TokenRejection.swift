@@ -1,41 +1,41 @@
-/// Why a bearer token is not accepted. Never carries anything of the token.
+/// The reason why a bearer token is rejected. Never contains any part of the token.
 package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
-    /// Above the size limit.
+    /// The token exceeds the size limit.
     case tooLarge
-    /// Not a JWT of the form asked for.
+    /// The token is not a JWT in the required format.
     case malformed
-    /// `crit` is present.
+    /// The token has a `crit` header.
     case criticalHeader
-    /// `typ` is that of something else than a token.
+    /// The header's `typ` is not that of a token.
     case wrongType
-    /// Nobody believed has this `iss`.
+    /// No trusted issuer has this `iss`.
     case unknownIssuer
     /// The issuer has no key of this name.
     case unknownKey
-    /// `alg` is not the key's.
+    /// The header's `alg` is not the algorithm of the key.
     case wrongAlgorithm
-    /// Not signed by the key it names.
+    /// The token is not signed by the key it names.
     case badSignature
-    /// A required claim is missing or not of its type.
+    /// A required claim is missing or has the wrong type.
     case badClaims
-    /// Made for somebody else.
+    /// The token was issued for another audience.
     case wrongAudience
-    /// `exp` has passed.
+    /// The token's `exp` has passed.
     case expired
-    /// `nbf` or `iat` has yet to come.
+    /// The token's `nbf` or `iat` is in the future.
     case notYetValid
-    /// A client token that lives longer than allowed.
+    /// A client token has a longer lifetime than allowed.
     case livesTooLong
-    /// The issuer does not speak for this app.
+    /// The issuer is not trusted for this app.
     case foreignApp
-    /// The issuer may not grant this scope.
+    /// The issuer may not grant one of the scopes.
     case foreignScope
-    /// `app` is `*` without ``Scope/operate``.
+    /// The token's `app` is `*` without ``Scope/operate``.
     case wildcardApp
-    /// On the list of denied tokens.
+    /// The token is on the list of denied tokens.
     case denied
 
-    /// Stable short name, for problem types, metrics and logs.
+    /// The stable short name, for problem types, metrics and logs.
     package var code: String {
         switch self {
         case .tooLarge: "token-too-large"
@@ -58,7 +58,7 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// One sentence for the person who has to mend it.
+    /// A sentence for the person who can fix it.
     package var message: String {
         switch self {
         case .tooLarge: "The token is longer than \(JWS.tokenBytesMax) bytes."
@@ -83,8 +83,8 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether the answer is 401 `invalid_token` (RFC 6750 section 3.1); otherwise the token is
-    /// genuine but claims a right its issuer cannot give, which is 403 `insufficient_scope`.
+    /// Whether the response is 401 `invalid_token` (RFC 6750 section 3.1); otherwise the token is
+    /// genuine but claims a right its issuer cannot grant, which is 403 `insufficient_scope`.
     package var isInvalidToken: Bool {
         switch self {
         case .foreignApp, .foreignScope, .wildcardApp: false
@@ -92,16 +92,16 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether the rejection needed a signature check and holds for as long as the policy does.
+    /// Whether the rejection required a signature check and stays valid as long as the policy does.
     var isLastingAndCostly: Bool {
         switch self {
         case .badSignature, .badClaims, .wrongAudience, .foreignApp, .foreignScope, .wildcardApp:
             true
-        // Found before the signature is looked at.
+        // Found before the signature is verified.
         case .tooLarge, .malformed, .criticalHeader, .wrongType, .unknownIssuer, .unknownKey,
             .wrongAlgorithm:
             false
-        // Depend on the time; without `iat` the longest life does, too.
+        // Depends on the time; without `iat` the lifetime does, too.
         case .expired, .notYetValid, .livesTooLong, .denied: false
         }
     }

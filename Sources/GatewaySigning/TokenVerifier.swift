@@ -1,32 +1,32 @@
 import WidgetModel
 
-/// A token that was believed, and what it grants.
+/// The claims of a verified token.
 package struct VerifiedToken: Sendable, Equatable {
-    /// `app` of a token that concerns every app.
+    /// The `app` of a token for every app.
     package static let everyApp = "*"
 
-    /// Who vouches.
+    /// The issuer of the token.
     package let issuer: String
-    /// Whom it is about: the client's id under ``Scope/client``.
+    /// The subject: the client's id with ``Scope/client``.
     package let subject: String
     /// The app, or ``everyApp``.
     package let app: String
-    /// What its bearer may do; scopes nobody here knows are left out.
+    /// The permissions of the bearer; unknown scopes are omitted.
     package let scopes: Set<Scope>
-    /// When it ends, seconds since 1970, leeway not counted.
+    /// The expiry, seconds since 1970, without leeway.
     package let expires: Int64
-    /// When it begins, seconds since 1970, leeway not counted.
+    /// The start of validity, seconds since 1970, without leeway.
     package let validFrom: Int64
-    /// Attributes the issuer vouches for; they override those of a registration.
+    /// The attributes the issuer vouches for; they override those of a registration.
     package let attributes: [String: [String]]
-    /// The name of the key it was signed with.
+    /// The name of the signing key.
     package let kid: String
-    /// The key it was signed with; `nil` for what is no token, such as a certificate's grant.
+    /// The signing key; `nil` if there is no token, as for a certificate's grant.
     package let key: VerificationKey?
-    /// `jti`; `nil` also for one that is longer than any that can be denied.
+    /// The `jti`; also `nil` if it is longer than any that can be denied.
     package let jti: String?
 
-    /// What a token grants, as put together by whoever has verified it.
+    /// Creates the claims of a token that the caller has verified.
     package init(
         issuer: String, subject: String, app: String, scopes: Set<Scope>, expires: Int64,
         validFrom: Int64 = 0, attributes: [String: [String]] = [:], kid: String,
@@ -44,39 +44,39 @@ package struct VerifiedToken: Sendable, Equatable {
         self.jti = jti
     }
 
-    /// Whether it concerns `app`.
+    /// Returns whether the token is for `app`.
     package func concerns(app: String) -> Bool {
         self.app == app || self.app == Self.everyApp
     }
 
-    /// Whether it concerns `app` and grants `scope` there.
+    /// Returns whether the token is for `app` and grants `scope` there.
     package func grants(_ scope: Scope, for app: String) -> Bool {
         scopes.contains(scope) && concerns(app: app)
     }
 
-    /// Whether it is valid at `now`.
+    /// Returns whether the token is valid at `now`.
     func isCurrent(now: Int64, leeway: Int64) -> Bool {
         now < expires.addingClamped(leeway) && validFrom <= now.addingClamped(leeway)
     }
 }
 
-/// Judges bearer tokens (RFC 7519) by a policy.
+/// Verifies bearer tokens (RFC 7519) according to a policy.
 package struct TokenVerifier: Sendable {
-    /// What it judges by.
+    /// The policy to verify by.
     package let policy: TokenPolicy
     private let limits: Limits
 
-    /// A verifier of `policy`; of `limits` those on names and attributes count.
+    /// Creates a verifier with a policy; of `limits`, those for names and attributes apply.
     package init(policy: TokenPolicy, limits: Limits = Limits()) {
         self.policy = policy
         self.limits = limits
     }
 
-    /// Judges a token in the compact form.
+    /// Verifies a token in compact serialization.
     ///
-    /// - Parameter now: seconds since 1970.
-    /// - Throws: ``TokenRejection``. Whatever is wrong with the claims of a token that is not
-    ///   signed properly is not told: only `iss` is looked at before the signature.
+    /// - Parameter now: The time in seconds since 1970.
+    /// - Throws: ``TokenRejection``. Faults in the claims of a token without a valid signature are
+    ///   not revealed: only `iss` is read before the signature is verified.
     package func verify(
         _ token: [UInt8], now: Int64
     ) throws(TokenRejection) -> VerifiedToken {
@@ -85,7 +85,7 @@ package struct TokenVerifier: Sendable {
         return verified
     }
 
-    /// Judges a token by all but the list of denied tokens.
+    /// Verifies a token except for the list of denied tokens.
     func authenticate(_ token: [UInt8], now: Int64) throws(TokenRejection) -> VerifiedToken {
         let jws: JWS
         do throws(JWSRejection) {
@@ -108,14 +108,14 @@ package struct TokenVerifier: Sendable {
         guard !policy.audiences.isDisjoint(with: claims.audiences) else { throw .wrongAudience }
         try issuer.checkRights(app: claims.app, scopes: claims.scopes)
         return VerifiedToken(
-            // The policy's own text: a token's would be kept for each.
+            // The policy's own text is shared; a token's text would be stored for each token.
             issuer: issuer.iss, subject: claims.sub, app: claims.app, scopes: claims.scopes,
             expires: claims.exp, validFrom: max(claims.nbf ?? 0, claims.iat ?? 0),
             attributes: claims.attributes, kid: jws.kid, key: issuer.keys[jws.kid],
             jti: claims.jti)
     }
 
-    /// Refuses a token that is on the list of denied tokens.
+    /// Rejects a token that is on the list of denied tokens.
     func checkDenial(of token: VerifiedToken, now: Int64) throws(TokenRejection) {
         if policy.denied.denies(token, now: now) { throw .denied }
     }
@@ -127,7 +127,7 @@ package struct TokenVerifier: Sendable {
             throw .notYetValid
         }
         if claims.scopes.contains(.client) {
-            // Without `iat` the rest of its life counts, by a clock that may be behind.
+            // Without `iat` the remaining lifetime counts, by a clock that may be behind.
             guard claims.exp - (claims.iat ?? latestNow) <= policy.clientLifetimeMax else {
                 throw .livesTooLong
             }

@@ -1,12 +1,12 @@
 import WidgetModel
 
-/// Somebody whose tokens are believed, and how far.
+/// An issuer whose tokens are accepted, with its rights.
 package struct TrustedIssuer: Sendable, Equatable {
-    /// Apps an issuer speaks for.
+    /// The apps that an issuer is trusted for.
     package enum Apps: Sendable, Equatable {
-        /// Every app, also those to come, and `*`.
+        /// All apps, including future ones, and `*`.
         case any
-        /// These.
+        /// These apps only.
         case only(Set<String>)
 
         func contains(_ app: String) -> Bool {
@@ -17,17 +17,17 @@ package struct TrustedIssuer: Sendable, Equatable {
         }
     }
 
-    /// The `iss` of its tokens. Where several entries share it, the one whose keys hold the token's
-    /// `kid` counts.
+    /// The `iss` of its tokens. If several entries have the same value, the one whose keys contain
+    /// the token's `kid` applies.
     package let iss: String
-    /// Apps it speaks for.
+    /// The apps that the issuer is trusted for.
     package let apps: Apps
-    /// Scopes it may grant.
+    /// The scopes that it may grant.
     package let scopes: Set<Scope>
-    /// Keys it signs with.
+    /// The keys that it signs with.
     package let keys: JWKSet
 
-    /// An issuer with its rights.
+    /// Creates an issuer with its rights.
     package init(iss: String, apps: Apps, scopes: Set<Scope>, keys: JWKSet) {
         self.iss = iss
         self.apps = apps
@@ -35,7 +35,7 @@ package struct TrustedIssuer: Sendable, Equatable {
         self.keys = keys
     }
 
-    /// Checks that the issuer may vouch for scopes in an app.
+    /// Checks that the issuer may grant scopes in an app.
     func checkRights(app: String, scopes: Set<Scope>) throws(TokenRejection) {
         guard scopes.isSubset(of: self.scopes) else { throw .foreignScope }
         if app == VerifiedToken.everyApp {
@@ -47,21 +47,21 @@ package struct TrustedIssuer: Sendable, Equatable {
     }
 }
 
-/// What tokens are judged by.
+/// The policy for verifying tokens.
 package struct TokenPolicy: Sendable, Equatable {
-    /// Who is believed.
+    /// The trusted issuers.
     package var issuers: [TrustedIssuer]
-    /// What `aud` must be or hold one of: the URLs the gateway goes by.
+    /// The accepted audiences: the URLs of the gateway. At least one must be in `aud`.
     package var audiences: Set<String>
-    /// How far the clocks of an issuer and the gateway may differ, seconds.
+    /// The tolerated difference between the clocks of an issuer and the gateway, seconds.
     package var leeway: Int64
-    /// Longest life of a token that carries ``Scope/client``, seconds. Devices are lost; a token of
-    /// a year would outlive most reasons to trust one.
+    /// The longest lifetime of a token with ``Scope/client``, seconds. Devices get lost, and a
+    /// token valid for a year would outlive most reasons to trust it.
     package var clientLifetimeMax: Int64
-    /// Tokens that are refused although they verify.
+    /// The valid tokens to reject.
     package var denied: Denylist
 
-    /// A policy.
+    /// Creates a policy.
     package init(
         issuers: [TrustedIssuer], audiences: Set<String>, leeway: Int64 = 60,
         clientLifetimeMax: Int64 = 30 * 24 * 3600, denied: Denylist = Denylist()
@@ -73,16 +73,16 @@ package struct TokenPolicy: Sendable, Equatable {
         self.denied = denied
     }
 
-    /// The entry that judges tokens of an issuer by a key: of several with this `iss` the first that
-    /// has the key, or else the first.
+    /// Returns the entry for tokens of an issuer with a key: of several with this `iss` the first
+    /// that has the key, or otherwise the first.
     func issuer(_ iss: String, kid: String) -> TrustedIssuer? {
         let named = issuers.lazy.filter { $0.iss.hasSameBytes(as: iss) }
         return named.first { $0.keys[kid] != nil } ?? named.first
     }
 
-    /// Returns whether a token that was accepted under an earlier policy is accepted under this one:
-    /// its key is unchanged, its issuer may grant all that it grants, and it is not denied. Expiry is
-    /// not checked.
+    /// Returns whether a token that was accepted under an earlier policy is accepted under this
+    /// one: its key is unchanged, its issuer may grant all its rights, and it is not denied. Does
+    /// not check the expiry.
     package func trusts(_ token: VerifiedToken, now: Int64) -> Bool {
         guard let key = token.key, let issuer = issuer(token.issuer, kid: key.kid),
             issuer.keys[key.kid] == key,

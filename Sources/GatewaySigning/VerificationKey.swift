@@ -1,18 +1,18 @@
 import WidgetModel
 
-/// The public half of a key: verifies, and may be published.
+/// A public key, which verifies signatures and may be published.
 package struct VerificationKey: Sendable {
     private let key: EVPKey
-    /// What tokens call the key by; its RFC 7638 thumbprint unless its JWK said otherwise.
+    /// The name of the key in tokens; its RFC 7638 thumbprint unless its JWK states another one.
     package let kid: String
 
-    /// The algorithm of every signature this key accepts.
+    /// The algorithm of the signatures that this key verifies.
     package var algorithm: SigningAlgorithm { key.algorithm }
 
-    /// The key alone: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
+    /// The raw key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
     package var publicBytes: [UInt8] { key.publicBytes }
 
-    /// A `kid` is compared and kept; longer ones are refused. Bytes.
+    /// The longest `kid`, bytes, which limits the cost of comparing and storing it.
     package static let kidBytesMax = 256
 
     init(_ key: EVPKey, kid: String) {
@@ -31,11 +31,12 @@ package struct VerificationKey: Sendable {
         self.init(key, kid: try Self.thumbprint(of: key))
     }
 
-    /// Reads a public key from its JWK (RFC 7517 section 4, RFC 7518 section 6.2, RFC 8037
-    /// section 2). Members it does not know are ignored; without `kid` it gets its thumbprint.
+    /// Reads a public key from its JWK (RFC 7517 section 4, RFC 7518 section 6.2, RFC 8037 section
+    /// 2). Ignores unknown members; without `kid` its name is its thumbprint.
     ///
     /// - Throws: ``SigningError`` (`keyUnsupported`) for another `kty`, `crv`, `alg` or `use`, for
-    ///   members missing or malformed, and for a private key: what was published is no secret.
+    ///   missing or malformed members, and for a private key, because a published key is not
+    ///   secret.
     package init(jwk: JSONObject) throws(SigningError) {
         func unsupported(_ reason: String) -> SigningError {
             SigningError(.keyUnsupported, reason)
@@ -63,7 +64,7 @@ package struct VerificationKey: Sendable {
         }
         var bytes: [UInt8] = []
         for name in coordinates {
-            guard let text = jwk[name]?.stringValue, let value = Base64URL.decode(text),
+            guard let text = jwk[name]?.stringValue, let value = Base64.url.decode(text),
                 value.count == 32
             else { throw unsupported("\(name) is not the base64url of 32 bytes") }
             bytes += value
@@ -79,8 +80,8 @@ package struct VerificationKey: Sendable {
         }
     }
 
-    /// Whether `signature` (64 bytes, the form of a JWS) is this key's over `message`.
-    /// Anything malformed is simply not a signature.
+    /// Returns whether `signature` (64 bytes, in JWS form) is a valid signature of `message` by
+    /// this key. A malformed signature is not valid.
     package func verify(_ signature: [UInt8], over message: some Collection<UInt8>) -> Bool {
         key.verify(signature, over: message)
     }
@@ -96,7 +97,7 @@ package struct VerificationKey: Sendable {
 
     /// The public key in PEM (SubjectPublicKeyInfo).
     ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no memory.
+    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
     package func pem() throws(SigningError) -> [UInt8] {
         guard let text = key.publicPEM else {
             throw SigningError(.cryptoFailed, "the public key could not be written as PEM")
@@ -104,29 +105,30 @@ package struct VerificationKey: Sendable {
         return text
     }
 
-    /// SHA-256 over the required members in lexical order, in base64url (RFC 7638 section 3).
+    /// Returns the SHA-256 of the required members in lexical order, in base64url (RFC 7638 section
+    /// 3).
     static func thumbprint(of key: EVPKey) throws(SigningError) -> String {
         let members = requiredMembers(of: key).members.sorted { $0.name < $1.name }
         var object = JSONObject()
         for member in members { object[member.name] = member.value }
-        return Base64URL.string(try SHA256Digest(of: JSONValue.object(object).serialized).bytes)
+        return Base64.url.string(try SHA256Digest(of: JSONValue.object(object).serialized).bytes)
     }
 
     private static func requiredMembers(of key: EVPKey) -> JSONObject {
-        let x = JSONValue.string(Base64URL.string(Array(key.publicBytes.prefix(32))))
+        let x = JSONValue.string(Base64.url.string(Array(key.publicBytes.prefix(32))))
         return switch key.algorithm {
         case .edDSA: ["kty": "OKP", "crv": "Ed25519", "x": x]
         case .es256:
             [
                 "kty": "EC", "crv": "P-256", "x": x,
-                "y": .string(Base64URL.string(Array(key.publicBytes.dropFirst(32)))),
+                "y": .string(Base64.url.string(Array(key.publicBytes.dropFirst(32)))),
             ]
         }
     }
 }
 
 extension VerificationKey: Equatable {
-    /// Whether both are the same public key under the same name.
+    /// Returns whether both are the same public key with the same name.
     package static func == (one: Self, other: Self) -> Bool {
         one.kid == other.kid && one.algorithm == other.algorithm
             && one.key.publicBytes == other.key.publicBytes

@@ -1,16 +1,18 @@
+import WidgetModel
+
 /// Signs webhooks as Standard Webhooks 1.0 says, with Ed25519 (`v1a`).
 ///
-/// While keys are changed there are two, and each signs: a receiver that knows either accepts the
-/// message.
+/// During a key rotation there are two keys, and each signs: a receiver that knows either one
+/// accepts the message.
 package struct WebhookSigner: Sendable {
-    /// Most keys that sign one message.
+    /// The maximum number of keys that sign one message.
     package static let keysMax = 2
     /// The longest `webhook-id`, in bytes.
     package static let idBytesMax = 256
 
     private let keys: [SigningKey]
 
-    /// A signer with the keys of a rotation, or the one key when there is none.
+    /// Creates a signer with the two keys of a rotation, or with a single key.
     ///
     /// - Throws: ``SigningError``: `limitExceeded` for no key and for more than ``keysMax``,
     ///   `keyUnsupported` for one that is not Ed25519.
@@ -25,23 +27,23 @@ package struct WebhookSigner: Sendable {
         self.keys = keys
     }
 
-    /// What receivers verify with, one text for each key: `whpk_` and the key in base64.
+    /// The public keys for receivers, one text each: `whpk_` and the key in base64.
     package var publicKeys: [String] {
-        keys.map { "whpk_" + Base64.string($0.publicKey.publicBytes) }
+        keys.map { "whpk_" + Base64.standard.string($0.publicKey.publicBytes) }
     }
 
-    /// The header fields of a message. The body must be sent as it was signed, byte for byte.
+    /// Returns the header fields of a message. The body must be sent exactly as signed.
     ///
     /// - Parameters:
-    ///   - id: Names the message; the same at each attempt to deliver it. Visible ASCII without a
+    ///   - id: The id of the message, the same for each delivery attempt. Visible ASCII without a
     ///     dot, 1...``idBytesMax`` bytes.
-    ///   - timestamp: Of this attempt, in seconds since 1970.
-    /// - Throws: ``SigningError``: `documentMalformed` for another id, `cryptoFailed` when OpenSSL
-    ///   has no memory.
+    ///   - timestamp: The time of this attempt, in seconds since 1970.
+    /// - Throws: ``SigningError``: `documentMalformed` for an invalid id, `cryptoFailed` when
+    ///   OpenSSL is out of memory.
     package func fields(
         id: String, timestamp: Int64, body: [UInt8]
     ) throws(SigningError) -> [(name: String, value: String)] {
-        // A dot would let one message be read as another with a longer body.
+        // With a dot, one message could be read as another with a longer body.
         let isPlain = id.utf8.allSatisfy {
             (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ".")
         }
@@ -50,7 +52,9 @@ package struct WebhookSigner: Sendable {
         }
         let content = Array("\(id).\(timestamp).".utf8) + body
         var signatures: [String] = []
-        for key in keys { signatures.append("v1a," + Base64.string(try key.sign(content))) }
+        for key in keys {
+            signatures.append("v1a," + Base64.standard.string(try key.sign(content)))
+        }
         return [
             ("webhook-id", id), ("webhook-timestamp", String(timestamp)),
             ("webhook-signature", signatures.joined(separator: " ")),

@@ -8,18 +8,18 @@ import Synchronization
     import Glibc
 #endif
 
-/// Holds a data directory for one store at a time.
+/// Reserves a data directory for one store at a time.
 ///
-/// The lock belongs to the open file: the kernel gives it up when the process ends, however it
-/// ends, so that nothing has to be cleaned up after a crash.
+/// The lock belongs to the open file: the kernel releases it when the process ends, however it
+/// ends, so that no cleanup is needed after a crash.
 package final class DirectoryLock: Sendable {
-    /// Name of the file that carries the lock.
+    /// The name of the lock file.
     package static let fileName = "store.lock"
 
-    /// The open lock file, until it is released.
+    /// The open lock file; `nil` after its release.
     private let descriptor: Mutex<Int32?>
 
-    /// Creates the directory if there is none (mode 0700; its parent must exist) and locks it.
+    /// Creates the directory if necessary (mode 0700; its parent must exist) and locks it.
     ///
     /// - Throws: `StoreError.alreadyInUse`, or `unavailable` if the directory cannot be used.
     package init(directory: String) throws {
@@ -45,7 +45,7 @@ package final class DirectoryLock: Sendable {
         release()
     }
 
-    /// Lets the next store have the directory. Releasing it again does nothing.
+    /// Releases the lock. Further calls have no effect.
     package func release() {
         descriptor.withLock { descriptor in
             guard let open = descriptor.take() else { return }
@@ -53,11 +53,11 @@ package final class DirectoryLock: Sendable {
         }
     }
 
-    /// Makes sure that a file exists and that only its owner can read it, before the database
+    /// Creates the file if necessary and makes it readable only by its owner, before the database
     /// opens it: the companion files of a database inherit its mode.
     ///
     /// Must not be called while the database is open: closing any descriptor of its file would
-    /// drop the locks of the whole process.
+    /// release the locks of the whole process.
     static func createPrivateFile(path: String) throws {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else {

@@ -1,15 +1,15 @@
 import Foundation
 import GatewayCore
 
-/// Turns the name of an event into the 64 bits it is indexed by: a hash under a key of this
-/// database.
+/// Computes the 64-bit fingerprint that indexes an event: a hash of its name with a key of
+/// this database.
 ///
-/// Event names are long and arrive in random order. Indexed as they are, each new row would dirty
-/// a page of an index larger than the log itself; a number keeps that index small. Rows found by
-/// it are compared in full, so that a collision costs a comparison and nothing else, and without
-/// the key nobody can make many names collide on purpose.
+/// Event names are long and arrive in random order. If they were indexed directly, each new row
+/// would modify a page of an index larger than the log itself; a number keeps that index small.
+/// Rows found by it are compared in full, so that a collision costs only a comparison, and without
+/// the key no one can create many colliding names deliberately.
 struct EventFingerprint: Sendable {
-    /// Length of a key in bytes.
+    /// The length of a key, bytes.
     static let keyBytes = 16
 
     private let hash: SipHash
@@ -22,7 +22,7 @@ struct EventFingerprint: Sendable {
         hash = SipHash(secret: Array(key))
     }
 
-    /// The number that the event is indexed by.
+    /// Returns the fingerprint of an event.
     func callAsFunction(app: String, source: String, id: String) -> Int64 {
         var name: [UInt8] = []
         name.reserveCapacity(app.utf8.count + source.utf8.count + id.utf8.count + 2)

@@ -5,31 +5,31 @@ import GRDBSQLite
 import GatewayCore
 import Synchronization
 
-/// The one writer of the store: takes the jobs that wait, runs them inside one transaction, and
-/// answers them all once it is on disk. While the disk works, the next transaction gathers.
+/// The only writer of the store: runs all waiting jobs in one transaction, and completes them once
+/// it is on disk. While the disk is busy, the jobs of the next transaction accumulate.
 ///
-/// Jobs of one app run in the order in which they came; between apps the writer goes round robin
-/// by cost, and each app may fill only its share of the queue.
+/// Jobs of one app run in the order of their submission. Between apps the writer goes round robin
+/// by cost, and each app may use only its share of the queue.
 final class GroupCommit: Sendable {
-    /// A job that waits, and how to answer its caller.
+    /// A waiting job, with the means to complete it.
     struct Job: Sendable {
-        /// The lane whose turns the job uses.
+        /// The queue that the job is served from.
         let lane: WriterLane
-        /// Counts against the limits.
+        /// The cost that counts towards the limits.
         let cost: Int
         /// Whether the job frees space and may therefore use the reserve of a full disk.
         let freesSpace: Bool
-        /// Does the work, once for each attempt at its transaction; the answer of the last is given
-        /// when the fate of the transaction is known.
+        /// Does the work, once for each attempt at its transaction; the answer of the last attempt
+        /// is given when the outcome of the transaction is known.
         let run: @Sendable (inout StoreTransaction) -> Answer
-        /// Answers the caller if the job could not run or its transaction failed.
+        /// Completes the job if it could not run or its transaction failed.
         let fail: @Sendable (StoreError) -> Void
     }
 
-    /// What a job has come to, as far as it is its own doing.
+    /// The result of a job itself, before the commit.
     struct Answer: Sendable {
         let succeeded: Bool
-        /// Answers the caller; called with the head of the log after the commit.
+        /// Completes the job; called with the head of the log after the commit.
         let give: @Sendable (UInt64) -> Void
     }
 
@@ -40,9 +40,10 @@ final class GroupCommit: Sendable {
         var figures = StoreFigures()
         /// The registrations and log bytes of every app on disk.
         var usage = UsageTable()
-        /// Bytes written to the write-ahead log since a checkpoint was last tried.
+        /// The bytes written to the write-ahead log since the last attempt at a checkpoint.
         var writtenBytes: Int64 = 0
-        /// Bytes of the write-ahead log that are not in the database file, estimated from above.
+        /// The bytes of the write-ahead log that are not in the database file, as an upper
+        /// estimate.
         var uncopiedBytes: Int64 = 0
         var health = WriteHealth()
         var isProbeScheduled = false
@@ -58,21 +59,21 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// What a transaction leaves behind when it is on disk.
+    /// The result of a committed transaction.
     private struct Outcome {
         let answers: [Answer]
         let rows: Int
-        /// Bytes written to the write-ahead log, estimated from above.
+        /// The bytes written to the write-ahead log, as an upper estimate.
         let bytes: Int
         let effects: [@Sendable () -> Void]
-        /// The changes that it makes to the usage of apps.
+        /// The changes to the usage of apps.
         let usage: UsageTable
         let head: UInt64
         let floor: UInt64
         let longestJobNanoseconds: Int64
     }
 
-    /// The state on disk when a transaction begins.
+    /// The committed state at the beginning of a transaction.
     private struct Before {
         let head: UInt64
         let floor: UInt64
@@ -87,7 +88,7 @@ final class GroupCommit: Sendable {
     private let policy: DiskSpacePolicy
     private let fingerprint: EventFingerprint
     private let observer: @Sendable (CommitFigures) -> Void
-    /// Held here because a job that is still queued outlives the store itself.
+    /// Kept here because a queued job outlives the store itself.
     private let lock: DirectoryLock?
     private let queue = DispatchQueue(label: "store.writer")
     private let state: Mutex<State>
@@ -116,7 +117,7 @@ final class GroupCommit: Sendable {
         self.state = Mutex(state)
     }
 
-    /// What has been done so far, without the sizes of files.
+    /// The statistics so far, without the sizes of files.
     var figures: StoreFigures {
         state.withLock {
             var figures = $0.figures
@@ -130,10 +131,10 @@ final class GroupCommit: Sendable {
     /// The registrations and log bytes of every app on disk; see ``restoreUsage(_:)``.
     var usage: UsageTable { state.withLock { $0.usage } }
 
-    /// Sets the usage of every app to the result of counting it at the start.
+    /// Sets the usage of every app, as counted at the start.
     func restoreUsage(_ usage: UsageTable) { state.withLock { $0.usage = usage } }
 
-    /// Queues a job, or fails it at once if there is no room.
+    /// Queues a job, or fails it at once if the queue is full.
     func submit(_ job: Job) {
         enum Verdict {
             case queued, queuedFirst
@@ -157,18 +158,18 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// Whether no further job is taken.
+    /// Whether further jobs are rejected.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Takes no further job, finishes those that wait, then calls `body` on the writer's thread,
-    /// and tells it whether this is the call that closes.
+    /// Rejects further jobs, completes those waiting, then calls `body` on the writer's thread; its
+    /// argument is whether this is the first call of `close`.
     func close(_ body: @escaping @Sendable (_ isFirst: Bool) -> Void) {
         let isFirst = state.withLock { state in
             defer { state.isClosed = true }
             return !state.isClosed
         }
-        // The queue is serial: a drain that has been scheduled ends before this begins, and it
-        // ends only when nothing waits.
+        // The queue is serial: a scheduled drain ends before this begins, and it ends only when no
+        // job waits.
         queue.async { body(isFirst) }
     }
 
@@ -181,7 +182,7 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// The jobs of the next transaction; empty if nothing waits.
+    /// Returns the jobs of the next transaction; empty if none waits.
     private func takeJobs() -> [Job] {
         state.withLock { state in
             var jobs: [Job] = []
@@ -233,19 +234,20 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// Runs the jobs and commits, or leaves nothing behind and throws a `StoreError`.
+    /// Runs the jobs and commits. On failure nothing is changed, and it throws a `StoreError`.
     ///
-    /// - Parameter size: Set to the bytes of the last attempt, estimated from above.
+    /// - Parameter size: Set to the bytes of the last attempt, as an upper estimate.
     private func transact(
         _ db: Database, jobs: [Job], _ before: Before, size: inout Int
     ) throws -> Outcome {
         do {
-            // Answers of jobs that failed after they had changed something: they are not run again.
+            // The answers of jobs that failed after a change; they are not run again.
             var failed: [Int: Answer] = [:]
             var hasReclaimed = false
             while true {
                 do {
-                    let attempt = try attempt(db, jobs, before, &failed, &size)
+                    let attempt = try attempt(
+                        db, jobs, from: before, failed: &failed, size: &size)
                     if let attempt { return attempt }
                     try db.rollback()
                 } catch let lack as LackOfSpace {
@@ -256,20 +258,20 @@ final class GroupCommit: Sendable {
                 }
             }
         } catch {
-            // SQLite may have rolled back by itself already, which this allows for.
+            // Works even if SQLite has already rolled back.
             try? db.rollback()
             if let error = error as? DatabaseError { throw StoreError(error, files: files) }
             throw error
         }
     }
 
-    /// Runs the jobs but those in `failed`, and commits.
+    /// Runs the jobs except those in `failed`, and commits.
     ///
-    /// - Returns: `nil` when jobs failed and their changes have to be undone; they are in `failed`
-    ///   now.
+    /// - Returns: `nil` when jobs failed after a change, which must be undone; they are then in
+    ///   `failed`.
     private func attempt(
-        _ db: Database, _ jobs: [Job], _ before: Before, _ failed: inout [Int: Answer],
-        _ size: inout Int
+        _ db: Database, _ jobs: [Job], from before: Before, failed: inout [Int: Answer],
+        size: inout Int
     ) throws -> Outcome? {
         let changesBefore = db.totalChangesCount
         var transaction = StoreTransaction(
@@ -318,24 +320,26 @@ final class GroupCommit: Sendable {
             floor: transaction.floor, longestJobNanoseconds: longest.nanoseconds)
     }
 
-    /// Estimates from above what a transaction writes: each change writes a page of its table and
-    /// one of its index, and the payloads come on top. Nothing where nothing changed.
+    /// Returns an upper estimate of the bytes that a transaction writes: each change writes a page
+    /// of its table and one of its index, plus the payloads; 0 without changes.
     private static func bytesWritten(changes: Int, payloadBytes: Int) -> Int {
         changes == 0 ? 0 : (8 + changes) * pageBytes + payloadBytes
     }
 
-    /// A transaction that the disk has no room for, as far as is known before it is committed.
+    /// The error for a transaction that does not fit on the disk, as far as is known before the
+    /// commit.
     private struct LackOfSpace: Error {
         let error: StoreError
     }
 
-    /// Copies the write-ahead log and gives its file back, which may be the room that is missing.
+    /// Copies the write-ahead log and returns its space to the file system, which may be the space
+    /// that is missing.
     private func reclaimSpace(_ db: Database) {
         guard let pages = try? Self.checkpoint(db, givesBackSpace: true) else { return }
         state.withLock { $0.uncopiedBytes = Int64(pages) * Int64(Self.pageBytes) }
     }
 
-    /// Returns why the disk has no room for a transaction; `nil` where it has.
+    /// Returns the reason why the disk has no space for a transaction; `nil` if it has.
     private func lackOfSpace(bytes: Int) -> StoreError? {
         guard bytes > 0, let files, let free = configuration.freeBytes(files.directory) else {
             return nil
@@ -366,13 +370,13 @@ final class GroupCommit: Sendable {
         Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000)
     }
 
-    /// Notes a transaction that did not get on disk, and has it found out when writes do again.
+    /// Records a transaction that was not committed, and starts probing until writes succeed again.
     private func noteRefusal(bytes: Int) {
         let mustProbe = state.withLock { state in
             state.figures.failedCommits += 1
             state.health.recordRefusal(bytes: bytes, at: Self.milliseconds)
-            // A write-ahead log that has been copied starts over, in space it has already: on a
-            // full disk that may be all there is for retention to work with.
+            // A write-ahead log that has been copied is reused from its start without new space. On
+            // a full disk that may be the only space for retention to work with.
             state.writtenBytes = .max / 2
             defer { state.isProbeScheduled = true }
             return !state.isProbeScheduled
@@ -385,7 +389,7 @@ final class GroupCommit: Sendable {
         queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.probe() }
     }
 
-    /// Proves by a write of its own that the disk is well, as long as nothing else has done so.
+    /// Checks with a separate write that the disk works, unless another write has shown it.
     private func probe() {
         let bytes = state.withLock { state -> Int? in
             let bytes = state.isClosed ? nil : state.health.missingProofBytes
@@ -411,9 +415,9 @@ final class GroupCommit: Sendable {
 
     // MARK: Checkpoints
 
-    /// Copies the write-ahead log into the database file now and then. Done here, after the
-    /// callers were answered, rather than inside a commit that somebody waits for. Readers hold
-    /// their snapshots for one bounded batch only, so that the log can start over soon after.
+    /// Copies the write-ahead log into the database file when due. This happens after the jobs are
+    /// completed, rather than during a commit that callers wait for. Readers hold their snapshots
+    /// for a single bounded batch only, so that the log can soon be reused from its start.
     private func checkpointIfDue() {
         let written = state.withLock { $0.writtenBytes }
         guard written >= policy.checkpointBytesFloor else { return }
@@ -425,18 +429,18 @@ final class GroupCommit: Sendable {
         }
         state.withLock {
             $0.writtenBytes = 0
-            // A failure costs nothing but disk space: what is committed stays in the log.
+            // A failure costs only disk space: committed data stays in the log.
             guard let uncopiedPages else { return }
             $0.uncopiedBytes = Int64(uncopiedPages) * Int64(Self.pageBytes)
             $0.figures.checkpoints += 1
         }
     }
 
-    /// Copies what readers allow to be copied, without waiting for them.
+    /// Copies as much as readers allow, without waiting for them.
     ///
-    /// - Parameter givesBackSpace: Whether the write-ahead log is truncated once all of it is copied and
-    ///   no connection reads it.
-    /// - Returns: Pages that remain to be copied.
+    /// - Parameter givesBackSpace: Whether to truncate the write-ahead log if it is copied
+    ///   completely and no connection reads it.
+    /// - Returns: The number of pages that remain to be copied.
     static func checkpoint(_ db: Database, givesBackSpace: Bool) throws -> Int {
         if givesBackSpace {
             sqlite3_busy_timeout(db.sqliteConnection, 0)

@@ -9,43 +9,44 @@ import Synchronization
     import Glibc
 #endif
 
-/// The reason why a start takes the log for one that may have lost its end.
+/// The reason to suspect that the log lost its end.
 package enum SuspectedLoss: Sendable, Equatable {
     /// The directory was copied since the last start: the copy may be an older one.
     case copied
-    /// The log ended at `marked` or later, and ends at `head` now.
+    /// The log once ended at `marked` or later, and now ends at `head`.
     case shortened(marked: UInt64, head: UInt64)
 }
 
-/// A small file beside the database by which a start recognises a data directory that was copied
-/// back and a log that lost its end.
+/// A small file beside the database that lets a start detect a data directory that was restored
+/// from a copy, and a log that lost its end.
 ///
-/// Each start makes the file anew and notes in it which file it is (inode and time of birth): a copy
-/// of it is another file. While the gateway runs, the head of the log is noted about once a second,
-/// after the commits it stands for are on disk and off their path. A plain crash or loss of power
-/// leaves a mark that is true of the database: neither looks like a loss.
+/// Each start creates the file anew and stores its identity in it (inode and time of creation): a
+/// copy has a different identity. At run time the head of the log is stored about once a second,
+/// after the commits up to it are on disk and outside their critical path. A plain crash or power
+/// failure leaves a valid mark, and is not taken for a loss.
 ///
-/// What it does not show: a snapshot of a whole file system or volume that was rolled back, a copy
-/// put back byte by byte into the same files (`cp` over them, `rsync --inplace`) that was made since
-/// the last start, and a lost end of less than about a second. Those are proved by the first cursor
-/// that knows more than the log does. A directory that is moved to another file system is copied,
-/// which costs every client one rebuild.
+/// It does not detect the rollback of a whole file system or volume to a snapshot, a copy written
+/// into the same files (`cp` over them, `rsync --inplace`) that was made since the last start, or
+/// the loss of less than about the last second. Those are detected by the first cursor that is
+/// ahead of the log. Moving a directory to another file system copies it, which costs every client
+/// one rebuild.
 final class LogMark: Sendable {
-    /// Name of the file within the data directory.
+    /// The name of the file in the data directory.
     static let fileName = "store.mark"
 
-    /// The mark as it is read.
+    /// The content of the mark.
     struct Content: Equatable {
-        /// The log it belongs to.
+        /// The random id of the log it belongs to.
         var log: UInt64
         var inode: UInt64
-        /// Nanoseconds since 1970; 0 where the file system does not tell.
+        /// The time of creation, nanoseconds since 1970; 0 if the file system does not provide it.
         var born: Int64
-        /// The log reached this far.
+        /// The sequence that the log reached at least.
         var head: UInt64
     }
 
-    /// Two records, written in turn: a torn write leaves the other one.
+    /// The size of a record. Two records are written alternately: a torn write leaves the other one
+    /// intact.
     private static let recordBytes = 512
     private static let recordCount = 2
 
@@ -59,9 +60,9 @@ final class LogMark: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Makes the file anew, in the place of one that may be there.
+    /// Creates the file anew, replacing an existing one.
     ///
-    /// - Throws: `StoreError.unavailable` where the directory cannot be written.
+    /// - Throws: `StoreError.unavailable` if the directory is not writable.
     static func make(in directory: String, log: UInt64, head: UInt64) throws -> LogMark {
         let path = directory + "/" + fileName
         let temporary = path + ".new"
@@ -85,7 +86,7 @@ final class LogMark: Sendable {
         return mark
     }
 
-    /// Notes that the log reached `head`, which is on disk. Blocks until the mark is.
+    /// Records that the log reached `head`, which is on disk. Blocks until the mark is on disk.
     func note(_ head: UInt64) {
         state.withLock { state in
             guard head > state.content.head else { return }
@@ -93,7 +94,7 @@ final class LogMark: Sendable {
             let bytes = Self.record(state.content)
             let place = off_t(state.next * Self.recordBytes)
             state.next = (state.next + 1) % Self.recordCount
-            // What fails is noted again with the next head; until then the mark says less.
+            // A failed write is repeated with the next head; until then the mark is less precise.
             _ = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, place) }
             _ = fdatasync(descriptor)
         }
@@ -101,10 +102,10 @@ final class LogMark: Sendable {
 
     /// Compares the mark of a directory with its log.
     ///
-    /// - Returns: `nil` where nothing speaks for a loss.
+    /// - Returns: `nil` if there is no sign of a loss.
     static func suspectedLoss(in directory: String, log: UInt64, head: UInt64) -> SuspectedLoss? {
         let file = open(directory + "/" + fileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        // The log has a mark, and a copy by other means than of all files has none.
+        // The log has a mark, so its absence means a copy that did not include all files.
         guard file >= 0 else { return .copied }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: recordBytes * recordCount)
@@ -114,12 +115,12 @@ final class LogMark: Sendable {
             read(bytes.prefix(max(0, count))), inode: inode, born: born, log: log, head: head)
     }
 
-    /// Compares what a mark says with the file that it is in and with the log.
+    /// Compares the content of a mark with the identity of its file and with the log.
     static func suspectedLoss(
         _ content: Content?, inode: UInt64, born: Int64, log: UInt64, head: UInt64
     ) -> SuspectedLoss? {
         guard let content, content.log == log else { return .copied }
-        // Some file systems number files anew with each mount; births stay.
+        // Some file systems renumber files with each mount, but keep their creation times.
         let isSame =
             born != 0 && content.born != 0 ? born == content.born : inode == content.inode
         guard isSame else { return .copied }
@@ -135,7 +136,7 @@ final class LogMark: Sendable {
 
     // MARK: Records
 
-    /// A record: one line of text with a checksum, filled up with spaces.
+    /// Returns a record: one line of text with a checksum, padded with spaces.
     static func record(_ content: Content) -> [UInt8] {
         let text = "1 \(content.log) \(content.inode) \(content.born) \(content.head)"
         let line = Array("\(text) \(checksum(text))".utf8)
@@ -143,7 +144,7 @@ final class LogMark: Sendable {
             + [UInt8(ascii: "\n")]
     }
 
-    /// The record with the highest head of those that are whole; `nil` where none is.
+    /// Returns the intact record with the highest head; `nil` if there is none.
     static func read(_ bytes: some Collection<UInt8>) -> Content? {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         return lines.prefix(recordCount).compactMap(content).max { $0.head < $1.head }
@@ -158,25 +159,25 @@ final class LogMark: Sendable {
         return Content(log: log, inode: inode, born: born, head: head)
     }
 
-    /// FNV-1a of 64 bits: against torn writes, not against people.
+    /// Returns the FNV-1a hash of 64 bits, which detects torn writes but not tampering.
     private static func checksum(_ text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
 
 extension SQLiteStore {
-    /// The key under which the database knows the log's name in the mark.
+    /// The database key for the log's id in the mark.
     private static let markKey = "log mark"
 
-    /// Looks whether the data directory was copied, or its log lost its end, since the last start.
-    /// A directory that never had a mark, or a store in memory, shows neither.
+    /// Checks whether the data directory was copied, or its log lost its end, since the last start.
+    /// Returns `nil` for a directory that never had a mark, and for a store in memory.
     package func suspectedLoss() throws -> SuspectedLoss? {
         guard let directory, let log = try markedLog() else { return nil }
         return LogMark.suspectedLoss(in: directory, log: log, head: head)
     }
 
-    /// Makes the mark anew: the directory is what it should be. Called when cursors that a loss may
-    /// concern are void, on disk.
+    /// Creates the mark anew, after the directory was accepted as valid. Call it when the cursors
+    /// that a loss may affect are void on disk.
     package func renewMark() throws {
         guard let directory else { return }
         let known = try markedLog()
@@ -184,7 +185,7 @@ extension SQLiteStore {
         let made = try LogMark.make(in: directory, log: log, head: head)
         mark.withLock { $0 = made }
         guard known == nil else { return }
-        // Afterwards: a database that knows of a mark has one.
+        // Stored afterwards: a database that has the key must have a mark.
         try whileOpen {
             try database.write { db in
                 try db.execute(
@@ -194,7 +195,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Notes how far the log reaches in the mark. Blocks.
+    /// Records the head of the log in the mark. Blocks.
     package func noteHead() {
         let head = head
         mark.withLock { $0 }?.note(head)

@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 
-/// The schema, as the list of steps that lead to it. Steps are only ever added at the end:
-/// databases in the field have run the ones before.
+/// The schema as a list of migrations. Migrations are only ever appended, because existing
+/// databases have run the previous ones.
 enum Migrations {
-    /// All steps, in order.
+    /// All migrations in order.
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 log", foreignKeyChecks: .immediate, migrate: createLog)
@@ -16,27 +16,28 @@ enum Migrations {
         return migrator
     }
 
-    /// Refuses a database that must not be touched at all, not even by an older step.
+    /// Rejects a database that must not be modified at all, not even by an older migration.
     ///
-    /// - Throws: `StoreError.newerVersion` if it has steps that this version does not know.
+    /// - Throws: `StoreError.newerVersion` if it has migrations that this version does not know.
     static func check(_ reader: any DatabaseReader) throws {
         if try reader.read(migrator.hasBeenSuperseded) { throw StoreError.newerVersion }
     }
 
-    /// Returns whether a database has run every step.
+    /// Returns whether a database has run every migration.
     static func isComplete(_ db: Database) throws -> Bool {
         try migrator.hasCompletedMigrations(db)
     }
 
-    /// Returns whether a database has never had any of the tables.
+    /// Returns whether a database has none of the tables.
     static func isNew(_ db: Database) throws -> Bool {
         try migrator.appliedIdentifiers(db).isEmpty
     }
 
-    /// Strict tables: a value of the wrong type fails when it is written, not when it is read.
+    /// Creates strict tables: a value of the wrong type fails when it is written, not when it is
+    /// read.
     @Sendable private static func createLog(_ db: Database) throws {
-        // The payload comes last so that a scan for sequences and times never reads its pages.
-        // Empty payloads are stored as NULL.
+        // The payload is the last column, so that a scan for sequences and times does not read its
+        // pages. Empty payloads are stored as NULL.
         try db.execute(
             sql: """
                 CREATE TABLE log (
@@ -87,8 +88,8 @@ enum Migrations {
     }
 
     @Sendable private static func createRegistrations(_ db: Database) throws {
-        // When a client was seen changes far more often than what it registered: it has a small
-        // table of its own, so that a touch does not rewrite the payload.
+        // The time at which a client was last seen changes far more often than its registration, so
+        // it is in a small separate table; updating it does not rewrite the payload.
         try db.execute(
             sql: """
                 CREATE TABLE registration (
@@ -118,7 +119,7 @@ enum Migrations {
     }
 
     @Sendable private static func createPush(_ db: Database) throws {
-        // Attempts are numbered in the order in which they ended; the oldest go first.
+        // Attempts are numbered in the order in which they ended; the oldest are removed first.
         try db.execute(
             sql: """
                 CREATE TABLE push_client (

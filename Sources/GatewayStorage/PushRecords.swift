@@ -1,39 +1,39 @@
 import Foundation
 
-/// What is kept of one client that is pushed to.
+/// The stored push state of one client.
 package struct PushClientRow: Sendable, Equatable {
-    /// Whose it is.
+    /// The client.
     package let key: RegistrationKey
     /// The opaque content; `nil` to remove it.
     package let payload: Data?
 
-    /// What is kept, or no longer kept, of the client `key`.
+    /// Creates the new push state of the client `key`, or its removal.
     package init(key: RegistrationKey, payload: Data?) {
         self.key = key
         self.payload = payload
     }
 }
 
-/// One push that was tried, and what came of it.
+/// One push attempt with its result.
 package struct PushAttemptRow: Sendable, Equatable {
-    /// Where it comes among all; 0 before it is stored.
+    /// The number of the attempt; 0 before it is stored.
     package let number: Int64
-    /// When it ended, in milliseconds since 1970.
+    /// The time of its end, ms since 1970.
     package let at: Int64
-    /// Whom it was for.
+    /// The client that it was for.
     package let key: RegistrationKey
-    /// `widgets`, `controls`, `background` or `webhook`.
+    /// The channel: `widgets`, `controls`, `background` or `webhook`.
     package let channel: String
-    /// What came of it, in one word.
+    /// The result in one word.
     package let outcome: String
-    /// Why, in the peer's words where it has any.
+    /// The reason, in the peer's words if it gave any.
     package let reason: String?
-    /// By what the peer knows it: an `apns-id` or a `webhook-id`.
+    /// The id at the peer: an `apns-id` or a `webhook-id`.
     package let reference: String?
-    /// How long it took.
+    /// The duration, ms.
     package let milliseconds: Int64
 
-    /// An attempt.
+    /// Creates an attempt.
     package init(
         number: Int64 = 0, at: Int64, key: RegistrationKey, channel: String, outcome: String,
         reason: String?, reference: String?, milliseconds: Int64
@@ -49,36 +49,36 @@ package struct PushAttemptRow: Sendable, Equatable {
     }
 }
 
-/// Which attempts are asked for.
+/// A filter for push attempts.
 package struct PushAttemptQuery: Sendable, Equatable {
-    /// Those of one app.
+    /// The app of the attempts.
     package var app: String
-    /// Those of one client only.
+    /// The client of the attempts; `nil` for all.
     package var client: String?
-    /// Those of one channel only.
+    /// The channel of the attempts; `nil` for all.
     package var channel: String?
-    /// Those with one outcome only.
+    /// The outcome of the attempts; `nil` for all.
     package var outcome: String?
-    /// Those with lower numbers only.
+    /// The upper limit of the numbers, exclusive; `nil` for none.
     package var before: Int64?
 
-    /// All of an app.
+    /// Creates a filter for all attempts of an app.
     package init(app: String) {
         self.app = app
     }
 }
 
-/// A provider token, kept so that a restart, or another gateway on the same store, does not make
-/// another: APNs refuses those that come too often.
+/// A provider token, stored so that a restart, or another gateway on the same store, does not
+/// create another one: APNs rejects tokens that change too often.
 package struct ProviderTokenRow: Sendable, Equatable {
-    /// Whose it is: team and key.
+    /// The issuer of the token: team and key.
     package let issuer: String
-    /// When it was made, in seconds since 1970.
+    /// The time of creation, seconds since 1970.
     package let issuedAt: Int64
-    /// The token. A secret: it never reaches a log.
+    /// The token. It is secret and must never be logged.
     package let token: String
 
-    /// A token.
+    /// Creates a token row.
     package init(issuer: String, issuedAt: Int64, token: String) {
         self.issuer = issuer
         self.issuedAt = issuedAt

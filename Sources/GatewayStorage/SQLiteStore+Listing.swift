@@ -1,14 +1,14 @@
 import Foundation
 import GRDB
 
-/// Reads beside the writer. They see what is on disk when they begin and delay nobody.
+/// Reads concurrent with the writer. They see the state on disk when they begin, and block no one.
 extension SQLiteStore {
-    /// One page of the registrations of an app, ordered by client id.
+    /// Returns one page of the registrations of an app, ordered by client id.
     ///
     /// - Parameters:
-    ///   - attribute: If given, only registrations that carry this value.
-    ///   - after: The last client id of the page before, if there was one.
-    ///   - limit: Most rows; the page is shorter if it would hold more bytes than
+    ///   - attribute: An attribute value to filter by; `nil` for all registrations.
+    ///   - after: The last client id of the previous page; `nil` for the first page.
+    ///   - limit: The maximum number of rows; the page is shorter if it would exceed
     ///     `StoreConfiguration.batchBytesMax`.
     package func registrations(
         app: String, attribute: (name: String, value: String)?, after: String?, limit: Int
@@ -34,7 +34,7 @@ extension SQLiteStore {
             arguments = [app]
         }
         let count = min(max(limit, 1), 100_000)
-        // One more than asked for tells whether there are more.
+        // Fetches one row more than requested, to find out whether there are more.
         arguments += [after ?? "", count + 1]
         return try await reading { [arguments, self] db in
             let page = try self.bounded(
@@ -46,7 +46,7 @@ extension SQLiteStore {
         }
     }
 
-    /// The registration of a client, if it has one.
+    /// Returns the registration of a client; `nil` if it has none.
     package func registration(app: String, client: String) async throws -> RegistrationRow? {
         try await reading { try Self.fetchRegistration($0, app: app, client: client) }
     }
@@ -74,7 +74,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Takes rows until they hold more than `StoreConfiguration.batchBytesMax`.
+    /// Reads rows until they exceed `StoreConfiguration.batchBytesMax`.
     func bounded<T>(
         _ cursor: RowCursor, _ transform: (Row) throws -> T, bytes: (T) -> Int
     ) throws -> (rows: [T], isCut: Bool) {

@@ -1,11 +1,12 @@
 import Foundation
 import GRDB
 
-/// Reads of the log beside the writer. They see what is on disk when they begin and delay nobody.
+/// Reads of the log concurrent with the writer. They see the state on disk when they begin, and
+/// block no one.
 extension SQLiteStore {
     private static let columns = "sequence, app, type, source, event_id, accepted_at, payload"
 
-    /// A row of the log; `nil` where there is none, or no longer.
+    /// Returns a row of the log; `nil` if it does not, or no longer, exist.
     package func logRow(_ sequence: UInt64) async throws -> LogRow? {
         try await reading { db in
             let statement = try db.cachedStatement(
@@ -14,14 +15,16 @@ extension SQLiteStore {
         }
     }
 
-    /// Changes of an app, the latest first.
+    /// Returns changes of an app, the latest first.
     ///
     /// - Parameters:
-    ///   - before: They come before this sequence.
-    ///   - after: They come after this one.
-    ///   - limit: Most rows; fewer if they would hold more than `StoreConfiguration.batchBytesMax`.
-    ///   - scanMax: Most rows, of other apps too, that are looked at.
-    /// - Returns: The changes, and the sequence before which to go on; `nil` at the log's beginning.
+    ///   - before: The upper limit of their sequences, exclusive.
+    ///   - after: The lower limit of their sequences, exclusive.
+    ///   - limit: The maximum number of rows; fewer if they would exceed
+    ///     `StoreConfiguration.batchBytesMax`.
+    ///   - scanMax: The maximum number of rows to scan, including those of other apps.
+    /// - Returns: The changes, and the sequence before which to continue; `nil` at the beginning of
+    ///   the log.
     package func changes(
         app: String, before: UInt64, after: UInt64 = 0, limit: Int, scanMax: UInt64 = 50_000
     ) async throws -> (rows: [LogRow], next: UInt64?) {
@@ -47,8 +50,8 @@ extension SQLiteStore {
         return (page.rows, next > lowest ? next : nil)
     }
 
-    /// Rows of the log in order, after a sequence and up to another; at most `limit`, and fewer if
-    /// they would hold more than `StoreConfiguration.batchBytesMax`.
+    /// Returns rows of the log in order, after a sequence and up to another; at most `limit`, and
+    /// fewer if they would exceed `StoreConfiguration.batchBytesMax`.
     package func log(after sequence: UInt64, through last: UInt64, limit: Int) async throws
         -> [LogRow]
     {
@@ -65,9 +68,8 @@ extension SQLiteStore {
         }
     }
 
-    /// The last sequence that was accepted before a moment, in milliseconds since 1970, as far as
-    /// the log reaches back: found by halves, for times grow with sequences but for a clock that was
-    /// set.
+    /// Returns the last stored sequence that was accepted before a time, ms since 1970. Uses binary
+    /// search, because times increase with sequences unless the clock was set.
     package func lastSequence(acceptedBefore moment: Int64) async throws -> UInt64 {
         let (floor, head) = (floor, head)
         return try await reading { db in
@@ -83,8 +85,8 @@ extension SQLiteStore {
         }
     }
 
-    /// The catalog of an app that was in force for the log row at `sequence`; `nil` where it is not
-    /// kept.
+    /// Returns the catalog of an app that was in force for the log row at `sequence`; `nil` if it
+    /// is not stored.
     package func catalog(app: String, at sequence: UInt64) async throws -> CatalogRow? {
         try await reading { db in
             let statement = try db.cachedStatement(

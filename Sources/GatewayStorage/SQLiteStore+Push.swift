@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 extension SQLiteStore {
-    /// What is kept of every client that is pushed to, some at a time; for the start.
+    /// Reads the push state of all clients, in batches; for the start.
     package func pushClients(
         batch: Int = 1_000, _ body: (_ rows: [PushClientRow]) throws -> Void
     ) throws {
@@ -36,9 +36,10 @@ extension SQLiteStore {
         }
     }
 
-    /// Attempts of an app, the newest first; one more than asked for tells whether there are more.
+    /// Returns attempts of an app, the newest first. Request one more than needed to find out
+    /// whether there are more.
     ///
-    /// - Parameter limit: At most so many, 1...1,001.
+    /// - Parameter limit: The maximum number, 1...1,001.
     package func pushAttempts(
         _ query: PushAttemptQuery, limit: Int
     ) async throws -> [PushAttemptRow] {
@@ -69,14 +70,15 @@ extension SQLiteStore {
 }
 
 extension PushClientRow {
-    /// Columns: app, client, payload.
+    /// Creates a value from the columns app, client, payload.
     init(_ row: Row) {
         self.init(key: RegistrationKey(app: row[0], client: row[1]), payload: row[2])
     }
 }
 
 extension PushAttemptRow {
-    /// Columns: number, end, app, client, channel, outcome, reason, reference, duration.
+    /// Creates a value from the columns number, end, app, client, channel, outcome, reason,
+    /// reference, duration.
     init(_ row: Row) {
         self.init(
             number: row[0], at: row[1], key: RegistrationKey(app: row[2], client: row[3]),

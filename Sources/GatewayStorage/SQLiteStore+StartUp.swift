@@ -1,10 +1,9 @@
 import Foundation
 import GRDB
 
-/// What a gateway reads, and the epoch it opens, before it accepts anything. These calls block
-/// their thread.
+/// The reads of a starting gateway, and the opening of its epoch. These calls block their thread.
 extension SQLiteStore {
-    /// All epochs that are kept, oldest first.
+    /// Returns all stored epochs, oldest first.
     package func epochs() throws -> [EpochRow] {
         try whileOpen {
             try database.read { db in
@@ -17,10 +16,10 @@ extension SQLiteStore {
     /// Opens an epoch at the current head of the log. It is on disk when this returns.
     ///
     /// - Parameters:
-    ///   - id: A random name that no epoch had before.
-    ///   - ordinal: At least one more than the last epoch's; that by default.
-    ///   - now: Milliseconds since 1970.
-    ///   - voidOlder: Whether the cursors of all epochs before it say nothing any more.
+    ///   - id: A random id that no epoch had before.
+    ///   - ordinal: The smallest allowed ordinal; by default one more than the last epoch's.
+    ///   - now: The time in ms since 1970.
+    ///   - voidOlder: Whether the cursors of all previous epochs become void.
     package func openEpoch(
         id: UInt64, atLeast ordinal: Int64 = 0, now: Int64, voidOlder: Bool
     ) throws -> EpochRow {
@@ -63,14 +62,15 @@ extension SQLiteStore {
         return epoch
     }
 
-    /// Whether the schema is the newest one; an older one is brought up to date by a start.
+    /// Returns whether the schema is the newest one; a start migrates an older one.
     package func hasNewestSchema() throws -> Bool {
         try whileOpen { try database.read(Migrations.isComplete) }
     }
 
     private static let noted = "rings"
 
-    /// Names of the rings of keys that exist beside the database; `nil` if none were ever noted.
+    /// Returns the names of the key rings that exist beside the database; `nil` if none were ever
+    /// recorded.
     package func notedRings() throws -> [String]? {
         try whileOpen {
             try database.read { db in
@@ -81,7 +81,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Notes that rings of keys exist, beside those noted before. It is on disk when this returns.
+    /// Records that key rings exist, in addition to those recorded before. It is on disk when this
+    /// returns.
     package func noteRings(_ names: [String]) throws {
         let before = try notedRings() ?? []
         let after = Set(before).union(names).sorted()
@@ -95,11 +96,11 @@ extension SQLiteStore {
         }
     }
 
-    /// What says that pushes start anew.
+    /// The database key that marks push positions as void.
     private static let voidPositions = "void positions"
 
-    /// Whether what is kept of pushed clients is from before an epoch that voided all cursors: up to
-    /// where they were told says nothing any more.
+    /// Returns whether the stored push state predates an epoch that voided all cursors, so that its
+    /// positions are void.
     package func hasVoidPositions() throws -> Bool {
         try whileOpen {
             try database.read { db in
@@ -110,8 +111,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Puts what is known of pushed clients in the place of what was void. It is on disk when this
-    /// returns.
+    /// Replaces void push states by current ones. They are on disk when this returns.
     package func replaceVoidPositions(with rows: [PushClientRow]) throws {
         try whileOpen {
             try database.write { db in
@@ -128,7 +128,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Every catalog that is kept, in the order of their sequences: the newest of each app, those
+    /// Returns every stored catalog in the order of their sequences: the newest of each app, those
     /// whose rows are in the log, and those in force at the oldest row.
     package func catalogs() throws -> [CatalogRow] {
         try whileOpen {
@@ -140,13 +140,14 @@ extension SQLiteStore {
         }
     }
 
-    /// Reads the log in order, from the first row after `sequence` (or after the floor) to the
-    /// head at the time of the call, in batches bounded by rows and by
+    /// Reads the log in order, from the first row after `sequence` (or after the floor) to the head
+    /// at the time of the call, in batches limited by rows and by
     /// `StoreConfiguration.batchBytesMax`.
     ///
     /// - Parameters:
-    ///   - batch: Most rows per call of `body`.
-    ///   - body: Called with each batch, outside of any transaction; what it throws ends the replay.
+    ///   - batch: The maximum number of rows per call of `body`.
+    ///   - body: Called with each batch, outside of any transaction; an error that it throws ends
+    ///     the replay.
     /// - Throws: `StoreError.corrupt` if a row is missing.
     package func replay(
         after sequence: UInt64, batch: Int, _ body: (_ rows: [LogRow]) throws -> Void
@@ -210,8 +211,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Where the log stands. The head needs no row of its own: rows are only ever removed from
-    /// the oldest on, and the floor remembers how far.
+    /// Returns the head and the floor of the log. The head is not stored: rows are removed only
+    /// from the oldest on, and the floor records how far.
     static func position(_ db: Database) throws -> (head: UInt64, floor: UInt64) {
         guard let floor = try UInt64.fetchOne(db, sql: "SELECT floor FROM state") else {
             throw StoreError.corrupt(reason: "the state row is missing")

@@ -5,27 +5,27 @@ import Synchronization
 
 /// The embedded store of one gateway: the log, the catalogs, the registrations, the epochs.
 ///
-/// Everything that changes it goes through `write`: one writer, which makes many callers share
-/// one transaction. What a caller has an answer for is on disk (write-ahead log, `FULL` sync).
-/// Payloads are opaque bytes here. Safe to use from any number of tasks.
+/// Every modification goes through `write`: a single writer, which lets many callers share a
+/// transaction. When a caller gets its result, the data is on disk (write-ahead log, `FULL` sync).
+/// Payloads are opaque bytes here. Safe to use concurrently from any task.
 package final class SQLiteStore: Sendable {
-    /// Length of `secret` in bytes.
+    /// The length of `secret`, bytes.
     package static let secretBytes = 32
-    /// Name of the database file within the data directory.
+    /// The name of the database file in the data directory.
     static let fileName = "store.sqlite"
 
-    /// What is expected of a data directory.
+    /// The expected content of a data directory.
     package enum Opening: Sendable {
-        /// A database is there. A missing or empty one is refused: it was lost.
+        /// A database exists. A missing or empty one is rejected, because it was lost.
         case existing
-        /// A database may be missing; an empty one is made then.
+        /// A database may be missing; an empty one is then created.
         case createIfMissing
     }
 
-    /// Random bytes made when the database was created; a key for hashes that never leave it.
+    /// Random bytes generated with the database; a key for hashes that never leave the gateway.
     package let secret: Data
 
-    /// Whether opening the store made its tables.
+    /// Whether opening the store created its tables.
     package let isNew: Bool
 
     let database: any DatabaseWriter
@@ -34,15 +34,15 @@ package final class SQLiteStore: Sendable {
     let files: StoreFiles?
     /// The data directory; `nil` in memory.
     var directory: String? { files?.directory }
-    /// The mark of this start, once it is made.
+    /// The mark of this start; `nil` until it is created.
     let mark = Mutex<LogMark?>(nil)
     private let lock: DirectoryLock?
 
-    /// Opens the store in a data directory, and creates what is missing: the directory with mode
-    /// 0700 (its parent must exist), the files with mode 0600.
+    /// Opens the store in a data directory, creating what is missing: the directory with mode 0700
+    /// (its parent must exist), the files with mode 0600.
     ///
     /// - Parameters:
-    ///   - opening: Whether a database is expected to be there.
+    ///   - opening: Whether a database is expected to exist.
     ///   - observer: Called on the writer's thread after each transaction.
     /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `missing`, `corrupt` or `unavailable`.
     package convenience init(
@@ -52,7 +52,7 @@ package final class SQLiteStore: Sendable {
     ) throws {
         let lock = try DirectoryLock(directory: directory)
         let files = StoreFiles(directory: directory)
-        // SQLite throws the write-ahead log of an empty database away.
+        // SQLite discards the write-ahead log of an empty database.
         if opening == .existing, files.databaseBytes == 0 {
             throw StoreError.missing(reason: "\(files.database) is not there or empty")
         }
@@ -60,14 +60,14 @@ package final class SQLiteStore: Sendable {
         let database = try StoreError.translating(files) {
             let pool = try DatabasePool(
                 path: files.database, configuration: Self.connections(configuration))
-            // Opening sets what suits most programs, which is to lose the last commits with the
-            // power. This log must not.
+            // Opening sets a mode that suits most programs and may lose the last commits in a power
+            // failure. This log must not lose them.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             if opening == .existing, try pool.read(Migrations.isNew) {
                 throw StoreError.missing(
                     reason: "\(files.database) holds no tables: its write-ahead log is lost")
             }
-            // What fills the disk may be a write-ahead log that is not needed any more.
+            // The disk may be full because of a write-ahead log that is no longer needed.
             let free = configuration.freeBytes(directory)
             if let free, free < DiskSpacePolicy.scarceBytes {
                 _ = try? pool.writeWithoutTransaction {
@@ -81,8 +81,8 @@ package final class SQLiteStore: Sendable {
             observer: observer)
     }
 
-    /// Opens the store of a data directory to look at it, beside whoever runs on it. Nothing can be
-    /// written.
+    /// Opens the store of a data directory for reading, concurrently with a running gateway. It
+    /// cannot be modified.
     ///
     /// - Throws: `StoreError.missing`, `newerVersion`, `olderVersion`, `corrupt` or `unavailable`.
     package convenience init(
@@ -107,9 +107,9 @@ package final class SQLiteStore: Sendable {
             migrates: false, observer: { _ in })
     }
 
-    /// Makes a store that lives in memory and is gone with the value, for tests.
+    /// Creates a store in memory, for tests; its content is lost with the value.
     ///
-    /// Parameters are those of `init(directory:configuration:observer:)`.
+    /// The parameters are those of `init(directory:configuration:observer:)`.
     package convenience init(
         inMemory configuration: StoreConfiguration,
         observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
@@ -155,21 +155,22 @@ package final class SQLiteStore: Sendable {
             observer: observer)
     }
 
-    /// Highest sequence on disk; 0 when nothing was ever accepted. Stays when rows are pruned.
+    /// The highest sequence on disk; 0 when nothing was ever accepted. Unchanged when rows are
+    /// pruned.
     package var head: UInt64 { commits.figures.head }
 
-    /// Highest sequence ever pruned; 0 at first. The log holds `floor + 1 ... head`.
+    /// The highest sequence ever pruned; 0 at first. The log contains `floor + 1 ... head`.
     package var floor: UInt64 { commits.figures.floor }
 
-    /// The registrations and the log bytes of every app on disk. Counted from what
-    /// ``restoreUsage(_:)`` set; without it from nothing, as is right for a new store.
+    /// The registrations and log bytes of every app on disk, counted from the values that
+    /// ``restoreUsage(_:)`` set, or otherwise from zero, which is right for a new store.
     package var usage: UsageTable { commits.usage }
 
-    /// Sets ``usage`` to what the rows of the store come to. Called by a start, which reads them
-    /// all, before anything is written.
+    /// Sets ``usage`` to the values counted from the store's rows. Called by a start, which reads
+    /// all rows, before anything is written.
     package func restoreUsage(_ usage: UsageTable) { commits.restoreUsage(usage) }
 
-    /// What the store has done since it was opened, and its size on disk.
+    /// The statistics since the store was opened, and its size on disk.
     package var figures: StoreFigures {
         var figures = commits.figures
         figures.databaseBytes = files?.databaseBytes ?? 0
@@ -177,22 +178,23 @@ package final class SQLiteStore: Sendable {
         return figures
     }
 
-    /// Runs `job` inside a transaction that it may share with others, and returns once that is on
-    /// disk and the closures of `afterCommit` have been called.
+    /// Runs `job` in a transaction that may be shared with others, and returns once that is on disk
+    /// and the closures of `afterCommit` have been called.
     ///
-    /// Cancelling the calling task does not take a queued job back.
+    /// Cancelling the calling task does not cancel a queued job.
     ///
     /// - Parameters:
-    ///   - lane: Whose turn the job uses.
-    ///   - cost: What the job counts against the limits of the queue, in the unit of
+    ///   - lane: The queue that the job is served from.
+    ///   - cost: The cost of the job for the limits of the queue, in the unit of
     ///     `StoreConfiguration.pendingCostMax`.
-    ///   - freesSpace: Whether the job removes more than it adds, and so may use the space that is
+    ///   - freesSpace: Whether the job removes more than it adds, and may therefore use the space
     ///     reserved on a full disk.
-    ///   - job: Called on the writer's thread, and again when another job of its transaction failed
-    ///     after a change: what it does outside the store belongs into `afterCommit`. Must not block.
-    /// - Throws: what `job` throws, and then it has changed nothing; `StoreError.busy` or `closed`
-    ///   at once; `unavailable` if the disk refused the transaction, and then nothing of it is
-    ///   left and its sequences will be assigned anew.
+    ///   - job: Called on the writer's thread, and again if another job of its transaction failed
+    ///     after a change; therefore effects outside the store belong into `afterCommit`. It must
+    ///     not block.
+    /// - Throws: The error of `job`, which has then changed nothing; `StoreError.busy` or `closed`
+    ///   at once; `unavailable` if the disk refused the transaction, which is then undone, and its
+    ///   sequences will be assigned again.
     package func write<T: Sendable>(
         for lane: WriterLane = .gateway, cost: Int, freesSpace: Bool = false,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
@@ -205,14 +207,15 @@ package final class SQLiteStore: Sendable {
         return Committed(value: value, head: head)
     }
 
-    /// What a job returned. A box, so that all that happens between a job and its caller is of
-    /// one type, whatever the job returns: the generic way costs more than a short job itself.
+    /// Holds the result of a job. A box, so that everything between a job and its caller has a
+    /// single type, whatever the job returns: generic code would cost more than a short job itself.
     private final class Result<T: Sendable>: @unchecked Sendable {
-        // Sound: written by the writer's thread alone, and read when that has resumed the caller.
+        // Sound: written only by the writer's thread, and read after that has resumed the caller.
         var value: T?
     }
 
-    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the head of the log after the commit.
+    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the head of the log after the
+    /// commit.
     private func submit(
         _ lane: WriterLane, cost: Int, freesSpace: Bool,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> Void
@@ -238,10 +241,10 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Takes no further job, finishes those that wait, empties the write-ahead log into the
-    /// database file, closes it and frees the data directory.
+    /// Rejects further jobs, completes those waiting, copies the write-ahead log into the database
+    /// file, closes it and releases the data directory.
     ///
-    /// Closing a closed store does nothing.
+    /// Closing a closed store has no effect.
     package func close() async throws {
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
@@ -251,7 +254,7 @@ package final class SQLiteStore: Sendable {
                 continuation.resume(
                     with: Swift.Result {
                         try StoreError.translating(files) {
-                            // Not being able to tidy up loses nothing: the next start recovers.
+                            // A failed checkpoint loses nothing: the next start recovers.
                             try? database.writeWithoutTransaction {
                                 _ = try $0.checkpoint(.truncate)
                             }
@@ -263,14 +266,14 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Runs `body` unless the store is closed, and translates the errors of the database.
+    /// Runs `body` unless the store is closed, and translates the database's errors.
     func whileOpen<T>(_ body: () throws -> T) throws -> T {
-        // A closed connection is not safe to be asked anything.
+        // A closed connection must not be used.
         guard !commits.isClosed else { throw StoreError.closed }
         return try StoreError.translating(files, body)
     }
 
-    /// How every connection is set up, in a file or in memory.
+    /// Returns the settings of every connection, to a file or in memory.
     private static func connections(_ configuration: StoreConfiguration) -> Configuration {
         var connections = Configuration()
         connections.label = "store"
@@ -280,11 +283,11 @@ package final class SQLiteStore: Sendable {
         connections.prepareDatabase { db in
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
             guard !db.configuration.readonly else { return }
-            // Has to come before the first table, and before the write-ahead log.
+            // Must precede the first table, and the write-ahead log.
             try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
             try db.execute(sql: "PRAGMA cache_size = -\(max(configuration.cacheKiB, 1_024))")
-            // The writer makes its own checkpoints; this is the backstop, and the size to which
-            // a log that a reader let grow is cut back.
+            // The writer makes checkpoints itself. This is the fallback, and the size to which a
+            // log grown because of a reader is cut back.
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 32768")
             try db.execute(sql: "PRAGMA journal_size_limit = 134217728")
             try db.execute(sql: "PRAGMA fullfsync = 1")

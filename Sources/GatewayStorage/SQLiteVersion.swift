@@ -1,7 +1,7 @@
 import GRDBSQLite
 
-/// The version of the SQLite that is loaded, such as `3.40.1`.
+/// The version of the loaded SQLite, such as `3.40.1`.
 package var sqliteVersion: String {
-    // Sound: SQLite answers with a constant of its own.
+    // Sound: SQLite returns a static text.
     String(cString: sqlite3_libversion())
 }

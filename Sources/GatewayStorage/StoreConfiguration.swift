@@ -1,38 +1,41 @@
-/// The limits of a store. Every one has a default that suits a gateway with one disk.
+/// The limits of a store. The defaults suit a gateway with one disk.
 package struct StoreConfiguration: Sendable {
-    /// Most jobs that may wait for the writer; one more is refused with `StoreError.busy`.
+    /// The maximum number of jobs waiting for the writer; further ones are rejected with
+    /// `StoreError.busy`.
     package var pendingJobsMax = 8_192
-    /// Most cost (the caller's unit, bytes for instance) that may wait for the writer. A job that
-    /// alone costs more is taken only when nothing waits, so that it is not refused for ever.
+    /// The maximum cost of jobs waiting for the writer, in the caller's unit, such as bytes. A
+    /// single job that exceeds it is accepted only when no other waits, so that it is not rejected
+    /// forever.
     package var pendingCostMax = 64 << 20
-    /// Cost that the jobs of one app may have before it is another app's turn.
+    /// The cost of one app's jobs after which another app has its turn.
     package var turnCost = 65_536
-    /// Most jobs that share one transaction.
+    /// The maximum number of jobs in one transaction.
     package var transactionJobsMax = 1_024
-    /// Cost at which a transaction takes no further job. It always takes at least one.
+    /// The cost at which a transaction accepts no further job. It always accepts at least one.
     package var transactionCostMax = 16 << 20
-    /// Write-ahead log pages (4 KiB each, estimated) after which the writer copies them into the
-    /// database file, once the callers of the current transaction have been answered.
+    /// The number of write-ahead log pages (4 KiB each, estimated) after which the writer copies
+    /// them into the database file, once the jobs of the current transaction are completed.
     package var checkpointPages = 16_384
-    /// Most memory the writer's page cache takes, in KiB. Event ids arrive in random order, so the
-    /// index that finds duplicates is only fast while most of it is in memory.
+    /// The maximum size of the writer's page cache, KiB. Event ids arrive in random order, so the
+    /// index that finds duplicates is fast only while most of it is in memory.
     package var cacheKiB = 65_536
-    /// Most connections that read beside the writer.
+    /// The maximum number of reading connections besides the writer.
     package var readersMax = 4
-    /// Most bytes of payload that one page of a listing or one batch of a replay holds. A page or
-    /// batch always holds at least one row.
+    /// The maximum payload bytes of one page of a listing or one batch of a replay, which always
+    /// contain at least one row.
     package var batchBytesMax = 8 << 20
-    /// Most epochs kept. Cursors of forgotten ones are unknown, which makes everything stale.
+    /// The maximum number of stored epochs. Cursors of removed ones are unknown, so everything is
+    /// stale for them.
     package var epochsMax = 4_096
-    /// Whether opening the store reads the whole database to verify its structure, which takes
-    /// time in proportion to its size.
+    /// Whether opening the store verifies the structure of the whole database, in time linear in
+    /// its size.
     package var verifiesOnOpen = false
 
-    /// Returns the free space of a directory's file system, in bytes; `nil` where it is unknown.
+    /// Returns the free space of a directory's file system, bytes; `nil` if it is unknown.
     var freeBytes: @Sendable (_ directory: String) -> Int64? = DiskSpace.freeBytes
-    /// Longest wait for another process that holds the database.
+    /// The longest wait for another process that has locked the database, seconds.
     static let busySeconds = 5.0
 
-    /// The default limits.
+    /// Creates the default limits.
     package init() {}
 }

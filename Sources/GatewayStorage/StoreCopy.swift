@@ -1,27 +1,28 @@
 import Foundation
 import GRDB
 
-/// A store's database as one file that needs no other beside it.
+/// A store's database as a single file without companion files.
 package struct StoreCopy: Sendable, Equatable {
-    /// The name of a store's database within its data directory.
+    /// The name of a store's database in its data directory.
     package static let fileName = SQLiteStore.fileName
-    /// Pages (4 KiB each) copied between two words of progress.
+    /// The number of pages (4 KiB each) copied between two progress reports.
     private static let pagesPerStep: CInt = 1_024
 
-    /// Highest sequence in it.
+    /// The highest sequence in the copy.
     package let head: UInt64
-    /// Clients registered in it.
+    /// The number of registered clients in the copy.
     package let clients: Int
-    /// Apps with a catalog in it.
+    /// The number of apps with a catalog in the copy.
     package let apps: Int
 
-    /// Copies the database of a data directory, as it is at one moment, into a new file of mode 0600.
+    /// Copies the database of a data directory, as of one point in time, into a new file of mode
+    /// 0600.
     ///
-    /// Whoever runs on the directory goes on, and no write of it waits: all is read in one
-    /// transaction beside the writer. Until that ends the write-ahead log keeps growing, by what is
-    /// written meanwhile. The file is not made durable here.
+    /// A gateway running on the directory continues without delay of its writes: everything is read
+    /// in one transaction concurrent with the writer. Until that ends the write-ahead log grows by
+    /// all new writes. The file is not made durable here.
     ///
-    /// - Parameter progress: Told after each few megabytes how many bytes of how many are copied.
+    /// - Parameter progress: Called after every few megabytes with the copied and the total bytes.
     /// - Throws: `StoreError.unavailable`, `corrupt`.
     package static func make(
         of directory: String, to path: String,
@@ -38,7 +39,7 @@ package struct StoreCopy: Sendable, Equatable {
             let original = try DatabaseQueue(path: source, configuration: configuration)
             let copy = try DatabaseQueue(path: path, configuration: configuration)
             try original.read { db in
-                // The transaction begins here: every page is copied as it is now.
+                // The transaction begins here: every page is copied in its current state.
                 let page = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
                 _ = try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema")
                 try copy.writeWithoutTransaction { copy in
@@ -46,14 +47,14 @@ package struct StoreCopy: Sendable, Equatable {
                         progress(
                             Int64($0.completedPageCount) * page, Int64($0.totalPageCount) * page)
                     }
-                    // The original's way, with companion files, came along.
+                    // The copy inherited the original's journal mode, which needs companion files.
                     try copy.execute(sql: "PRAGMA journal_mode = DELETE")
                 }
             }
             try copy.close()
             try original.close()
         } catch let error as DatabaseError {
-            // Only the copy is written to.
+            // Only the copy is written, so these errors concern it.
             let isOfCopy = [.SQLITE_FULL, .SQLITE_READONLY].contains(error.resultCode)
             throw StoreError(
                 error,
@@ -61,7 +62,7 @@ package struct StoreCopy: Sendable, Equatable {
         }
     }
 
-    /// Returns the bytes that a copy of a data directory's database takes.
+    /// Returns the size of a copy of a data directory's database, bytes.
     ///
     /// - Throws: As ``make(of:to:progress:)``.
     package static func bytes(of directory: String) throws -> Int64 {
@@ -84,15 +85,14 @@ package struct StoreCopy: Sendable, Equatable {
         return parent.isEmpty ? "." : parent
     }
 
-    /// Reads the whole of a copy and holds what it says of itself against each other.
+    /// Reads a complete copy and verifies its structure and indexes.
     ///
     /// - Throws: `StoreError.corrupt`, `newerVersion`, `unavailable`.
     package init(checking path: String) throws {
         try self.init(path, check: "integrity_check(1)")
     }
 
-    /// Reads a database that may be in use, and holds its structure, not its indexes, against each
-    /// other.
+    /// Reads a database that may be in use, and verifies its structure without its indexes.
     ///
     /// - Throws: As ``init(checking:)``.
     package init(glancingAt path: String) throws {

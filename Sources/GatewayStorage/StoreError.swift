@@ -3,24 +3,25 @@ import GRDB
 import GRDBSQLite
 import GatewayCore
 
-/// What can go wrong in the store. No case carries payloads, values or secrets.
+/// An error of the store. No case contains payloads, values or secrets.
 package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Another process (or another store of this process) holds the data directory.
+    /// Another process, or another store of this process, uses the data directory.
     case alreadyInUse
     /// The database was written by a newer version of the gateway, which this one cannot read.
     case newerVersion
-    /// The disk refused: full, read-only, an input or output error. Nothing of the failed work is
-    /// left behind, and the store takes work again as soon as the disk does.
+    /// The disk refused an operation: it is full or read-only, or an input or output error
+    /// occurred. The failed work is undone, and the store accepts work again as soon as the disk
+    /// does.
     case unavailable(reason: String)
-    /// The database is not there, where one is expected.
+    /// The expected database does not exist.
     case missing(reason: String)
-    /// What is on disk contradicts itself. Only an operator can decide what to do about it.
+    /// The data on disk is inconsistent. Only an operator can decide how to proceed.
     case corrupt(reason: String)
-    /// Too much is waiting for the disk already. Nothing was queued; try again later.
+    /// Too many jobs are waiting for the disk. Nothing was queued; retry later.
     case busy
-    /// The store has been closed, or is closing.
+    /// The store is closed, or being closed.
     case closed
-    /// The job asked for something the schema forbids, such as a second row for one event id.
+    /// The job violates the schema, for example with a second row for the same event id.
     case rejected(reason: String)
 
     package var description: String {
@@ -36,13 +37,13 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the disk refused.
+    /// Whether the disk refused the operation.
     package var isUnavailable: Bool { if case .unavailable = self { true } else { false } }
 
-    /// The meaning of an error of the embedded database.
+    /// Translates an error of the embedded database.
     ///
-    /// The description of a `DatabaseError` quotes the statement, so only its code and its
-    /// message (which names columns, never values) are kept, with the file it is about.
+    /// The description of a `DatabaseError` quotes the statement, so only its code and its message
+    /// (which names columns, never values) are used, with the file that it concerns.
     init(_ error: DatabaseError, files: StoreFiles?) {
         let reason = Self.reason(error, path: files?.database)
         switch error.resultCode {
@@ -56,11 +57,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// A full disk, with what to do about it.
+    /// Returns the error for a full disk, with its remedy.
     ///
     /// - Parameters:
-    ///   - directory: A directory on it; `nil` in memory.
-    ///   - needed: Bytes that have to be free; `nil` if unknown.
+    ///   - directory: A directory on the disk; `nil` in memory.
+    ///   - needed: The free bytes required; `nil` if unknown.
     static func diskFull(_ directory: String?, free: Int64?, needed: Int64?) -> StoreError {
         guard let directory else { return .unavailable(reason: "the limit of its size is reached") }
         var reason = "the disk of \(directory) is full"
@@ -69,9 +70,9 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         return .unavailable(reason: reason + ". Make room there; nothing stored is lost")
     }
 
-    /// A failed call of the system, with the file it is about.
+    /// Returns the error for a failed system call, with the file that it concerns.
     ///
-    /// - Parameter action: The past participle of what failed, such as "opened".
+    /// - Parameter action: The past participle of the failed action, such as "opened".
     static func system(_ path: String, notBeen action: String) -> StoreError {
         .unavailable(reason: "\(path) cannot be \(action): \(String(cString: strerror(errno)))")
     }
@@ -79,13 +80,13 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     private static func reason(_ error: DatabaseError, path: String?) -> String {
         let code = error.extendedResultCode.rawValue
         let general = String(cString: sqlite3_errstr(code))
-        // The message may be that of another connection, on which all is well.
+        // The message may belong to another connection without an error.
         let message = error.message.flatMap { $0 == "not an error" ? nil : $0 } ?? general
         let place = path.map { "\($0): " } ?? ""
         return "\(place)\(message) (SQLite error \(code))"
     }
 
-    /// Runs `body` and turns the errors of the embedded database into errors of the store.
+    /// Runs `body` and translates errors of the embedded database into errors of the store.
     static func translating<T>(_ files: StoreFiles?, _ body: () throws -> T) throws -> T {
         do {
             return try body()

@@ -1,47 +1,48 @@
-/// What one transaction did; handed to the observer of the store after each commit.
+/// The statistics of one transaction, passed to the store's observer after each commit.
 package struct CommitFigures: Sendable {
-    /// Jobs that shared the transaction, failed ones included.
+    /// The number of jobs in the transaction, including failed ones.
     package let jobs: Int
-    /// Log rows it added.
+    /// The number of added log rows.
     package let rows: Int
-    /// How long it took from its beginning until it was on disk, in seconds.
+    /// The time from its beginning until it was on disk, seconds.
     package let seconds: Double
-    /// CPU time of the longest of its jobs, with what that did once it was on disk, in nanoseconds.
+    /// The CPU time of the longest of its jobs, including its effects after the commit,
+    /// nanoseconds.
     package let longestJobNanoseconds: Int64
 }
 
-/// A snapshot of what the store has done since it was opened, and of its size.
+/// The statistics of the store since it was opened, and its size.
 package struct StoreFigures: Sendable, Equatable {
-    /// Transactions that reached the disk.
+    /// The number of committed transactions.
     package internal(set) var commits = 0
-    /// Transactions that the disk refused.
+    /// The number of transactions that the disk refused.
     package internal(set) var failedCommits = 0
-    /// Whether the disk refuses writes, as far as the last ones tell.
+    /// Whether the disk refuses writes, judging by the last ones.
     package internal(set) var isRefusingWrites = false
-    /// Jobs that took part in a transaction that reached the disk.
+    /// The number of jobs in committed transactions.
     package internal(set) var jobs = 0
-    /// Jobs among them that failed by an error of their own.
+    /// The number of these jobs that failed by an error of their own.
     package internal(set) var failedJobs = 0
-    /// Jobs turned away with `StoreError.busy`.
+    /// The number of jobs rejected with `StoreError.busy`.
     package internal(set) var refusedJobs = 0
-    /// Log rows added.
+    /// The number of added log rows.
     package internal(set) var rows = 0
-    /// Time spent in transactions that reached the disk, in seconds.
+    /// The time spent in committed transactions, seconds.
     package internal(set) var commitSeconds = 0.0
-    /// Longest of these transactions, in seconds.
+    /// The duration of the longest of these transactions, seconds.
     package internal(set) var slowestCommitSeconds = 0.0
-    /// Times the write-ahead log was copied into the database file.
+    /// The number of times the write-ahead log was copied into the database file.
     package internal(set) var checkpoints = 0
-    /// Jobs waiting for the writer now.
+    /// The number of jobs waiting for the writer.
     package internal(set) var waitingJobs = 0
-    /// Their cost.
+    /// The cost of the waiting jobs.
     package internal(set) var waitingCost = 0
-    /// Highest sequence on disk.
+    /// The highest sequence on disk.
     package internal(set) var head: UInt64 = 0
-    /// Highest sequence ever pruned.
+    /// The highest sequence ever pruned.
     package internal(set) var floor: UInt64 = 0
-    /// Size of the database file in bytes; 0 in memory.
+    /// The size of the database file, bytes; 0 in memory.
     package internal(set) var databaseBytes: Int64 = 0
-    /// Size of the write-ahead log file in bytes; 0 in memory.
+    /// The size of the write-ahead log file, bytes; 0 in memory.
     package internal(set) var walBytes: Int64 = 0
 }

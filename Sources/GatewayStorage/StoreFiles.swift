@@ -1,18 +1,18 @@
 import Foundation
 
-/// The files of a store on disk, and the space that is left beside them.
+/// The files of a store on disk, with their sizes.
 struct StoreFiles: Sendable, Equatable {
     /// The data directory.
     let directory: String
 
-    /// The database.
+    /// The path of the database.
     var database: String { directory + "/" + SQLiteStore.fileName }
-    /// Its write-ahead log.
+    /// The path of its write-ahead log.
     var wal: String { database + "-wal" }
 
-    /// Size of the database in bytes; 0 where there is none.
+    /// The size of the database, bytes; 0 if it does not exist.
     var databaseBytes: Int64 { Self.size(database) }
-    /// Size of the write-ahead log in bytes; 0 where there is none.
+    /// The size of the write-ahead log, bytes; 0 if it does not exist.
     var walBytes: Int64 { Self.size(wal) }
 
     private static func size(_ path: String) -> Int64 {

@@ -1,11 +1,12 @@
 import Foundation
 import GRDB
 
-/// How rows of the database become values. The tables are strict and their columns that are read
-/// here without a default are not null, so that a column has the type it is read as.
+/// Conversion of database rows to values. The tables are strict, and columns read here without a
+/// default are not null, so that each column has the expected type.
 
 extension LogRow {
-    /// Columns: sequence, app, type, source, event id, acceptance time, payload.
+    /// Creates a value from the columns sequence, app, type, source, event id, acceptance time,
+    /// payload.
     init(_ row: Row) throws {
         guard let type = LogEntryType(rawValue: row[2]) else {
             throw StoreError.corrupt(reason: "the log holds a row of unknown type")
@@ -17,14 +18,14 @@ extension LogRow {
 }
 
 extension CatalogRow {
-    /// Columns: app, sequence, payload.
+    /// Creates a value from the columns app, sequence, payload.
     init(_ row: Row) {
         self.init(app: row[0], sequence: row[1], payload: row[2] ?? Data())
     }
 }
 
 extension RegistrationRow {
-    /// Columns: app, client, payload, time of update, time last seen.
+    /// Creates a value from the columns app, client, payload, time of update, time last seen.
     init(_ row: Row) throws {
         self.init(
             key: RegistrationKey(app: row[0], client: row[1]), payload: row[2] ?? Data(),
@@ -33,7 +34,7 @@ extension RegistrationRow {
 }
 
 extension EpochRow {
-    /// Columns: ordinal, id, opening sequence, void, opening time.
+    /// Creates a value from the columns ordinal, id, opening sequence, void, opening time.
     init(_ row: Row) {
         self.init(
             ordinal: row[0], id: UInt64(bitPattern: row[1] as Int64), openedAtSequence: row[2],

@@ -1,69 +1,69 @@
 import Foundation
 
-/// What a row of the log holds.
+/// The type of a log row.
 package enum LogEntryType: Int, Sendable {
     /// A data change of a backend.
     case change = 1
-    /// A catalog that is in force for every later row of its app.
+    /// A catalog, which is in force for all later rows of its app.
     case catalog = 2
-    /// A reload ordered by an operator.
+    /// A reload requested by an operator.
     case reload = 3
-    /// The end of an app: its catalogs and registrations are gone, and its rows before this one are
-    /// nobody's any more.
+    /// The removal of an app: its catalogs and registrations are deleted, and its earlier rows no
+    /// longer apply.
     case removal = 4
 }
 
-/// One row of the log: the total order in which everything was accepted.
+/// A row of the log, which is the total order in which everything was accepted.
 package struct LogRow: Sendable, Equatable {
-    /// Place in the total order; starts at 1, has no gaps, is never used again.
+    /// The position in the total order; starts at 1, has no gaps, and is never reused.
     package let sequence: UInt64
-    /// Bundle id of the app that the row belongs to.
+    /// The bundle id of the app that the row belongs to.
     package let app: String
-    /// What the payload is.
+    /// The type of the payload.
     package let type: LogEntryType
-    /// Origin of the event, if the row is to be found by `event(app:source:id:)`.
+    /// The source of the event, for rows that `event(app:source:id:)` must find; otherwise `nil`.
     package let source: String?
-    /// Name of the event, unique within its source.
+    /// The id of the event, unique within its source.
     package let eventID: String?
-    /// When it was accepted, in milliseconds since 1970.
+    /// The time of acceptance, ms since 1970.
     package let acceptedAt: Int64
     /// The opaque content.
     package let payload: Data
 }
 
-/// One version of the catalog of an app.
+/// A version of an app's catalog.
 package struct CatalogRow: Sendable, Equatable {
-    /// Bundle id of the app.
+    /// The bundle id of the app.
     package let app: String
-    /// Sequence of the log row from which on this catalog is in force.
+    /// The sequence of the log row that put the catalog in force.
     package let sequence: UInt64
     /// The opaque content.
     package let payload: Data
 }
 
-/// Names one registration.
+/// The identity of a registration.
 package struct RegistrationKey: Sendable, Hashable {
-    /// Bundle id of the app.
+    /// The bundle id of the app.
     package let app: String
-    /// Id of the client within the app.
+    /// The id of the client within the app.
     package let client: String
 
-    /// Names the registration of `client` with `app`.
+    /// Creates the identity of the registration of `client` with `app`.
     package init(app: String, client: String) {
         self.app = app
         self.client = client
     }
 }
 
-/// One registration as it is on disk.
+/// A registration as stored.
 package struct RegistrationRow: Sendable, Equatable {
-    /// Whose registration it is.
+    /// The identity of the registration.
     package let key: RegistrationKey
     /// The opaque content.
     package let payload: Data
-    /// When it was last put, in milliseconds since 1970.
+    /// The time of the last update, ms since 1970.
     package let updatedAt: Int64
-    /// When the client was last put or touched, in milliseconds since 1970.
+    /// The time at which the client was last updated or seen, ms since 1970.
     package let seenAt: Int64
 }
 
@@ -71,28 +71,28 @@ package struct RegistrationRow: Sendable, Equatable {
 package struct RegistrationPage: Sendable {
     /// The registrations, ordered by client id (as bytes).
     package let rows: [RegistrationRow]
-    /// Whether more follow after the last row.
+    /// Whether there are more after the last row.
     package let hasMore: Bool
 }
 
-/// One epoch: a stretch of the log written by one start of the gateway.
+/// An epoch: the part of the log written by one start of the gateway.
 package struct EpochRow: Sendable, Equatable {
-    /// Place among the epochs; later ones have higher ordinals.
+    /// The number of the epoch; later ones have higher ordinals.
     package let ordinal: Int64
-    /// The random name that cursors carry.
+    /// The random id that cursors contain.
     package let id: UInt64
-    /// The head of the log when it was opened; the epoch before it ends here.
+    /// The head of the log when the epoch was opened; the previous epoch ends here.
     package let openedAtSequence: UInt64
-    /// Whether its cursors no longer say anything.
+    /// Whether its cursors are void.
     package let isVoid: Bool
-    /// When it was opened, in milliseconds since 1970.
+    /// The time of opening, ms since 1970.
     package let openedAt: Int64
 }
 
 /// The result of a job whose transaction is on disk.
 package struct Committed<Value: Sendable>: Sendable {
-    /// What the job returned.
+    /// The return value of the job.
     package let value: Value
-    /// Highest sequence on disk after the transaction, other jobs' rows included.
+    /// The highest sequence on disk after the transaction, including rows of other jobs.
     package let head: UInt64
 }

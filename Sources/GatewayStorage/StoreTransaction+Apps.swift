@@ -3,10 +3,10 @@ import GRDB
 import GatewayCore
 
 extension StoreTransaction {
-    /// Removes what is kept of an app beside its rows of the log: catalogs, registrations, what its
-    /// clients are owed by pushes, and the pushes that were tried. The rows go with the log's age.
+    /// Removes everything of an app except its rows of the log: catalogs, registrations, push
+    /// states of its clients, and push attempts. The rows are removed when they are old enough.
     ///
-    /// - Returns: how many clients were registered.
+    /// - Returns: The number of registered clients.
     package mutating func deleteApp(_ app: String) throws -> Int {
         let (clients, catalogBytes) = try writing { db in
             let catalogBytes = try Int.fetchOne(

@@ -3,10 +3,10 @@ import GRDB
 import GatewayCore
 
 extension StoreTransaction {
-    /// The row of an event, as long as the log keeps it.
+    /// Returns the row of an event, as long as it is in the log.
     ///
-    /// - Parameter sequence: Rows up to there do not count.
-    /// - Returns: its sequence and payload, or `nil` if the log holds no such event.
+    /// - Parameter sequence: The sequence up to which rows are ignored.
+    /// - Returns: Its sequence and payload; `nil` if the log does not contain the event.
     package mutating func event(
         app: String, source: String, id: String, after sequence: UInt64 = 0
     ) throws -> (sequence: UInt64, payload: Data)? {
@@ -24,16 +24,15 @@ extension StoreTransaction {
         return found
     }
 
-    /// Adds a row at the end of the log.
+    /// Appends a row to the log.
     ///
     /// - Parameters:
-    ///   - source: With `eventID`, what `event(app:source:id:)` finds it by; `nil` for rows that
-    ///     are not events.
-    ///   - acceptedAt: Milliseconds since 1970; what retention by age goes by.
-    /// - Returns: the sequence it got, one more than the last.
-    /// - Throws: `StoreError.rejected` if the log holds the same event of this app already,
-    ///   or if a text holds a NUL;
-    ///   `StoreError.unavailable` if the disk refuses.
+    ///   - source: Together with `eventID`, the key for `event(app:source:id:)`; `nil` for rows
+    ///     that are not events.
+    ///   - acceptedAt: The time in ms since 1970, which retention by age uses.
+    /// - Returns: The assigned sequence, one more than the last.
+    /// - Throws: `StoreError.rejected` if the log already contains the same event of this app, or
+    ///   if a text contains a NUL; `StoreError.unavailable` if the disk refuses.
     @discardableResult
     package mutating func append(
         app: String, type: LogEntryType, source: String?, eventID: String?, acceptedAt: Int64,
@@ -65,7 +64,7 @@ extension StoreTransaction {
 
     /// Stores the catalog that is in force from the log row `sequence` on.
     ///
-    /// - Parameter sequence: what `append` returned for the row that announces it.
+    /// - Parameter sequence: The return value of `append` for the row that announces it.
     package mutating func putCatalog(app: String, sequence: UInt64, payload: Data) throws {
         try Self.requireNoNUL(in: app)
         let replacedBytes = try writing { db in
@@ -84,7 +83,7 @@ extension StoreTransaction {
         stagedUsage.add(AppUsage(logBytes: payload.count - replacedBytes), to: app)
     }
 
-    /// The newest catalog of an app.
+    /// Returns the newest catalog of an app.
     package mutating func catalog(app: String) throws -> CatalogRow? {
         try reading { db in
             let statement = try db.cachedStatement(
@@ -96,14 +95,14 @@ extension StoreTransaction {
         }
     }
 
-    /// Opens an epoch at the end of the log, rows of this transaction included, and voids all
-    /// before it: a cursor has proved that the log lost a tail.
+    /// Opens an epoch at the end of the log, including rows of this transaction, and voids all
+    /// previous ones, after a cursor has proved that the log lost a tail.
     ///
     /// - Parameters:
-    ///   - id: A random name that no epoch had before.
-    ///   - ordinal: Its ordinal, higher than any there is.
-    ///   - now: Milliseconds since 1970.
-    ///   - kept: The number of epochs that are kept.
+    ///   - id: A random id that no epoch had before.
+    ///   - ordinal: The ordinal, higher than all existing ones.
+    ///   - now: The time in ms since 1970.
+    ///   - kept: The number of epochs to keep.
     package mutating func openEpochVoidingAll(
         id: UInt64, ordinal: Int64, now: Int64, kept: Int
     ) throws {
@@ -114,7 +113,7 @@ extension StoreTransaction {
         }
     }
 
-    /// What was stored under `key` with `setMeta`.
+    /// Returns the value stored under `key` with `setMeta`.
     package mutating func meta(_ key: String) throws -> Data? {
         try reading { db in
             let statement = try db.cachedStatement(sql: "SELECT value FROM meta WHERE key = ?")

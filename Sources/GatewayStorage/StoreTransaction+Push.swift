@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 
 extension StoreTransaction {
-    /// Stores what is kept of clients that are pushed to, in place of what there was.
+    /// Stores the push states of clients, replacing previous ones.
     ///
-    /// - Throws: `StoreError.rejected` if a text holds a NUL; `unavailable` if the disk refuses.
+    /// - Throws: `StoreError.rejected` if a text contains a NUL; `unavailable` if the disk refuses.
     package mutating func putPushClients(_ rows: some Sequence<PushClientRow>) throws {
         for row in rows {
             try Self.requireNoNUL(in: row.key.app, row.key.client)
@@ -28,7 +28,7 @@ extension StoreTransaction {
     /// Appends attempts, which get their numbers here.
     package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
         for row in rows {
-            // What a peer says, cut short at a NUL, is still what is to be kept of it.
+            // A peer's text that is cut short at a NUL is acceptable here.
             try writing { db in
                 try db.cachedStatement(
                     sql: """
@@ -44,11 +44,11 @@ extension StoreTransaction {
         }
     }
 
-    /// Forgets the oldest attempts: those before `endedBefore`, and those beyond the newest
+    /// Removes the oldest attempts: those before `endedBefore`, and those beyond the newest
     /// `keepRows`, at most `limit` of them.
     ///
-    /// - Parameter endedBefore: Milliseconds since 1970.
-    /// - Returns: how many were forgotten; if that is `limit`, there may be more.
+    /// - Parameter endedBefore: The time in ms since 1970.
+    /// - Returns: The number of removed attempts; if that is `limit`, there may be more.
     package mutating func prunePushAttempts(
         endedBefore: Int64, keepRows: Int64, limit: Int
     ) throws -> Int {
@@ -70,9 +70,9 @@ extension StoreTransaction {
         }
     }
 
-    /// Stores a provider token in place of the one its issuer had, if that is still there.
+    /// Replaces a provider token, if the stored token of its issuer is still the old one.
     ///
-    /// - Returns: The token that is there then: the new one, or that of who was faster.
+    /// - Returns: The token that is then stored: the new one, or the one of a faster process.
     package mutating func replaceProviderToken(
         _ old: String?, with row: ProviderTokenRow
     ) throws -> ProviderTokenRow {

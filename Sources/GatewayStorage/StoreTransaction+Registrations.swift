@@ -3,13 +3,13 @@ import GRDB
 import GatewayCore
 
 extension StoreTransaction {
-    /// Stores the registration of a client, in place of the one it may have had.
+    /// Stores the registration of a client, replacing a previous one.
     ///
     /// - Parameters:
-    ///   - attributes: What listings find it by; every value of every name.
-    ///   - updatedAt: Milliseconds since 1970; the client counts as seen then.
-    /// - Returns: whether the client had none before.
-    /// - Throws: `StoreError.rejected` if a text holds a NUL; `unavailable` if the disk refuses.
+    ///   - attributes: The attributes that listings can filter by, with every value of every name.
+    ///   - updatedAt: The time in ms since 1970; the client counts as seen then.
+    /// - Returns: Whether the client had none before.
+    /// - Throws: `StoreError.rejected` if a text contains a NUL; `unavailable` if the disk refuses.
     @discardableResult
     package mutating func putRegistration(
         app: String, client: String, payload: Data, attributes: [String: [String]],
@@ -35,7 +35,7 @@ extension StoreTransaction {
         return isNew
     }
 
-    /// The registration of a client, if it has one.
+    /// Returns the registration of a client; `nil` if it has none.
     package mutating func registration(app: String, client: String) throws -> RegistrationRow? {
         var found: RegistrationRow?
         try run(.findRegistration, [.text(app), .text(client)]) { row in
@@ -48,16 +48,16 @@ extension StoreTransaction {
 
     /// Removes the registration of a client.
     ///
-    /// - Returns: whether it had one.
+    /// - Returns: Whether it had one.
     @discardableResult
     package mutating func deleteRegistration(app: String, client: String) throws -> Bool {
         try delete(RegistrationKey(app: app, client: client))
     }
 
-    /// Notes that clients were seen. Clients without a registration are passed over, and a client
-    /// that was seen later already stays so.
+    /// Records that clients were seen. Ignores clients without a registration, and does not move a
+    /// later time back.
     ///
-    /// - Parameter seenAt: Milliseconds since 1970.
+    /// - Parameter seenAt: The time in ms since 1970.
     package mutating func touch(_ keys: some Sequence<RegistrationKey>, seenAt: Int64) throws {
         try writing { db in
             let statement = try db.cachedStatement(
@@ -71,11 +71,11 @@ extension StoreTransaction {
         }
     }
 
-    /// Removes registrations of clients that were last seen before `unseenSince`, those unseen
-    /// for longest first, at most `limit` of them.
+    /// Removes registrations of clients that were last seen before `unseenSince`, those unseen for
+    /// longest first, at most `limit` of them.
     ///
-    /// - Parameter unseenSince: Milliseconds since 1970.
-    /// - Returns: the clients removed; fewer than `limit` means that none is left.
+    /// - Parameter unseenSince: The time in ms since 1970.
+    /// - Returns: The removed clients; fewer than `limit` means that none is left.
     package mutating func deleteRegistrations(
         unseenSince: Int64, limit: Int
     ) throws -> [RegistrationKey] {
@@ -87,9 +87,9 @@ extension StoreTransaction {
             arguments: [unseenSince, max(limit, 0)])
     }
 
-    /// Removes registrations that carry an attribute value, at most `limit` of them.
+    /// Removes registrations with an attribute value, at most `limit` of them.
     ///
-    /// - Returns: the clients removed; fewer than `limit` means that none is left.
+    /// - Returns: The removed clients; fewer than `limit` means that none is left.
     package mutating func deleteRegistrations(
         app: String, attribute: (name: String, value: String), limit: Int
     ) throws -> [RegistrationKey] {
@@ -127,7 +127,7 @@ extension StoreTransaction {
         return existed
     }
 
-    /// Writes only what differs: a client that registers again mostly keeps its attributes.
+    /// Writes only differences, because a client that registers again usually keeps its attributes.
     private mutating func replaceAttributes(
         app: String, client: String, isNew: Bool, with wanted: Set<RegistrationAttribute>
     ) throws {
@@ -155,7 +155,7 @@ extension StoreTransaction {
     }
 }
 
-/// One value of one attribute.
+/// A value of an attribute.
 private struct RegistrationAttribute: Hashable {
     let name: String
     let value: String

@@ -3,24 +3,25 @@ import GRDB
 import GatewayCore
 
 extension StoreTransaction {
-    /// Most pages given back to the file system by one call of `prune`.
+    /// The maximum number of pages that one call of `prune` returns to the file system.
     private static let vacuumPagesMax = 512
-    /// Free pages that are always left for new rows; above an eighth of the file, the rest goes.
+    /// The number of free pages always kept for new rows. Beyond an eighth of the file, the rest is
+    /// returned.
     private static let freePagesKept = 256
 
-    /// Forgets the oldest rows of the log: those accepted before `acceptedBefore`, and those
-    /// beyond the newest `keepRows`. Stops at the first row that is to be kept, so that what is
-    /// left has no gaps.
+    /// Removes the oldest rows of the log: those accepted before `acceptedBefore`, and those beyond
+    /// the newest `keepRows`. Stops at the first row to be kept, so that the rest has no gaps.
     ///
-    /// Catalogs go with the rows that announced them, except the one of each app that is in force
-    /// at the oldest row left. Space that this frees is given back to the file system bit by bit.
+    /// Catalogs are removed with the rows that announced them, except for each app the one in force
+    /// at the oldest remaining row. The freed space is gradually returned to the file system.
     ///
     /// - Parameters:
-    ///   - acceptedBefore: Milliseconds since 1970.
-    ///   - keepRows: Most rows to keep, however young.
-    ///   - limit: Most rows to forget in this call, which bounds how long other jobs wait.
-    /// - Returns: the new floor, or `nil` if nothing was to be forgotten. If it is `limit` above
-    ///   the one before, there may be more.
+    ///   - acceptedBefore: The time in ms since 1970.
+    ///   - keepRows: The maximum number of rows to keep, whatever their age.
+    ///   - limit: The maximum number of rows to remove in this call, which limits the wait of other
+    ///     jobs.
+    /// - Returns: The new floor; `nil` if nothing was removed. If it is `limit` above the previous
+    ///   one, there may be more.
     package mutating func prune(
         acceptedBefore: Int64, keepRows: UInt64, limit: Int
     ) throws -> UInt64? {
@@ -37,9 +38,9 @@ extension StoreTransaction {
         return newFloor > oldFloor ? newFloor : nil
     }
 
-    /// Removes the oldest rows, and the catalogs that go with them.
+    /// Removes the oldest rows and their catalogs.
     ///
-    /// - Returns: The new floor, and the bytes of the payloads removed, by app.
+    /// - Returns: The new floor, and the bytes of the removed payloads by app.
     private static func forget(
         _ db: Database, after floor: UInt64, acceptedBefore: Int64, upTo lastBeyond: UInt64,
         limit: Int
@@ -78,8 +79,8 @@ extension StoreTransaction {
         return (newFloor, bytes)
     }
 
-    /// A log in its steady state fills the pages that pruning frees; only what is far more than
-    /// that is worth moving pages around.
+    /// Returns free pages to the file system. A log in its steady state reuses the pages that
+    /// pruning frees; only far more than that is worth moving pages.
     private static func giveBackSpace(_ db: Database) throws {
         let free = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
         let pages = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_count")) ?? 0

@@ -2,38 +2,38 @@ import Foundation
 import GRDB
 import GatewayCore
 
-/// What a job may do to the store, inside the transaction it shares with other jobs.
+/// A job's access to the store, within the transaction that it shares with other jobs.
 ///
-/// A job sees what the jobs before it in the same transaction did. If it throws, everything it did
-/// is undone and the others are not affected: where it had changed anything, the transaction begins
-/// anew and they run once more. If the disk fails, all of them are undone together.
-/// A transaction is valid only while its job runs.
+/// A job sees the changes of previous jobs in the same transaction. If it throws, its changes are
+/// undone and the others are not affected: if it had changed anything, the transaction restarts and
+/// they run once more. If the disk fails, all of them are undone together. A transaction is valid
+/// only while its job runs.
 package struct StoreTransaction: ~Copyable {
     /// The connection of the writer, inside an open transaction.
     var connection: WriterConnection
-    /// Named in errors of the disk; `nil` in memory.
+    /// The files named in disk errors; `nil` in memory.
     private let files: StoreFiles?
-    /// How events are indexed.
+    /// The fingerprints that index events.
     let fingerprint: EventFingerprint
-    /// Fingerprints of the events that `event(app:source:id:)` did not find and that have not been
-    /// appended since, so that `append` does not look for them a second time.
+    /// The fingerprints of events that `event(app:source:id:)` did not find and that have not been
+    /// appended since, so that `append` need not search for them again.
     var missing: Set<Int64> = []
-    /// Highest sequence, rows of this transaction included.
+    /// The highest sequence, including rows of this transaction.
     private(set) var head: UInt64
-    /// Highest sequence ever pruned, this transaction included.
+    /// The highest sequence ever pruned, including this transaction.
     var floor: UInt64
-    /// Rows added.
+    /// The number of added rows.
     private(set) var rows = 0
-    /// Bytes of the payloads of the rows added.
+    /// The bytes of the payloads of the added rows.
     private(set) var payloadBytes = 0
-    /// The usage of every app, this transaction included.
+    /// The usage of every app, including this transaction.
     var stagedUsage: StagedUsage
-    /// What was asked for with `afterCommit`, in order.
+    /// The closures passed to `afterCommit`, in order.
     private(set) var effects: [@Sendable () -> Void] = []
-    /// Why this transaction can no longer be committed, if so.
+    /// The reason why this transaction can no longer be committed; `nil` if it can.
     private(set) var failure: StoreError?
 
-    /// Where the current job began.
+    /// The state at the beginning of the current job.
     private var mark = Mark()
     /// Whether the current job has changed anything.
     private var hasWritten = false
@@ -58,21 +58,21 @@ package struct StoreTransaction: ~Copyable {
         stagedUsage = StagedUsage(committed: usage)
     }
 
-    /// Returns the registrations and the log bytes of an app, this transaction included.
+    /// Returns the registrations and log bytes of an app, including this transaction.
     package func usage(of app: String) -> AppUsage { stagedUsage.usage(of: app) }
 
     /// The sequence that the next call of `append` will assign.
     package var nextSequence: UInt64 { head + 1 }
 
-    /// Calls `effect` on the writer's thread once the transaction is on disk, before any caller
-    /// learns of it, and after the closures of the jobs before. Never called if the job or the
-    /// transaction fails. It must return soon, for the next transaction waits for it, and must not
-    /// wait for a write.
+    /// Calls `effect` on the writer's thread once the transaction is on disk, before its result
+    /// reaches any caller, and after the closures of previous jobs. It is never called if the job
+    /// or the transaction fails. It must return soon, because the next transaction waits for it,
+    /// and must not wait for a write.
     package mutating func afterCommit(_ effect: @escaping @Sendable () -> Void) {
         effects.append(effect)
     }
 
-    /// Refuses texts that hold a NUL: the embedded database hands them back cut short there, so
+    /// Rejects texts that contain a NUL: the embedded database returns them truncated there, so
     /// that they would not be found again.
     static func requireNoNUL(in texts: String...) throws {
         for var text in texts where text.withUTF8({ $0.contains(0) }) {
@@ -85,13 +85,13 @@ package struct StoreTransaction: ~Copyable {
         try guarding { try body($0.database) }
     }
 
-    /// Changes the database; what `body` does is undone if the job fails later.
+    /// Changes the database; the changes are undone if the job fails later.
     mutating func writing<T>(_ body: (Database) throws -> T) throws -> T {
         hasWritten = true
         return try guarding { try body($0.database) }
     }
 
-    /// Runs one of the frequent statements; see ``WriterConnection/run(_:_:row:)``.
+    /// Runs a frequent statement; see ``WriterConnection/run(_:_:row:)``.
     mutating func run(
         _ statement: WriterStatement, _ values: [StatementValue],
         row: (ResultRow) throws -> Void = { _ in }
@@ -100,7 +100,7 @@ package struct StoreTransaction: ~Copyable {
         try guarding { try $0.run(statement, values, row: row) }
     }
 
-    /// Notes a row that has just been inserted with `nextSequence`.
+    /// Records a row that was just inserted with `nextSequence`.
     mutating func noteAppended(payloadBytes count: Int, app: String) {
         head += 1
         rows += 1
@@ -108,7 +108,7 @@ package struct StoreTransaction: ~Copyable {
         stagedUsage.add(AppUsage(logBytes: count), to: app)
     }
 
-    /// Writes bytes that nobody reads, to find out whether the disk takes them.
+    /// Writes dummy bytes to find out whether the disk accepts writes.
     mutating func writeProbe(bytes: Int) throws {
         try writing { db in
             try db.cachedStatement(
@@ -118,7 +118,7 @@ package struct StoreTransaction: ~Copyable {
         payloadBytes += bytes
     }
 
-    /// Called before each job.
+    /// Begins a job.
     mutating func beginJob() {
         mark = Mark(
             head: head, floor: floor, rows: rows, payloadBytes: payloadBytes,
@@ -127,9 +127,9 @@ package struct StoreTransaction: ~Copyable {
         hasWritten = false
     }
 
-    /// Called after each job: keeps or forgets what it did.
+    /// Ends a job: keeps or discards its changes.
     ///
-    /// - Returns: Whether the job failed and left changes in the database. They can only be undone
+    /// - Returns: Whether the job failed and left changes in the database. They can be undone only
     ///   with the whole transaction; a savepoint for each job would cost every job two statements.
     mutating func endJob(succeeded: Bool) -> Bool {
         stagedUsage.endJob(succeeded: succeeded)
@@ -142,8 +142,8 @@ package struct StoreTransaction: ~Copyable {
         return hasWritten
     }
 
-    /// Runs `body`, and remembers an error that makes the transaction unusable even if the job
-    /// that met it goes on as if nothing had happened.
+    /// Runs `body`, and stores an error that makes the transaction unusable, even if the job that
+    /// caught it continues.
     private mutating func guarding<T>(
         _ body: (inout WriterConnection) throws -> T
     ) throws -> T {
@@ -152,8 +152,8 @@ package struct StoreTransaction: ~Copyable {
             return try body(&connection)
         } catch let error as DatabaseError {
             let error = StoreError(error, files: files)
-            // A violated constraint undoes its own statement only. After any other error nobody
-            // can say what is left of the transaction.
+            // A violated constraint undoes only its own statement. After any other error the state
+            // of the transaction is unknown.
             if case .rejected = error {} else { failure = error }
             throw error
         } catch let error as StoreError {

@@ -1,14 +1,14 @@
 import GatewayCore
 
-/// What a row of the store counts in the usage of its app. A start counts every row; from then on
-/// ``StoreTransaction`` counts what its jobs change.
+/// The contribution of a stored row to the usage of its app. A start counts every row; afterwards
+/// ``StoreTransaction`` counts the changes of its jobs.
 extension UsageTable {
     /// Counts a row of the log.
     package mutating func add(_ row: LogRow) {
         add(AppUsage(logBytes: row.payload.count), to: row.app)
     }
 
-    /// Counts a catalog, whose payload is kept beside its row of the log.
+    /// Counts a catalog, whose payload is stored in addition to its row of the log.
     package mutating func add(_ row: CatalogRow) {
         add(AppUsage(logBytes: row.payload.count), to: row.app)
     }

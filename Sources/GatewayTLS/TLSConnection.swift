@@ -107,11 +107,12 @@ package final class TLSConnection: @unchecked Sendable {
     /// The connection is for `TLSStreams` from here on.
     package func becomeStream() {
         guard layer == nil, let ssl, let secrets, let wire = TLSWire.ofThread(),
-            let schedule = wire.schedule, var leaving = RecordLayer(of: ssl, secrets.pointee),
-            leaving.prepare(schedule)
+            let expander = wire.expander, let next = RecordLayer(of: ssl, secrets.pointee)
         else { return }
+        let place = RecordLayer.allocate(next)
+        guard place.pointee.prepare(expander) else { return RecordLayer.free(place) }
         free()
-        layer = RecordLayer.allocate(leaving)
+        layer = place
     }
 
     /// The socket, which the caller closes.

@@ -76,8 +76,7 @@ package final class TLSContext: @unchecked Sendable {
             throw TLSError(.notPEM, "\(certificateChain.name) holds no certificate")
         }
         let notAfter = try leaf.notAfter()
-        guard let context = SSL_CTX_new_ex(nil, KeySchedule.propertyQuery, TLS_server_method())
-        else {
+        guard let context = SSL_CTX_new(TLS_server_method()) else {
             throw TLSError(.engine, "no TLS context: \(OpenSSLErrors.takeReason())")
         }
         // From here on the class owns the context: `deinit` frees it, also when a step below fails.
@@ -155,7 +154,7 @@ package final class TLSContext: @unchecked Sendable {
         // Sessions of a context that asks for certificates resume only with an id of their own.
         let id: StaticString = "timeline-gateway"
         SSL_CTX_set_session_id_context(pointer, id.utf8Start, UInt32(id.utf8CodeUnitCount))
-        TrafficSecrets.watch(pointer)
+        TrafficSecrets.observe(pointer)
         guard let list = ALPNList(settings.applicationProtocols) else {
             throw TLSError(.invalidSettings, "application protocols must be 1 to 255 bytes each")
         }

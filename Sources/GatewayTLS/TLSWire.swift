@@ -19,8 +19,6 @@ final class TLSWire {
         var output: UnsafeMutableRawPointer
         var outputCount = 0
         var outputCapacity: Int
-        /// Where the secrets of the connection go that the wire is lent to.
-        var secrets: UnsafeMutablePointer<TrafficSecrets>?
     }
 
     /// Output memory kept between uses: four full records.
@@ -36,8 +34,8 @@ final class TLSWire {
     // Sound: allocated for the life of this object, whole, and used between two calls only.
     /// Shared by all `SSL` objects of the thread, each holding a reference.
     let bio: OpaquePointer
-    /// Makes the thread's handshakes' keys; without it OpenSSL does.
-    let schedule = SecretSchedule()
+    /// Derives the keys of connections that leave OpenSSL; without it they stay there.
+    let expander = HKDFExpander()
 
     /// The wire of the calling thread; `nil` when OpenSSL has no memory for one.
     static func ofThread() -> TLSWire? {
@@ -49,12 +47,6 @@ final class TLSWire {
 
     private nonisolated(unsafe) static let ofThreads = ThreadSpecificVariable<TLSWire>()
     // Sound: the variable holds one value per thread and hands each thread its own only.
-
-    /// The wire of the calling thread, if it has one.
-    static var currentOfThread: TLSWire? { ofThreads.currentValue }
-
-    /// Where what the thread derives now is to go.
-    var listener: UnsafeMutablePointer<TrafficSecrets>? { state.pointee.secrets }
 
     private init?() {
         guard let method = Self.method, let bio = BIO_new(method.pointer) else { return nil }
@@ -85,14 +77,10 @@ final class TLSWire {
 
     /// Lends the wire to one connection, with the ciphertext it received.
     ///
-    /// `input` and `secrets` must stay valid until `finish`.
+    /// `input` must stay valid until `finish`.
     @inline(__always)
-    func begin(
-        input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
-        secrets: UnsafeMutablePointer<TrafficSecrets>? = nil
-    ) {
+    func begin(input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
         assert(isEmpty, "the shared wire is lent twice")
-        state.pointee.secrets = secrets
         state.pointee.input = input.baseAddress
         state.pointee.inputCount = input.count
         state.pointee.outputCount = 0
@@ -104,7 +92,6 @@ final class TLSWire {
         state.pointee.input = nil
         state.pointee.inputCount = 0
         state.pointee.outputCount = 0
-        state.pointee.secrets = nil
         if state.pointee.outputCapacity > Self.outputKeptBytesMax { shrink() }
     }
 

@@ -8,16 +8,16 @@ import WidgetModel
 package final class GatewayProcess: @unchecked Sendable {
     // Sound: `child` and `address` are touched only while `lock` is held; the rest never changes.
     private let lock = NSLock()
-    private var child: GatewayProcessChild?
+    private var child: TestProgram?
     private var address = ""
 
     /// The data directory; kept across restarts, removed at the end when it was made here.
     package let data: String
     private let ownsData: Bool
     private let configuration: String?
-    private let admin: String
+    let admin: String
+    private let program: String?
     private let environment: [String: String]
-    private let openFiles: Int?
     private let wrapper: [String]
 
     /// Starts the daemon and waits until it accepts connections.
@@ -25,29 +25,28 @@ package final class GatewayProcess: @unchecked Sendable {
     /// - Parameters:
     ///   - data: A data directory; a new temporary one when `nil`.
     ///   - configuration: A configuration file; `nil` for the development mode.
-    ///   - admin: Host and port of the admin port; by default one that nobody knows.
+    ///   - program: The daemon's program; `nil` for ``program()``.
+    ///   - admin: Host and port of the admin port. Default: a port that is not announced.
     ///   - environment: Variables set beside this process's own.
-    ///   - openFiles: The limit of open files, soft and hard; by default this process's own.
     ///   - wrapper: A program and its arguments that then becomes the daemon, such as `prlimit`.
-    /// - Throws: ``GatewayProcessError`` with the end of its standard error when it does not start.
+    /// - Throws: ``TestFailure`` with the end of its standard error when it does not start.
     package init(
-        data: String? = nil, configuration: String? = nil, admin: String = "127.0.0.1:0",
-        environment: [String: String] = [:], openFiles: Int? = nil, wrapper: [String] = [],
-        startsNow: Bool = true
+        program: String? = nil, data: String? = nil, configuration: String? = nil,
+        admin: String = "127.0.0.1:0", environment: [String: String] = [:],
+        wrapper: [String] = [], startsNow: Bool = true
     ) throws {
         ownsData = data == nil
         self.data = try data ?? Self.temporaryDirectory()
+        self.program = program
         self.configuration = configuration
         self.admin = admin
         self.environment = environment
-        self.openFiles = openFiles
         self.wrapper = wrapper
         if startsNow { try start() }
     }
 
     deinit {
-        child?.signal(SIGKILL)
-        _ = child?.waitForExit(seconds: 10)
+        child?.kill()
         if ownsData { GatewayProcessLeftovers.remove(path: data) }
     }
 
@@ -86,15 +85,20 @@ package final class GatewayProcess: @unchecked Sendable {
         try launch()
         if waitUntilReady(seconds: 60) { return }
         signal(SIGKILL)
-        throw GatewayProcessError("the daemon did not get ready:\n\(standardErrorTail)")
+        throw TestFailure("the daemon did not get ready:\n\(standardErrorTail)")
     }
 
     /// Waits until a daemon that was launched accepts connections.
     ///
-    /// - Returns: `false` when it ended before, or was not ready in time.
+    /// - Returns: `false` when it ended before, or was not ready in time. Where its output ended, so
+    ///   has it; see ``exit``.
     package func waitUntilReady(seconds: Double) -> Bool {
         lock.withLock {
+            let deadline = ContinuousClock.now + .seconds(seconds)
             guard let line = child?.waitForLine(prefix: "ready ", seconds: seconds) else {
+                // A process closes its output a moment before it is gone.
+                let left = ContinuousClock.now.duration(to: deadline) / .seconds(1)
+                _ = child?.waitForExit(seconds: max(0, left))
                 return false
             }
             address = String(line.dropFirst("ready ".count))
@@ -107,10 +111,10 @@ package final class GatewayProcess: @unchecked Sendable {
         var arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0"]
         arguments += ["--admin", admin]
         if let configuration { arguments += ["--config", configuration] }
-        let program: String? = wrapper.isEmpty ? nil : "/usr/bin/env"
-        if program != nil { arguments = try wrapper + [GatewayProcessChild.program()] + arguments }
-        let launched = try GatewayProcessChild(
-            arguments, environment: environment, program: program, openFiles: openFiles)
+        let program = try program ?? Self.program()
+        if !wrapper.isEmpty { arguments = wrapper + [program] + arguments }
+        let launched = try TestProgram(
+            wrapper.isEmpty ? program : "/usr/bin/env", arguments, environment: environment)
         lock.withLock { child = launched }
     }
 
@@ -142,11 +146,6 @@ package final class GatewayProcess: @unchecked Sendable {
         _ = end(SIGKILL, seconds: 20)
     }
 
-    /// Sends SIGTERM and does not wait; ``terminate(seconds:)`` then waits.
-    package func requestTermination() {
-        lock.withLock { child }?.signal(SIGTERM)
-    }
-
     /// Starts it again on the same data directory, on another port; kills it first if it runs.
     package func restart() throws {
         kill()
@@ -157,10 +156,7 @@ package final class GatewayProcess: @unchecked Sendable {
         guard let child = lock.withLock({ self.child }) else { return nil }
         child.signal(signal)
         let exit = child.waitForExit(seconds: seconds)
-        if exit == nil {
-            child.signal(SIGKILL)
-            _ = child.waitForExit(seconds: 20)
-        }
+        if exit == nil { child.kill() }
         return exit
     }
 
@@ -171,20 +167,25 @@ package final class GatewayProcess: @unchecked Sendable {
     package static func run(
         _ arguments: [String], program: String? = nil, seconds: Double = 60
     ) throws -> (exit: GatewayProcessExit, output: String) {
-        let child = try GatewayProcessChild(arguments, program: program)
+        let child = try TestProgram(program ?? Self.program(), arguments)
         guard let exit = child.waitForExit(seconds: seconds) else {
-            child.signal(SIGKILL)
-            throw GatewayProcessError("`\(arguments.joined(separator: " "))` did not end")
+            throw TestFailure("`\(arguments.joined(separator: " "))` did not end")
         }
         guard let output = child.waitForOutput(seconds: 10) else {
-            throw GatewayProcessError("its standard output stayed open")
+            throw TestFailure("its standard output stayed open")
         }
         return (exit, exit == .status(0) ? output : output + child.standardErrorTail)
     }
 
-    /// Where a program of this package is, for ``run(_:program:seconds:)``.
+    /// The path of the daemon: `TIMELINE_GATEWAY_BINARY`, or the one beside this program.
+    private static func program() throws -> String {
+        try ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]
+            ?? program(named: "timeline-gateway")
+    }
+
+    /// The path of a program of this package, for ``run(_:program:seconds:)``.
     package static func program(named name: String) throws -> String {
-        try GatewayProcessChild.program(named: name)
+        try TestProgram.path(of: name)
     }
 
     /// Mints a token with the `token` subcommand.
@@ -210,8 +211,9 @@ package final class GatewayProcess: @unchecked Sendable {
     }
 
     private func tokens(_ arguments: [String]) throws -> [String] {
-        let (exit, output) = try Self.run(["token", "--data", data] + arguments, seconds: 300)
-        guard exit == .status(0) else { throw GatewayProcessError("no token: \(output)") }
+        let (exit, output) = try Self.run(
+            ["token", "--data", data] + arguments, program: program, seconds: 300)
+        guard exit == .status(0) else { throw TestFailure("no token: \(output)") }
         return output.split(separator: "\n").map(String.init)
     }
 
@@ -235,23 +237,12 @@ package final class GatewayProcess: @unchecked Sendable {
             cutAtByte: cutAtByte)
     }
 
-    /// A new directory that nobody else uses; removed at the latest when this process exits.
+    /// Makes a new directory with a unique name; removed at the latest when this process exits.
     package static func temporaryDirectory() throws -> String {
         let path = NSTemporaryDirectory() + "timeline-gateway-test-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         GatewayProcessLeftovers.add(path: path)
         return path
-    }
-}
-
-/// The daemon or one of its commands could not be run.
-package struct GatewayProcessError: Error, CustomStringConvertible {
-    /// What went wrong, with the end of standard error where there is one.
-    package let description: String
-
-    /// An error with these words.
-    init(_ description: String) {
-        self.description = description
     }
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What has to go when the test process ends before every value that owns it was released: a
+/// Processes and files to remove when this process ends before every value that owns one is released: a
 /// thread that still holds a daemon when the runner exits would leave it running.
 enum GatewayProcessLeftovers {
     private struct State {

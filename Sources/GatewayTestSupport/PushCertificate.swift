@@ -12,7 +12,7 @@ package struct PushCertificate: Sendable {
     /// - Parameters:
     ///   - ca: The authority's certificate, `ca.pem`; its key is `ca.key` beside it.
     ///   - days: How long it is valid.
-    /// - Throws: ``GatewayProcessError`` with what the command said.
+    /// - Throws: ``TestFailure`` with what the command said.
     package init(app: String, ca: String, days: Int = 2) throws {
         let directory = try GatewayProcess.temporaryDirectory()
         (certificate, key) = (directory + "/push.pem", directory + "/push.key")
@@ -30,6 +30,6 @@ package struct PushCertificate: Sendable {
 
     private static func openssl(_ arguments: [String]) throws {
         let (exit, output) = try GatewayProcess.run(arguments, program: "/usr/bin/openssl")
-        guard exit == .status(0) else { throw GatewayProcessError(output) }
+        guard exit == .status(0) else { throw TestFailure(output) }
     }
 }

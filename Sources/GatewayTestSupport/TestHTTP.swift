@@ -1,18 +1,14 @@
-import CCurl
+import CurlMulti
 import Foundation
+import Synchronization
 
 /// An HTTPS client for tests: one request at a time over one connection, which stays open.
 ///
 /// Requests block their thread; from several threads they queue. ``send(_:_:token:headers:body:)``
 /// is the same for tasks.
-package final class TestHTTP: @unchecked Sendable {
-    // Sound: `handle` is touched only on `queue`.
-    private let handle = TestHTTPHandle()
-    private let queue = DispatchQueue(label: "test-http")
-
+package final class TestHTTP: Sendable {
+    private let client: CurlClient
     private let url: String
-    private let ca: String
-    private let version: TestHTTPVersion
     private let timeoutSeconds: Int
 
     /// A client that trusts only the certificates in the file `ca`.
@@ -20,9 +16,8 @@ package final class TestHTTP: @unchecked Sendable {
         url: String, ca: String, version: TestHTTPVersion = .one, timeoutSeconds: Int = 60
     ) {
         self.url = url
-        self.ca = ca
-        self.version = version
         self.timeoutSeconds = timeoutSeconds
+        client = testClient(ca: ca, version)
     }
 
     /// Sends a request and returns the whole answer, of any status.
@@ -36,7 +31,16 @@ package final class TestHTTP: @unchecked Sendable {
         _ method: String, _ path: String, token: String? = nil,
         headers: [(String, String)] = [], body: String? = nil
     ) throws -> TestHTTPAnswer {
-        try queue.sync { try perform(method, path, token, headers, body.map { Array($0.utf8) }) }
+        let found = Mutex<Result<TestHTTPAnswer, any Error>?>(nil)
+        let isOver = DispatchSemaphore(value: 0)
+        start(method, path, token: token, headers: headers, body: body) { result in
+            found.withLock { $0 = result }
+            isOver.signal()
+        }
+        while true {
+            isOver.wait()
+            if let result = found.withLock({ $0 }) { return try result.get() }
+        }
     }
 
     /// The same without blocking the calling task's thread.
@@ -45,55 +49,79 @@ package final class TestHTTP: @unchecked Sendable {
         headers: [(String, String)] = [], body: String? = nil
     ) async throws -> TestHTTPAnswer {
         try await withCheckedThrowingContinuation { continuation in
-            queue.async { [self] in
-                continuation.resume(
-                    with: Result {
-                        try perform(method, path, token, headers, body.map { Array($0.utf8) })
-                    })
+            start(method, path, token: token, headers: headers, body: body) {
+                continuation.resume(with: $0)
             }
         }
     }
 
-    private final class Answer {
-        var answer = TestHTTPAnswer()
+    private func start(
+        _ method: String, _ path: String, token: String?, headers: [(String, String)],
+        body: String?, _ finished: @escaping @Sendable (Result<TestHTTPAnswer, any Error>) -> Void
+    ) {
+        let body = body.map { Array($0.utf8) }
+        let headers = testHeaders(token, headers, hasBody: body != nil)
+        let collector = AnswerCollector { [url] answer, failure in
+            if let failure {
+                finished(.failure(TestHTTPError("\(method) \(path)", failure, answer)))
+            } else {
+                TestHTTPRecord.add(method, url + path, headers: headers, body: body, answer)
+                finished(.success(answer))
+            }
+        }
+        do throws(CurlError) {
+            let request = CurlRequest(
+                method, origin: url, target: path, fields: try CurlFields(headers), body: body,
+                timeout: .seconds(timeoutSeconds))
+            _ = client.start(request, receiver: collector)
+        } catch {
+            collector.ended(nil, error)
+        }
+    }
+}
+
+/// Collects one answer, on the client's thread.
+private final class AnswerCollector: TransferReceiver {
+    private let answer = Mutex(TestHTTPAnswer())
+    private let finished: @Sendable (TestHTTPAnswer, CurlError?) -> Void
+
+    init(_ finished: @escaping @Sendable (TestHTTPAnswer, CurlError?) -> Void) {
+        self.finished = finished
     }
 
-    private func perform(
-        _ method: String, _ path: String, _ token: String?, _ headers: [(String, String)],
-        _ body: [UInt8]?
-    ) throws -> TestHTTPAnswer {
-        let fields = testHeaders(token, headers, hasBody: body != nil)
-        handle.prepare(
-            url: url + path, ca: ca, version: version, method: method, headers: fields, body: body)
-        handle.set(CURLOPT_TIMEOUT, timeoutSeconds)
-        let answer = Answer()
-        let code = withExtendedLifetime(answer) {
-            handle.setCallbacks(
-                header: { bytes, size, count, context in
-                    guard let bytes, let context else { return 0 }
-                    let answer = Unmanaged<Answer>.fromOpaque(context).takeUnretainedValue()
-                    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                    answer.answer.take(headerLine: String(decoding: line, as: UTF8.self))
-                    return size * count
-                },
-                body: { bytes, size, count, context in
-                    guard let bytes, let context else { return 0 }
-                    let answer = Unmanaged<Answer>.fromOpaque(context).takeUnretainedValue()
-                    answer.answer.body.append(
-                        contentsOf: UnsafeRawBufferPointer(start: bytes, count: size * count))
-                    return size * count
-                },
-                context: Unmanaged.passUnretained(answer).toOpaque())
-            return handle.perform()
-        }
-        guard code == CURLE_OK else {
-            throw TestHTTPError(
-                "\(method) \(path)", code: code.rawValue,
-                "\(handle.words(for: code)), after status \(answer.answer.status) and "
-                    + "\(answer.answer.body.count) bytes of the body")
-        }
-        TestHTTPRecord.add(method, url + path, headers: fields, body: body, answer.answer)
-        return answer.answer
+    func received(_ head: CurlHead) {
+        answer.withLock { $0 = TestHTTPAnswer(head) }
+    }
+
+    func received(_ piece: UnsafeRawBufferPointer) -> Int? {
+        answer.withLock { $0.body.append(contentsOf: piece) }
+        return piece.count
+    }
+
+    func ended(_ head: CurlHead?, _ failure: CurlError?) {
+        finished(answer.withLock { $0 }, failure)
+    }
+}
+
+/// A client of one connection that trusts only the certificates in the file `ca`.
+func testClient(
+    ca: String, _ version: TestHTTPVersion, receiveBufferBytes: Int? = nil
+) -> CurlClient {
+    // OpenSSL writes to sockets that a killed server has closed.
+    signal(SIGPIPE, SIG_IGN)
+    var configuration = CurlClient.Configuration(name: "test-http")
+    configuration.caFile = ca
+    configuration.speaksHTTP2 = version == .two
+    configuration.allowsPlainText = true
+    configuration.repeatsRequests = true
+    configuration.requestsMax = 1
+    (configuration.urlBytesMax, configuration.bodyBytesMax) = (.max, .max)
+    configuration.connectTimeout = .seconds(30)
+    configuration.receiveBufferBytes = receiveBufferBytes.map { Int32($0) }
+    do {
+        return try CurlClient(configuration)
+    } catch {
+        fatalError("\(error)")
     }
 }
 

@@ -1,6 +1,7 @@
+import CurlMulti
 import WidgetModel
 
-/// What a server answered.
+/// A server's answer.
 package struct TestHTTPAnswer: Sendable {
     /// The status; 0 while none came.
     package var status = 0
@@ -25,37 +26,26 @@ package struct TestHTTPAnswer: Sendable {
     /// The member `name` of a JSON object body.
     package subscript(_ name: String) -> JSONValue? { json?.objectValue?[name] }
 
-    /// Takes one header line as libcurl hands it over. A status line starts anew: what came
-    /// before it was an interim answer.
-    mutating func take(headerLine line: String) {
-        let line = line.last?.isNewline == true ? String(line.dropLast()) : line
-        if line.hasPrefix("HTTP/") {
-            let words = line.split(separator: " ")
-            self = TestHTTPAnswer()
-            version = String((words.first ?? "").dropFirst(5))
-            status = words.count > 1 ? Int(words[1]) ?? 0 : 0
-            return
-        }
-        guard let colon = line.firstIndex(of: ":") else { return }
-        let value = line[line.index(after: colon)...].drop { $0 == " " }
-        headers.append((line[..<colon].lowercased(), String(value)))
+    init() {}
+
+    init(_ head: CurlHead) {
+        (status, version, headers) = (head.status, head.version, head.fields)
     }
 }
 
 /// Why a request got no answer.
 package struct TestHTTPError: Error, CustomStringConvertible {
-    /// What was asked.
+    /// The method and path.
     package let request: String
-    /// libcurl's code.
-    package let code: UInt32
     /// In words.
     package let description: String
 
-    /// A failure of `request`.
-    init(_ request: String, code: UInt32, _ reason: String) {
+    /// A failure of `request`, after as much of an answer.
+    init(_ request: String, _ failure: CurlError, _ answer: TestHTTPAnswer) {
         self.request = request
-        self.code = code
-        description = "\(request): \(reason) (libcurl \(code))"
+        description =
+            "\(request): \(failure), after status \(answer.status) and "
+            + "\(answer.body.count) bytes of the body"
     }
 }
 

@@ -1,12 +1,13 @@
-import CCurl
+import CurlMulti
 import Foundation
 import WidgetModel
 
 /// A held-open event stream, read on a thread of its own into a queue.
 ///
 /// It can be cut at any byte and can stop reading, so that tests do to a server what networks do.
-package final class TestHTTPStream: Sendable {
-    /// What came next.
+/// Not reading blocks the thread: over HTTP/2 libcurl would read on from a transfer that is paused.
+package final class TestHTTPStream: TransferReceiver {
+    /// The next event of a stream.
     package enum Item: Sendable {
         /// A block of the stream.
         case block(ServerSentEvent)
@@ -15,21 +16,19 @@ package final class TestHTTPStream: Sendable {
     }
 
     private struct State {
-        var head = TestHTTPAnswer()
-        var isHeadComplete = false
+        var head: TestHTTPAnswer?
         var blocks: [ServerSentEvent] = []
         var taken = 0
         var parser = EventStreamParser()
         var bytesTaken = 0
         var cutAt = Int.max
         var isReading = true
-        var socket: Int32 = -1
         var isOver = false
         var endReason: String?
     }
 
     private let state = TestHTTPMonitor(State())
-    private let receiveBufferBytes: Int32?
+    private let client: CurlClient
 
     /// Opens a stream at once, over a connection of its own.
     ///
@@ -43,17 +42,16 @@ package final class TestHTTPStream: Sendable {
         receiveBufferBytes: Int? = nil, cutAtByte: Int? = nil
     ) {
         if let cutAtByte { state.update { $0.cutAt = cutAtByte } }
-        self.receiveBufferBytes = receiveBufferBytes.map { Int32($0) }
         var fields = testHeaders(token, headers, hasBody: false)
         fields.append(("Accept", EventStreamEncoder.mediaType))
         if let lastEventID { fields.append(("Last-Event-ID", lastEventID)) }
-        let request = (url: url + path, ca: ca, version: version, fields: fields)
-        onThread { [self] in
-            let handle = TestHTTPHandle()
-            handle.prepare(
-                url: request.url, ca: request.ca, version: request.version, method: "GET",
-                headers: request.fields, body: nil)
-            run(handle)
+        client = testClient(ca: ca, version, receiveBufferBytes: receiveBufferBytes)
+        do throws(CurlError) {
+            let request = CurlRequest(
+                "GET", origin: url, target: path, fields: try CurlFields(fields), timeout: nil)
+            _ = client.start(request, receiver: self)
+        } catch {
+            ended(nil, error)
         }
     }
 
@@ -62,7 +60,7 @@ package final class TestHTTPStream: Sendable {
     /// Status and header fields, as soon as they are there; `nil` when the stream ended before.
     package func head(seconds: Double = 30) -> TestHTTPAnswer? {
         state.wait(seconds: seconds) { state -> TestHTTPAnswer?? in
-            state.isHeadComplete ? .some(state.head) : state.isOver ? .some(nil) : nil
+            state.head.map { .some($0) } ?? (state.isOver ? .some(nil) : nil)
         } ?? nil
     }
 
@@ -117,8 +115,8 @@ package final class TestHTTPStream: Sendable {
         state.update { state in
             state.cutAt = 0
             state.isReading = true
-            if state.socket >= 0 { shutdown(state.socket, Int32(SHUT_RDWR)) }
         }
+        client.close()
     }
 
     /// Waits for the stream's end.
@@ -128,43 +126,15 @@ package final class TestHTTPStream: Sendable {
 
     // MARK: The thread
 
-    private func run(_ handle: TestHTTPHandle) {
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        handle.set(CURLOPT_CONNECTTIMEOUT, 30)
-        handle.set(CURLOPT_FORBID_REUSE, 1)
-        handle.setCallbacks(
-            header: { bytes, size, count, context in
-                guard let bytes, let context else { return 0 }
-                let stream = Unmanaged<TestHTTPStream>.fromOpaque(context).takeUnretainedValue()
-                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                stream.take(headerLine: String(decoding: line, as: UTF8.self))
-                return size * count
-            },
-            body: { bytes, size, count, context in
-                guard let bytes, let context else { return 0 }
-                let stream = Unmanaged<TestHTTPStream>.fromOpaque(context).takeUnretainedValue()
-                return stream.take(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            }, context: context)
-        setSocketCallbacks(handle, context)
-        let code = withExtendedLifetime(self) { handle.perform() }
-        state.update { state in
-            state.isOver = true
-            if code != CURLE_OK { state.endReason = handle.words(for: code) }
-        }
+    package func received(_ head: CurlHead) {
+        state.update { $0.head = TestHTTPAnswer(head) }
     }
 
-    private func take(headerLine line: String) {
-        state.update { state in
-            state.head.take(headerLine: line)
-            if line == "\r\n" || line == "\n" { state.isHeadComplete = true }
-        }
-    }
-
-    private func take(_ bytes: UnsafeRawBufferPointer) -> Int {
+    package func received(_ bytes: UnsafeRawBufferPointer) -> Int? {
         // A day: in effect until reading is wanted again or the stream is cut.
         _ = state.wait(seconds: 86_400) { $0.isReading ? true : nil }
         return state.update { state in
-            if state.head.status != 200 { return bytes.count }
+            if state.head?.status != 200 { return bytes.count }
             let room = min(bytes.count, max(0, state.cutAt - state.bytesTaken))
             state.bytesTaken += room
             do {
@@ -176,29 +146,11 @@ package final class TestHTTPStream: Sendable {
         }
     }
 
-    private func setSocketCallbacks(
-        _ handle: TestHTTPHandle, _ context: UnsafeMutableRawPointer
-    ) {
-        handle.setSocketCallback(
-            { context, socket, _ in
-                guard let context, fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 else { return 1 }
-                let stream = Unmanaged<TestHTTPStream>.fromOpaque(context).takeUnretainedValue()
-                if var bytes = stream.receiveBufferBytes {
-                    setsockopt(
-                        socket, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
-                }
-                stream.state.update { $0.socket = socket }
-                return 0
-            }, context)
-        handle.setCloseCallback(
-            { context, socket in
-                guard let context else { return Glibc.close(socket) }
-                let stream = Unmanaged<TestHTTPStream>.fromOpaque(context).takeUnretainedValue()
-                // Under the lock: `close()` must not shut down a number that is somebody else's.
-                return stream.state.update { state in
-                    if state.socket == socket { state.socket = -1 }
-                    return Glibc.close(socket)
-                }
-            }, context)
+    package func ended(_ head: CurlHead?, _ failure: CurlError?) {
+        state.update { state in
+            state.isOver = true
+            state.endReason = failure?.message
+        }
+        client.close()
     }
 }

@@ -3,42 +3,10 @@ import WidgetModel
 /// The claims of a compact JWS, unverified.
 package func claims(of jws: String) throws -> ReloadNotification {
     let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3 else { throw WireFault(what: "not a compact JWS: \(jws)") }
-    return try ReloadNotification(JSONValue(parsing: base64URLDecoded(parts[1])))
-}
-
-/// Decodes base64url without padding (RFC 4648 section 5); other characters are skipped.
-package func base64URLDecoded(_ text: some StringProtocol) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var (bits, count) = (0, 0)
-    for character in text.utf8 {
-        let digit = digits[Int(character)]
-        if digit < 0 { continue }
-        (bits, count) = ((bits << 6 | digit) & 0xFFFF, count + 6)
-        if count >= 8 {
-            count -= 8
-            bytes.append(UInt8(bits >> count & 0xFF))
-        }
+    guard parts.count == 3, let payload = Base64.url.decode(parts[1].utf8) else {
+        throw TestFailure("not a compact JWS: \(jws)")
     }
-    return bytes
-}
-
-private let digits: [Int] = {
-    var digits = [Int](repeating: -1, count: 256)
-    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    for (digit, character) in alphabet.utf8.enumerated() { digits[Int(character)] = digit }
-    return digits
-}()
-
-/// Something on the wire is not what it has to be.
-package struct WireFault: Error, CustomStringConvertible {
-    /// What is wrong, with what was received.
-    package let what: String
-
-    /// A fault in these words.
-    package init(what: String) { self.what = what }
-
-    package var description: String { what }
+    return try ReloadNotification(JSONValue(parsing: payload))
 }
 
 /// An answer that a poll gave.
@@ -50,11 +18,11 @@ package struct PollAnswer {
 
     /// Reads an answer.
     ///
-    /// - Throws: ``WireFault`` when it is none to a poll.
+    /// - Throws: ``TestFailure`` when it is none to a poll.
     package init(_ answer: TestHTTPAnswer) throws {
         guard answer.status == 200, let cursor = answer["cursor"]?.stringValue,
             let list = answer["notifications"]?.arrayValue
-        else { throw WireFault(what: "a poll was answered \(answer.status): \(answer.text)") }
+        else { throw TestFailure("a poll was answered \(answer.status): \(answer.text)") }
         self.cursor = cursor
         notifications = list.compactMap(\.stringValue)
     }
@@ -64,7 +32,7 @@ extension Cursor {
     /// Where a cursor's text stands.
     package static func sequence(_ text: String?) throws -> UInt64 {
         guard let text, let cursor = Cursor(text: text) else {
-            throw WireFault(what: "not a cursor: \(text ?? "none")")
+            throw TestFailure("not a cursor: \(text ?? "none")")
         }
         return cursor.sequence
     }

@@ -1,12 +1,12 @@
-/// How metrics are written down.
+/// The text format of the metrics.
 package enum ExpositionFormat: Sendable, CaseIterable {
     /// Prometheus text 0.0.4.
     case prometheus
     /// OpenMetrics text 1.0.0.
     case openMetrics
 
-    /// What a reader with these `Accept` fields gets: what it prefers, Prometheus text where it
-    /// does not care or wants what there is not.
+    /// Chooses the format for a client's `Accept` fields: the preferred one, or Prometheus text if
+    /// there is no preference or the preferred one is not supported.
     package init(accept: [String]) {
         var preferred: (format: Self, quality: Double)?
         for range in accept.flatMap({ $0.split(separator: ",") }) {
@@ -38,7 +38,7 @@ package enum ExpositionFormat: Sendable, CaseIterable {
         return String(text.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
     }
 
-    /// What the page is declared as.
+    /// The value of the `Content-Type` field.
     package var contentType: String {
         switch self {
         case .prometheus: "text/plain; version=0.0.4; charset=utf-8"

@@ -1,4 +1,4 @@
-/// Writes families one after another, each with its metadata and all its samples.
+/// Writes metric families, each with its metadata and all its samples.
 struct ExpositionWriter {
     private let format: ExpositionFormat
     private var text = ""
@@ -7,12 +7,12 @@ struct ExpositionWriter {
         self.format = format
     }
 
-    /// The whole page.
+    /// The complete page.
     var finished: String {
         format == .openMetrics ? text + "# EOF\n" : text
     }
 
-    /// A family's metadata: what its type, unit and help are.
+    /// Writes the metadata of a family: its type, unit and help.
     mutating func head(_ family: MetricFamily) {
         switch format {
         case .prometheus:
@@ -27,7 +27,7 @@ struct ExpositionWriter {
         }
     }
 
-    /// A sample that is one value.
+    /// Writes a sample with a single value.
     mutating func sample(_ family: MetricFamily, _ values: [String], _ value: Samples.Value) {
         let text =
             switch value {
@@ -37,7 +37,7 @@ struct ExpositionWriter {
         line(family.sampleName, Self.pairs(family, values), text)
     }
 
-    /// A histogram's samples; buckets are made cumulative here.
+    /// Writes the samples of a histogram, with cumulative buckets.
     mutating func histogram(
         _ family: MetricFamily, _ values: [String], _ bounds: [Double],
         _ value: HistogramSeries.Value
@@ -63,7 +63,7 @@ struct ExpositionWriter {
         zip(family.labels, values).map { "\($0.name)=\"\(escaped($1, quotes: true))\"" }
     }
 
-    /// A bound; in OpenMetrics, always with a fraction.
+    /// Returns a bound as text; in OpenMetrics always with a fraction.
     private func canonical(_ bound: Double) -> String {
         format == .openMetrics ? String(bound) : Self.number(bound)
     }
@@ -74,7 +74,7 @@ struct ExpositionWriter {
         return Int64(exactly: value).map(String.init) ?? String(value)
     }
 
-    /// Backslashes and ends of lines, and where they would end the text, quotes.
+    /// Escapes backslashes, line breaks and, where they would end the text, quotes.
     private static func escaped(_ value: String, quotes: Bool) -> String {
         var result = ""
         for scalar in value.unicodeScalars {

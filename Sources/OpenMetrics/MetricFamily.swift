@@ -1,50 +1,50 @@
-/// What is known of a metric before anything is measured: the page of an exposition and the page of
-/// the documentation are both made of it.
+/// The declaration of a metric. Both the exposition and the documentation page are generated from
+/// it.
 package struct MetricFamily: Sendable {
-    /// What its values are.
+    /// The type of the values.
     package enum Kind: Sendable, Equatable {
-        /// A number that only grows, but for a restart.
+        /// A number that only increases, except for a restart.
         case counter
         /// A number that goes up and down.
         case gauge
-        /// Observations, counted in buckets up to these bounds, ascending.
+        /// Observations, counted in buckets with these upper bounds, ascending.
         case histogram(bounds: [Double])
-        /// Always 1: what it says is in its labels.
+        /// Always 1: the information is in the labels.
         case info
     }
 
-    /// A label, and how many different values of it are told apart.
+    /// A label with the maximum number of its values.
     package struct Label: Sendable, Equatable {
-        /// The value that stands for all beyond ``valuesMax``.
+        /// The value that replaces all values beyond ``valuesMax``.
         package static let other = "other"
 
-        /// Its name.
+        /// The name of the label.
         package let name: String
-        /// Different values; further ones count as ``other``.
+        /// The maximum number of different values; further ones count as ``other``.
         package let valuesMax: Int
 
-        /// A label.
+        /// Creates a label.
         package init(_ name: String, valuesMax: Int) {
             self.name = name
             self.valuesMax = valuesMax
         }
     }
 
-    /// Its name without the suffix of its samples: `x_seconds`, and not `x_seconds_bucket`.
+    /// The name without the suffix of its samples: `x_seconds`, not `x_seconds_bucket`.
     package let name: String
-    /// What its values are.
+    /// The type of the values.
     package let kind: Kind
-    /// What they are measured in, which ends the name; `nil` where they are counts.
+    /// The unit, which is the end of the name; `nil` for counts.
     package let unit: String?
-    /// What it tells, in one sentence for operators.
+    /// The description for operators, in one sentence.
     package let help: String
-    /// Its labels, in the order in which values are given.
+    /// The labels in the order of their values.
     package let labels: [Label]
 
-    /// A family.
+    /// Creates a family.
     ///
-    /// - Precondition: the name ends in the unit (OpenMetrics 1.0, MetricFamily metadata), and bounds
-    ///   ascend.
+    /// - Precondition: The name ends in the unit (OpenMetrics 1.0, MetricFamily metadata), and
+    ///   bounds ascend.
     package init(
         _ name: String, _ kind: Kind, unit: String? = nil, labels: [Label] = [], _ help: String
     ) {
@@ -59,7 +59,7 @@ package struct MetricFamily: Sendable {
         self.help = help
     }
 
-    /// The most series there can be of it.
+    /// The maximum number of series of the family.
     package var seriesMax: Int {
         labels.reduce(1) { product, label in
             let (result, overflow) = product.multipliedReportingOverflow(by: label.valuesMax + 1)
@@ -67,7 +67,7 @@ package struct MetricFamily: Sendable {
         }
     }
 
-    /// The name of its only sample, or of those with neither sum nor buckets.
+    /// The name of its only sample, or of samples that are neither sum nor buckets.
     package var sampleName: String {
         switch kind {
         case .counter: name + "_total"
@@ -76,7 +76,7 @@ package struct MetricFamily: Sendable {
         }
     }
 
-    /// What OpenMetrics calls its type.
+    /// The name of its type in OpenMetrics.
     package var typeName: String {
         switch kind {
         case .counter: "counter"

@@ -1,6 +1,6 @@
-/// The page of the documentation that lists every metric.
+/// The documentation page that lists every metric.
 package enum MetricsReference {
-    /// The families as a Markdown table, in the order of the page.
+    /// Returns the families as a Markdown table, in the order of the page.
     package static func markdown(_ families: [MetricFamily]) -> String {
         var text = "| metric | type | labels | what it tells |\n|---|---|---|---|\n"
         for family in families {

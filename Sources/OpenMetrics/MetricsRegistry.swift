@@ -1,10 +1,11 @@
 import CoreMetrics
 import Synchronization
 
-/// Keeps the metrics of declared families, and writes them down: a backend of swift-metrics.
+/// Stores the metrics of declared families, and writes the metrics page: a backend of
+/// swift-metrics.
 ///
-/// What is not declared is not kept, so that the page never says more than its documentation, and
-/// labels are bounded: beyond ``MetricFamily/Label/valuesMax`` different values of a label, further
+/// Undeclared metrics are dropped, so that the page never contains more than its documentation.
+/// Labels are limited: beyond ``MetricFamily/Label/valuesMax`` different values of a label, further
 /// ones count as `other`.
 package final class MetricsRegistry: MetricsFactory {
     fileprivate enum Series {
@@ -15,16 +16,16 @@ package final class MetricsRegistry: MetricsFactory {
 
     fileprivate struct FamilyState {
         var series: [[String]: Series] = [:]
-        /// The values told apart, by label.
+        /// The distinct values, by label.
         var values: [Set<String>]
     }
 
-    /// The families, in the order of the page.
+    /// The families in the order of the page.
     package let families: [MetricFamily]
     private let places: [String: Int]
     private let state: Mutex<[FamilyState]>
 
-    /// A registry of these families; names have to differ.
+    /// Creates a registry of these families, which must have different names.
     package init(_ families: [MetricFamily]) {
         self.families = families
         places = Dictionary(uniqueKeysWithValues: families.enumerated().map { ($1.name, $0) })
@@ -71,7 +72,7 @@ package final class MetricsRegistry: MetricsFactory {
         return series
     }
 
-    /// A histogram, or without `aggregate` a gauge.
+    /// Returns a histogram; without `aggregate`, a gauge.
     package func makeRecorder(
         label: String, dimensions: [(String, String)], aggregate: Bool
     ) -> any RecorderHandler {
@@ -81,7 +82,7 @@ package final class MetricsRegistry: MetricsFactory {
         return series
     }
 
-    /// A histogram in seconds.
+    /// Returns a histogram in seconds.
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         guard case .histogram(let series) = series(label, dimensions) else {
             return NOOPMetricsHandler.instance
@@ -89,7 +90,7 @@ package final class MetricsRegistry: MetricsFactory {
         return series
     }
 
-    /// A counter that was there stays on the page: it must not go down.
+    /// Does nothing: an existing counter stays on the page, because it must not decrease.
     package func destroyCounter(_ handler: any CounterHandler) {}
     package func destroyMeter(_ handler: any MeterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
@@ -97,7 +98,7 @@ package final class MetricsRegistry: MetricsFactory {
 
     // MARK: Reading
 
-    /// What is kept of a family, by labels in their order; nothing of one that is sampled.
+    /// Returns the stored values of a family, sorted by labels; none for a family that is sampled.
     package func readings(of family: MetricFamily) -> [Reading] {
         guard let place = places[family.name] else { return [] }
         let series = state.withLock { $0[place].series }
@@ -115,7 +116,7 @@ package final class MetricsRegistry: MetricsFactory {
 
     // MARK: The page
 
-    /// Everything kept, and what `sample` adds of what is known elsewhere.
+    /// Returns the page with all stored values and those that `sample` adds.
     package func page(
         _ format: ExpositionFormat, sampling sample: (inout Samples) -> Void = { _ in }
     ) -> String {
@@ -156,9 +157,9 @@ extension MetricsRegistry.FamilyState {
     }
 }
 
-/// What is read when the page is, from where it is kept.
+/// Values that are read from elsewhere when the page is created.
 package struct Samples {
-    /// A value.
+    /// A sampled value.
     enum Value {
         case count(UInt64)
         case number(Double)
@@ -166,23 +167,23 @@ package struct Samples {
 
     private(set) var values: [String: [(labels: [String], value: Value)]] = [:]
 
-    /// Says a counter's value.
+    /// Adds the value of a counter.
     package mutating func count(_ family: MetricFamily, _ labels: String..., is value: UInt64) {
         add(family, labels, .count(value))
     }
 
-    /// Says a gauge's value.
+    /// Adds the value of a gauge.
     package mutating func gauge(_ family: MetricFamily, _ labels: String..., is value: Double) {
         add(family, labels, .number(value))
     }
 
-    /// Says what is in an info's labels.
+    /// Adds an info with its labels.
     package mutating func info(_ family: MetricFamily, _ labels: [String]) {
         add(family, labels, .count(1))
     }
 
-    /// Beyond the most series of a family, further ones are left out: the caller says the most
-    /// important first.
+    /// Adds a value. Values beyond the maximum number of series of a family are dropped, so the
+    /// caller must add the most important ones first.
     private mutating func add(_ family: MetricFamily, _ labels: [String], _ value: Value) {
         guard labels.count == family.labels.count,
             values[family.name, default: []].count < family.seriesMax

@@ -1,17 +1,18 @@
-/// What was measured of a family, for one set of labels.
+/// The value of a family for one set of labels.
 package struct Reading: Sendable, Equatable {
-    /// What the labels are, in the family's order.
+    /// The label values in the family's order.
     package let labels: [String]
-    /// What was measured.
+    /// The measured value.
     package let value: Value
 
-    /// What was measured.
+    /// A measured value by type.
     package enum Value: Sendable, Equatable {
-        /// A counter's.
+        /// The value of a counter.
         case count(UInt64)
-        /// A gauge's.
+        /// The value of a gauge.
         case number(Double)
-        /// A histogram's counts by bucket, not cumulative, the last for all above the highest bound.
+        /// The counts of a histogram by bucket, not cumulative; the last is for all values above
+        /// the highest bound.
         case histogram(bounds: [Double], counts: [UInt64])
     }
 }

@@ -1,11 +1,11 @@
 import CoreMetrics
 import Synchronization
 
-/// A counter's value for one set of labels.
+/// The value of a counter for one set of labels.
 final class CounterSeries: CounterHandler {
     private let count = Atomic<UInt64>(0)
 
-    /// Adds; what would make it smaller is ignored.
+    /// Adds an amount; a negative one is ignored.
     func increment(by amount: Int64) {
         guard amount > 0 else { return }
         count.wrappingAdd(UInt64(amount), ordering: .relaxed)
@@ -16,7 +16,7 @@ final class CounterSeries: CounterHandler {
     var value: UInt64 { count.load(ordering: .relaxed) }
 }
 
-/// A gauge's value for one set of labels.
+/// The value of a gauge for one set of labels.
 final class GaugeSeries: MeterHandler {
     private let state = Mutex(0.0)
 
@@ -28,9 +28,9 @@ final class GaugeSeries: MeterHandler {
     var value: Double { state.withLock { $0 } }
 }
 
-/// A histogram's buckets for one set of labels.
+/// The buckets of a histogram for one set of labels.
 final class HistogramSeries: RecorderHandler, TimerHandler {
-    /// Counts by bucket, not cumulative, the last for all above the highest bound.
+    /// The counts by bucket, not cumulative; the last is for all values above the highest bound.
     struct Value: Sendable {
         var counts: [UInt64]
         var sum = 0.0
@@ -46,7 +46,7 @@ final class HistogramSeries: RecorderHandler, TimerHandler {
 
     func record(_ value: Int64) { record(Double(value)) }
 
-    /// Counts an observation; what is no number is none.
+    /// Counts an observation; a value that is not finite is ignored.
     func record(_ value: Double) {
         guard value.isFinite else { return }
         let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
@@ -56,7 +56,7 @@ final class HistogramSeries: RecorderHandler, TimerHandler {
         }
     }
 
-    /// Durations are in seconds on the page.
+    /// Records a duration; the page shows it in seconds.
     func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 
     var value: Value { state.withLock { $0 } }

@@ -1,35 +1,36 @@
 import CurlMulti
 import TimelineClient
 
-/// Reaches a gateway with libcurl: HTTP/2 over TLS where it is offered, HTTP/1.1 otherwise.
+/// Connects to a gateway with libcurl: HTTP/2 over TLS where it is offered, HTTP/1.1 otherwise.
 ///
-/// Every exchange of one connection shares one thread and one set of sockets. Redirects are never
-/// followed and only `https` is spoken.
+/// All exchanges of one connection share a thread and a set of sockets. Redirects are never
+/// followed, and only `https` is used.
 public final class CurlConnection: GatewayConnection {
-    /// How a gateway is reached.
+    /// The settings of a connection.
     public struct Configuration: Sendable {
         /// The gateway's origin, such as `https://gateway.example.com:8443`.
         public var gateway: String
-        /// Certificates to trust, in PEM, instead of the system's.
+        /// The file of certificates to trust instead of the system's, in PEM.
         public var caFile: String?
-        /// Asked for the bearer token before each request, so that it can be replaced; `nil` sends
-        /// none. It goes to the gateway and nowhere else.
+        /// Returns the bearer token; called before each request, so that the token can be replaced.
+        /// `nil` sends none. The token is sent only to the gateway.
         public var bearerToken: (@Sendable () -> String?)?
-        /// Longest wait for a connection, TLS included.
+        /// The timeout for connecting, including TLS.
         public var connectDeadline: Duration = .seconds(10)
-        /// Longest time a request takes that is not a stream.
+        /// The timeout for a request that is not a stream.
         public var requestDeadline: Duration = .seconds(60)
-        /// A stream silent for longer is given up: three heartbeats of 15 s.
+        /// The longest silence of a stream before it is ended: three heartbeats of 15 s.
         public var silenceMax: Duration = .seconds(45)
-        /// Bytes of one answer kept for a slow reader, before the peer is made to wait.
+        /// The number of bytes of one response to buffer for a slow reader before the peer is
+        /// throttled.
         public var bufferBytesMax = 256 * 1024
-        /// Each stream has a TLS connection of its own, over HTTP/1.1, as if it were another
-        /// device's; requests share theirs.
+        /// Whether each stream has its own TLS connection over HTTP/1.1, as if from another device.
+        /// Other requests share theirs.
         package var isolatesStreams = false
-        /// The origin is one of `http`, such as a gateway's admin port on loopback.
+        /// Whether the origin uses `http`, such as a gateway's admin port on loopback.
         package var speaksPlainHTTP = false
 
-        /// A configuration with the usual deadlines.
+        /// Creates a configuration with default timeouts.
         public init(
             gateway: String, caFile: String? = nil, bearerToken: (@Sendable () -> String?)? = nil
         ) {
@@ -40,13 +41,12 @@ public final class CurlConnection: GatewayConnection {
     }
 
     private let configuration: Configuration
-    private let count = TransferDriver.Count()
-    private let loop: CurlLoop<TransferDriver>
+    private let client: CurlClient
 
-    /// A connection; nothing is sent before the first request.
+    /// Creates a connection. Sends nothing before the first request.
     ///
     /// - Throws: ``TimelineClient/ConnectionError``: `badRequest` when the gateway is not an
-    ///   `https` origin, `broken` when libcurl has no memory.
+    ///   `https` origin, `broken` when libcurl is out of memory.
     public init(_ configuration: Configuration) throws(ConnectionError) {
         var configuration = configuration
         while configuration.gateway.hasSuffix("/") { configuration.gateway.removeLast() }
@@ -60,89 +60,119 @@ public final class CurlConnection: GatewayConnection {
                 .badRequest, "the gateway must be an https origin such as https://host:8443")
         }
         self.configuration = configuration
-        let loop = CurlLoop(name: "timeline-client", corkedMax: 0) { [count] in
-            TransferDriver(count)
+        do throws(CurlError) {
+            client = try CurlClient(configuration.ofClient)
+        } catch {
+            throw ConnectionError(error)
         }
-        guard let loop else { throw ConnectionError(.broken, "libcurl could not be initialised") }
-        self.loop = loop
     }
 
     deinit {
-        loop.stop()
+        client.close()
     }
 
-    /// Ends every exchange with `cancelled`, and refuses new ones.
+    /// Ends every exchange with `cancelled`, and rejects new ones.
     public func close() {
-        loop.stop()
+        client.close()
     }
 
-    /// Exchanges that hold a handle of libcurl; none when all have ended.
-    package var openExchanges: Int { count.openHandles }
+    /// The number of exchanges that hold a libcurl handle; 0 when all have ended.
+    package var openExchanges: Int { client.stats.handles }
 
-    /// Sends a request and reads its whole answer.
+    /// Sends a request and reads its whole response.
     ///
     /// - Throws: ``TimelineClient/ConnectionError``.
     public func send(
         _ request: GatewayRequest
     ) async throws(ConnectionError) -> GatewayResponse {
-        let transfer = try start(request, isStream: false)
-        let lease = CurlTransfer.Lease(transfer)
-        let head = try await lease.transfer.head()
-        var body: [UInt8] = []
-        while let piece = try await lease.transfer.next() {
-            guard body.count + piece.count <= request.responseBytesMax else {
-                throw ConnectionError(
-                    .tooLarge, "the answer is longer than \(request.responseBytesMax) bytes")
-            }
-            body += piece
+        do throws(CurlError) {
+            var sent = try curlRequest(request)
+            sent.timeout = configuration.requestDeadline
+            let response = try await client.send(sent, bodyBytesMax: request.responseBytesMax)
+            if let failure = response.failure { throw failure }
+            return GatewayResponse(head: GatewayResponseHead(response.head), body: response.body)
+        } catch {
+            throw ConnectionError(error)
         }
-        return GatewayResponse(head: head, body: body)
     }
 
-    /// Sends a request and returns as soon as the head of its answer is here.
+    /// Sends a request and returns as soon as the head of its response has arrived.
     ///
     /// - Throws: ``TimelineClient/ConnectionError``.
     public func stream(
         _ request: GatewayRequest
     ) async throws(ConnectionError) -> GatewayStream {
-        let lease = CurlTransfer.Lease(try start(request, isStream: true))
-        let head = try await lease.transfer.head()
-        let next = { @Sendable () async throws(ConnectionError) -> [UInt8]? in
-            try await lease.transfer.next()
+        do throws(CurlError) {
+            var sent = try curlRequest(request)
+            sent.silenceTimeout = configuration.silenceMax
+            sent.isIsolated = configuration.isolatesStreams
+            let reader = client.stream(sent, bufferBytesMax: configuration.bufferBytesMax)
+            let head = try await reader.head()
+            let next = { @Sendable () async throws(ConnectionError) -> [UInt8]? in
+                do throws(CurlError) {
+                    return try await reader.next()
+                } catch {
+                    throw ConnectionError(error)
+                }
+            }
+            return GatewayStream(head: GatewayResponseHead(head), body: GatewayBody(next: next))
+        } catch {
+            throw ConnectionError(error)
         }
-        return GatewayStream(head: head, body: GatewayBody(next: next))
     }
 
-    private func start(
-        _ request: GatewayRequest, isStream: Bool
-    ) throws(ConnectionError) -> CurlTransfer {
-        var headers = request.headers
+    private func curlRequest(_ request: GatewayRequest) throws(CurlError) -> CurlRequest {
+        var fields = request.headers
         if let token = configuration.bearerToken?() {
-            headers.append((name: "authorization", value: "Bearer \(token)"))
+            fields.append((name: "authorization", value: "Bearer \(token)"))
         }
-        let isSound = headers.allSatisfy { name, value in
-            !name.isEmpty && (name + value).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-        }
-        guard isSound, request.target.hasPrefix("/"),
-            request.target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else {
-            throw ConnectionError(
-                .badRequest, "the request's target, a field or the token has a control character")
-        }
-        let transfer = CurlTransfer(
-            order: CurlTransfer.Order(
-                url: configuration.gateway + request.target, method: request.method,
-                headers: headers, body: request.body, caFile: configuration.caFile,
-                connectDeadline: configuration.connectDeadline,
-                totalDeadline: isStream ? nil : configuration.requestDeadline,
-                silenceMax: isStream ? configuration.silenceMax : nil,
-                isIsolated: isStream && configuration.isolatesStreams,
-                isPlain: configuration.speaksPlainHTTP,
-                bufferBytesMax: configuration.bufferBytesMax),
-            loop: loop)
-        guard loop.submit(.start(transfer)) else {
-            throw ConnectionError(.cancelled, "the connection is closed")
-        }
-        return transfer
+        fields.append((name: "user-agent", value: "timeline-client"))
+        return CurlRequest(
+            request.method, origin: configuration.gateway, target: request.target,
+            fields: try CurlFields(fields), body: request.body, timeout: nil)
+    }
+}
+
+extension CurlConnection.Configuration {
+    /// The limits are those of the gateway, and of who uses the connection.
+    fileprivate var ofClient: CurlClient.Configuration {
+        var client = CurlClient.Configuration(name: "timeline-client")
+        client.caFile = caFile
+        client.connectTimeout = connectDeadline
+        client.allowsPlainText = speaksPlainHTTP
+        client.usesEnvironmentProxy = true
+        client.repeatsRequests = true
+        client.keepsAddresses = true
+        // A stream of its own stands for another device, which has no TLS session to resume.
+        client.keepsHandles = false
+        client.requestsMax = .max
+        (client.connectionsMax, client.connectionsPerHostMax, client.streamsMax) = (0, 0, 100)
+        (client.urlBytesMax, client.bodyBytesMax) = (.max, .max)
+        client.idleMax = .seconds(118)
+        return client
+    }
+}
+
+extension GatewayResponseHead {
+    fileprivate init(_ head: CurlHead) {
+        self.init(status: head.status, headers: head.fields)
+    }
+}
+
+extension ConnectionError {
+    fileprivate init(_ error: CurlError) {
+        let code: Code =
+            switch error.code {
+            case .closed, .cancelled: .cancelled
+            case .badRequest: .badRequest
+            case .unresolved: .unresolved
+            case .unreachable, .addressNotAllowed: .unreachable
+            case .notTrusted: .notTrusted
+            case .notSent, .timedOut: .timedOut
+            case .silent: .silent
+            case .tooLarge: .tooLarge
+            case .busy, .noMemory, .notProcessed, .connectionEnded, .streamReset: .broken
+            }
+        self.init(code, error.message)
     }
 }

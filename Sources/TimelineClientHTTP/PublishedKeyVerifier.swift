@@ -4,21 +4,22 @@ import TimelineClient
 /// Verifies notifications against the keys the gateway publishes, with the system's OpenSSL.
 public typealias PublishedKeyVerifier = KeyVerifier<OpenSSLKeys>
 
-/// A gateway's public keys, in OpenSSL.
+/// The public keys of a gateway, as OpenSSL values.
 public struct OpenSSLKeys: VerificationKeys {
-    /// The set.
+    /// The parsed key set.
     package let set: JWKSet
 
-    /// Reads a JWK Set.
+    /// Reads a JWK Set; returns `nil` when it is not one.
     public init?(jwks: [UInt8]) {
         guard let set = try? JWKSet(parsing: jwks) else { return nil }
         self.set = set
     }
 
-    /// Whether the key that a notification names signed it.
+    /// Returns whether the notification is signed by the key it names, forged, or names an unknown
+    /// key.
     public func check(_ notification: SignedNotification) -> SignatureCheck {
         guard let key = set[notification.keyID] else { return .unknownKey }
-        // The algorithm is the key's: what the sender wrote is compared and never obeyed.
+        // The key decides the algorithm; the sender's claim is only compared with it.
         guard key.algorithm.isNamed(notification.algorithm),
             key.verify(notification.signature, over: notification.signingInput)
         else { return .forged }

@@ -4,7 +4,7 @@ import TimelineClient
 import WidgetModel
 
 extension Widget {
-    /// Runs a program whose one widget this is: `@main` makes the widget its entry point (article
+    /// Runs a program with this single widget: `@main` makes the widget its entry point (article
     /// "Creating a widget extension", "Add configuration details"). See ``WidgetExtensionProgram``.
     public static func main() async {
         await WidgetExtensionProgram.run { try WidgetRuntime([Self().body]) }
@@ -20,29 +20,29 @@ extension WidgetBundle {
     }
 }
 
-/// A widget extension as a program of its own, which keeps the timelines of its widgets current until
-/// it is ended. Where and for whom is said by its environment:
+/// A widget extension as a standalone program, which keeps the timelines of its widgets current
+/// until it is terminated. It is configured by environment variables:
 ///
-/// | variable | what |
+/// | variable | meaning |
 /// |---|---|
 /// | `TIMELINE_GATEWAY_URL` | the gateway's origin |
-/// | `TIMELINE_GATEWAY_CA` | certificates to trust, in PEM; the system's when left out |
-/// | `TIMELINE_GATEWAY_TOKEN` | the client's token, which says who it is and of which app |
+/// | `TIMELINE_GATEWAY_CA` | certificates to trust, in PEM; default: the system's |
+/// | `TIMELINE_GATEWAY_TOKEN` | the client's token, which names the client and its app |
 /// | `TIMELINE_CLIENT_ARCHIVE` | the directory of its ``TimelineClient/ClientArchive`` |
-/// | `TIMELINE_CLIENT_REGISTRATION` | a file that says what is placed where, as a client registers it in JSON; when left out, an iPhone has each widget once, in its first family and with the default of each parameter |
+/// | `TIMELINE_CLIENT_REGISTRATION` | a file with the placed widgets, in the JSON form of a registration; default: an iPhone with each widget once, in its first family and with the default of each parameter |
 ///
-/// It may be killed at any time: it resumes from its archive, from which every other process can read
-/// what is shown. What it does, and what has no success, stands on standard error.
+/// It may be killed at any time: it resumes from its archive, which other processes can read to
+/// show the widgets. It logs its actions and failures to standard error.
 public enum WidgetExtensionProgram {
-    /// Why an extension cannot run.
+    /// The reason why an extension cannot run.
     package struct Fault: Error, CustomStringConvertible {
-        /// For a terminal, with the variable's name and never its value.
+        /// The message for a terminal, with the variable's name and never its value.
         package let description: String
     }
 
-    /// Most widgets configured alike.
+    /// The maximum count of equally configured widgets.
     private static let copiesMax = 100
-    /// Largest registration that is read, bytes.
+    /// The largest registration that is read, bytes.
     private static let registrationBytesMax = 1024 * 1024
 
     static func run(_ widgets: () throws -> WidgetRuntime) async {
@@ -56,10 +56,10 @@ public enum WidgetExtensionProgram {
         }
     }
 
-    /// The client that the environment describes.
+    /// Creates the client that the environment describes.
     ///
-    /// - Throws: ``Fault``; ``TimelineClient/ConnectionError`` for an address that is none; and what
-    ///   a query throws that is asked for a default.
+    /// - Throws: ``Fault``; ``TimelineClient/ConnectionError`` for an invalid address; or the error
+    ///   of a query that is asked for a default.
     package static func client(
         _ widgets: WidgetRuntime, environment: [String: String]
     ) async throws -> TimelineClient {

@@ -4,8 +4,8 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Seconds since 1970 of a date in any of the three forms; the name of the day is not looked
-    /// at. A year of two digits is one of 1970...2069.
+    /// Returns the seconds since 1970 for a date in any of the three forms; `nil` for anything
+    /// else. Ignores the name of the day. A year of two digits is in 1970...2069.
     ///
     ///     Sun, 06 Nov 1994 08:49:37 GMT
     ///     Sunday, 06-Nov-94 08:49:37 GMT
@@ -47,8 +47,8 @@ package enum HTTPDate {
         return value
     }
 
-    /// Days of the proleptic Gregorian calendar; years are counted from March, so that the leap
-    /// day is the last of its year.
+    /// Returns the days since 1970 in the proleptic Gregorian calendar. Years are counted from
+    /// March, so that the leap day is the last of its year.
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let fromMarch = (month + 9) % 12
         let shifted = year - fromMarch / 10

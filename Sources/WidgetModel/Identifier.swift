@@ -1,9 +1,9 @@
-/// The rules for names that stand in URLs.
+/// The rules for names in URLs.
 public enum Identifier {
-    /// Longest client id and app id, in bytes.
+    /// The longest client id and app id, bytes.
     public static let bytesMax = 128
 
-    /// Whether `text` is a client id or app id: 1 to 128 of `A-Za-z0-9._~-`.
+    /// Returns whether `text` is a valid client id or app id: 1 to 128 of `A-Za-z0-9._~-`.
     public static func isValid(_ text: String) -> Bool {
         var text = text
         // Sound: the pointer is read within the closure that lends it.

@@ -1,55 +1,55 @@
-/// Every bound on what a peer may send, with its unit in its name. All are configurable; the
-/// defaults are the design's (section 5).
+/// The limits of input from peers, each with its unit in its name. All are configurable.
 public struct Limits: Sendable, Equatable {
-    /// One event as it stands on the wire. CloudEvents asks consumers to accept at least 64 KiB.
+    /// The limit of one event as sent. CloudEvents requires consumers to accept at least 64 KiB.
     public var eventBytesMax = 64 * 1024
-    /// Events of one post.
+    /// The limit of events in one request.
     public var postEventsMax = 1_000
-    /// Body of one post.
+    /// The limit of the body of a request with changes.
     public var postBytesMax = 8 * 1024 * 1024
-    /// A catalog document.
+    /// The limit of a catalog document.
     public var catalogBytesMax = 1024 * 1024
-    /// Widget kinds of one catalog.
+    /// The limit of widget kinds in one catalog.
     public var catalogKindsMax = 500
-    /// Rules of one kind (timeline and recommendations apart).
+    /// The limit of rules for one kind, separately for timelines and recommendations.
     public var kindRulesMax = 32
-    /// A registration document.
+    /// The limit of a registration document.
     public var registrationBytesMax = 256 * 1024
-    /// Widgets, and separately controls, of one registration.
+    /// The limit of widgets, and separately of controls, in one registration.
     public var registrationWidgetsMax = 200
-    /// Recommended items of one kind.
+    /// The limit of recommended items for one kind.
     public var recommendationItemsMax = 100
-    /// Delivery entries of one registration.
+    /// The limit of delivery addresses in one registration.
     public var deliveriesMax = 8
-    /// Keys one configured widget may depend on.
+    /// The limit of keys that one configured widget depends on.
     public var widgetKeysMax = 256
-    /// Keys one client may depend on.
+    /// The limit of keys that one client depends on.
     public var clientKeysMax = 1_000
-    /// Names, identifiers and values.
+    /// The limit of a name, identifier or value.
     public var stringBytesMax = 256
-    /// Values of one list (array parameter, attribute).
+    /// The limit of values in one list (array parameter or attribute).
     public var listValuesMax = 64
-    /// Attributes of one change or client.
+    /// The limit of attributes of one change or client.
     public var attributesMax = 32
-    /// Properties of one change or entity.
+    /// The limit of properties of one change or entity.
     public var propertiesMax = 128
-    /// Bindings of one rule.
+    /// The limit of bindings in one rule.
     public var bindingsMax = 4
-    /// Combinations of values that one change may have at the bindings of one rule.
+    /// The limit of combinations of a change's values at the bindings of one rule.
     public var changeRuleKeysMax = 64
-    /// Keys one change may raise by all rules, those of unset parameters included; and keys that any
-    /// change of an entity would raise by the rules of a catalog.
+    /// The limit of keys that one change bumps by all rules, including the keys for unset
+    /// parameters; also the limit of keys that any change of an entity would bump by the rules of a
+    /// catalog.
     public var changeKeysMax = 10_000
-    /// Keys the changes of one post may raise.
+    /// The limit of keys that the changes of one request bump.
     public var postKeysMax: Int {
         changeKeysMax.multipliedReportingOverflow(by: 20).overflow ? .max : changeKeysMax * 20
     }
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 
-    /// No bounds, for documents that were accepted before: a limit that was lowered since must
-    /// not make them unreadable.
+    /// No limits, for documents that were accepted before: lowering a limit must not make them
+    /// unreadable.
     public static let none: Limits = {
         var limits = Limits()
         for bound in [

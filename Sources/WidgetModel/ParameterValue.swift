@@ -1,15 +1,15 @@
-/// The value of an intent parameter or attribute, reduced to what dependency rules compare: the
-/// UTF-8 bytes of its text.
+/// The value of an intent parameter or attribute, reduced to the form that dependency rules
+/// compare: the UTF-8 bytes of its text.
 public enum ParameterValue: Sendable, Hashable {
-    /// Nothing chosen: agrees with every value.
+    /// No value is chosen; matches every value.
     case unset
-    /// One value.
+    /// A single value.
     case single(String)
-    /// Several values (an array parameter); agrees with a value that is among them.
+    /// Several values (an array parameter); matches each of them.
     case list([String])
 
-    /// Values compare as the bytes of their texts: what people take for the same letter may be
-    /// written in two ways, and those are two values.
+    /// Compares the bytes of the texts. Unicode-equivalent texts with different bytes are different
+    /// values.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.unset, .unset): true
@@ -20,7 +20,7 @@ public enum ParameterValue: Sendable, Hashable {
         }
     }
 
-    /// A function of the texts' bytes.
+    /// Hashes the bytes of the texts.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .unset: hasher.combine(0)
@@ -30,7 +30,7 @@ public enum ParameterValue: Sendable, Hashable {
         for text in texts { text.hashBytes(into: &hasher) }
     }
 
-    /// The texts a rule compares; none for ``unset``.
+    /// The texts that a rule compares; empty for ``unset``.
     public var texts: [String] {
         switch self {
         case .unset: []
@@ -39,8 +39,9 @@ public enum ParameterValue: Sendable, Hashable {
         }
     }
 
-    /// The text of a scalar: integers in decimal, `true`/`false`, strings as they are; other
-    /// numbers in the shortest form that reads back the same, whole ones as integers.
+    /// Returns the text of a scalar: integers in decimal, `true` or `false`, strings unchanged;
+    /// other numbers in the shortest form that reads back as the same number, whole ones as
+    /// integers. Returns `nil` for any other value.
     public static func text(of value: JSONValue) -> String? {
         switch value {
         case .string(let text): text
@@ -107,7 +108,7 @@ public enum ParameterValue: Sendable, Hashable {
         return text
     }
 
-    /// The value as it stands in JSON.
+    /// The value as JSON.
     public var json: JSONValue {
         switch self {
         case .unset: .null
@@ -118,8 +119,8 @@ public enum ParameterValue: Sendable, Hashable {
 }
 
 extension String {
-    /// Whether two texts are the same bytes. `==` also takes different ways of writing a
-    /// character for the same, which rules must not.
+    /// Returns whether two texts have the same bytes. `==` also equates Unicode-equivalent texts,
+    /// which rules must not do.
     @inline(__always)
     package func hasSameBytes(as other: String) -> Bool {
         utf8.count == other.utf8.count && hasSameBytes(asLong: other)
@@ -139,7 +140,7 @@ extension String {
         return isSame.flatMap { $0 } ?? utf8.elementsEqual(other.utf8)
     }
 
-    /// Hashes what ``hasSameBytes(as:)`` compares.
+    /// Hashes the bytes that ``hasSameBytes(as:)`` compares.
     package func hashBytes(into hasher: inout Hasher) {
         var text = self
         // Sound: the pointer is read within the closure that lends it.

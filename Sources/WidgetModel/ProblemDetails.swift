@@ -1,35 +1,35 @@
-/// An error as people and programs get it: `application/problem+json` (RFC 9457).
+/// An error in a response, for people and programs: `application/problem+json` (RFC 9457).
 public struct ProblemDetails: Error, Sendable, Equatable {
     /// The media type of the JSON form.
     public static let mediaType = "application/problem+json"
 
-    /// What every `type` URI starts with; the rest is the stable code.
+    /// The prefix of every `type` URI; the stable code follows it.
     public static let typePrefix = "urn:timeline-gateway:problem:"
 
     /// The HTTP status.
     public var status: Int
     /// The stable code at the end of the `type` URI, such as `event-id-reused`.
     public var code: String
-    /// The same sentence for every problem of one type.
+    /// The title, which is the same for every problem of a type.
     public var title: String
-    /// What happened this time and what to do; no secrets, tokens or parameter values.
+    /// The particular cause and its remedy; without secrets, tokens or parameter values.
     public var detail: String?
-    /// Every fault found, for a document that is well-formed but wrong.
+    /// All faults of a well-formed but invalid document.
     public var faults: [Fault]
-    /// How many seconds to wait before the next try, where waiting helps.
+    /// The seconds to wait before a retry, if waiting helps.
     public var retryAfter: Int?
-    /// The digest of the registration in force, where a client believes another one in force.
+    /// The digest of the registration in force, if the client expected a different one.
     public var digest: String?
     /// The limit that was exceeded, for the `RateLimit` fields.
     public var rateLimit: RateLimit?
 
     /// A limit of requests in a time window.
     public struct RateLimit: Sendable, Equatable {
-        /// The name of the policy: plain letters.
+        /// The name of the policy, in plain letters.
         public var policy: String
-        /// The requests that a window allows.
+        /// The number of requests allowed in a window.
         public var quota: Int
-        /// The window, in seconds.
+        /// The length of the window, seconds.
         public var window: Int
 
         /// Creates the description of a limit.
@@ -40,7 +40,7 @@ public struct ProblemDetails: Error, Sendable, Equatable {
         }
     }
 
-    /// A problem.
+    /// Creates a problem.
     public init(
         status: Int, code: String, title: String, detail: String? = nil, faults: [Fault] = [],
         retryAfter: Int? = nil, digest: String? = nil
@@ -67,7 +67,7 @@ public struct ProblemDetails: Error, Sendable, Equatable {
         return .object(object)
     }
 
-    /// Reads a problem someone else sent; members of a wrong type are ignored, as the RFC asks.
+    /// Reads a problem from another program. Ignores members of a wrong type, as the RFC requires.
     public init?(_ value: JSONValue, status: Int) {
         guard let object = value.objectValue else { return nil }
         let type = object["type"]?.stringValue ?? "about:blank"
@@ -87,7 +87,7 @@ public struct ProblemDetails: Error, Sendable, Equatable {
 }
 
 extension ProblemDetails: CustomStringConvertible {
-    /// For a terminal: title, detail, then one fault a line.
+    /// The problem as text for a terminal: title, detail, then one fault per line.
     public var description: String {
         var lines = ["\(status) \(title)"]
         if let detail { lines.append(detail) }

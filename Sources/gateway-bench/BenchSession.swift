@@ -3,7 +3,7 @@ struct BenchSession {
     let settings: BenchSettings
     /// Whether each scenario's table is printed when it is done.
     let printsTables: Bool
-    /// What was measured so far.
+    /// The figures so far.
     private(set) var report: Report
 
     /// A session that has measured nothing.
@@ -48,21 +48,19 @@ struct BenchSession {
             let tell = { [settings] (text: String) in
                 Terminal.tell("  \(names) \(repetition)/\(settings.repetitions): \(text)")
             }
+            let run = Repetition(settings: settings, number: repetition, tell: tell)
             switch group[0] {
-            case .fanout, .latency:
-                try FanOut(settings: settings, scenarios: group).measure(into: &report, tell)
-            case .handshake: try Handshakes(settings: settings).measure(into: &report, tell)
-            case .burst: report.add(try Burst(settings: settings).measure(tell))
-            case .slow: report.add(try SlowReaders(settings: settings).measure(tell))
-            case .storm: report.add(try Storm(settings: settings).measure(tell))
-            case .accept: report.add(try Requests(settings: settings).measureAccept(tell))
-            case .register: report.add(try Requests(settings: settings).measureRegister(tell))
-            case .push:
-                try Pushes(settings: settings).measure(into: &report, repetition, tell)
-            case .costs: report.add(try Costs(settings: settings).measure(tell))
-            case .decide where settings.isInProcess:
-                report.add(Decide(settings: settings).measureInProcess(tell))
-            case .decide: report.add(try Decide(settings: settings).measure(tell))
+            case .fanout, .latency: report.add(try run.fanOut(group))
+            case .handshake: report.add(try run.handshakes())
+            case .burst: report.add(try run.burst())
+            case .slow: report.add(try run.slowReaders())
+            case .storm: report.add(try run.storm())
+            case .accept: report.add(try run.accept())
+            case .register: report.add(try run.register())
+            case .push: try run.pushes(into: &report)
+            case .costs: report.add(try run.costs())
+            case .decide where settings.isInProcess: report.add(run.decideInProcess())
+            case .decide: report.add(try run.decide())
             }
         }
     }

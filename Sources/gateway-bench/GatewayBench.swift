@@ -1,10 +1,11 @@
 import ArgumentParser
 import Foundation
+import GatewayTestSupport
 import WidgetModel
 
 /// A scenario, or all of them.
 struct ScenarioChoice: ExpressibleByArgument {
-    /// What it stands for.
+    /// The scenarios that it names.
     let scenarios: [ScenarioName]
 
     static var allValueStrings: [String] { ["all"] + ScenarioName.allCases.map(\.rawValue) }
@@ -17,11 +18,6 @@ struct ScenarioChoice: ExpressibleByArgument {
             scenarios = [scenario]
         }
     }
-}
-
-/// A server to compare with.
-enum PeerName: String, CaseIterable, ExpressibleByArgument {
-    case nchan
 }
 
 /// Runs the command that the first argument names.
@@ -70,7 +66,6 @@ struct GatewayBench: ParsableCommand {
             EXAMPLES
               gateway-bench --quick
               gateway-bench fanout latency --streams 10000 --repetitions 5
-              gateway-bench fanout handshake --peer nchan
               gateway-bench fanout latency --http2
               gateway-bench all --quick --json > figures.json
               gateway-bench push --requests 50000 --repetitions 5 --enforce
@@ -87,26 +82,10 @@ struct GatewayBench: ParsableCommand {
 
     @OptionGroup var size: SizeOptions
 
-    @Option(help: "The gateway's program. Default: timeline-gateway beside this one.")
-    var gateway: String?
-
-    @Option(help: "Cores of the server, such as 0 or 0,2. Default: the first, if there are two.")
-    var serverCores: CoreList?
-
-    @Option(help: "Cores of this program. Default: the second.")
-    var benchCores: CoreList?
-
-    @Option(help: "Compare with nginx and nchan: fanout, latency, handshake.")
-    var peer: PeerName?
+    @OptionGroup var options: RunOptions
 
     @Flag(name: .customLong("http2"), help: "Streams over HTTP/2: fanout, latency.")
     var isHTTP2 = false
-
-    @Flag(help: "Print one JSON document instead of tables.")
-    var json = false
-
-    @Flag(help: "Fail when a bar is missed.")
-    var enforce = false
 
     @Flag(help: .hidden)
     var inProcess = false
@@ -145,33 +124,23 @@ struct GatewayBench: ParsableCommand {
                 "\(max(settings.streams, settings.clients)) streams do not fit: this machine "
                     + "allows \(limit) open files (ulimit -Hn), enough for \(fitting) streams.")
         }
-        if peer != nil, !NchanPeer.isInstalled {
-            throw ValidationError(
-                "--peer nchan: install nginx and libnginx-mod-nchan, or leave it out.")
-        }
         let machine = Machine.describe()
-        if let cores = settings.benchCores { try Machine.pin(to: cores) }
-        var session = BenchSession(settings: settings, printsTables: !json)
-        do {
-            try session.run(chosen)
-        } catch let interruption as Interruption {
-            Terminal.tell("gateway-bench: stopped by a signal; nothing is left behind")
-            throw ExitCode(128 + interruption.signal)
-        }
+        var session = BenchSession(settings: settings, printsTables: !options.json)
+        try options.run(on: settings.benchCores) { try session.run(chosen) }
         let report = session.report
-        if json { Terminal.print(report.json(machine: machine, settings: settings.json).text) }
-        if report.hasLosses || (enforce && report.missesBar) { throw ExitCode.failure }
+        if options.json {
+            Terminal.print(report.json(machine: machine, settings: settings.json).text)
+        }
+        if report.hasLosses || (options.enforce && report.missesBar) { throw ExitCode.failure }
     }
 
     private func settings() throws -> BenchSettings {
-        let allowed = Machine.allowedCores()
-        let hasTwo = allowed.count >= 2
+        let (serverCores, benchCores) = options.cores
         return BenchSettings(
-            gateway: try Self.program(
-                gateway, isNeeded: chosen.contains(where: \.needsGateway)),
-            serverCores: serverCores?.cores ?? (hasTwo ? [allowed[0]] : nil),
-            benchCores: benchCores?.cores ?? (hasTwo ? [allowed[1]] : nil),
-            isQuick: size.quick, hasPeer: peer != nil, isHTTP2: isHTTP2,
+            gateway: try GatewayProcess.measuredProgram(
+                options.gateway, isNeeded: chosen.contains(where: \.needsGateway)),
+            serverCores: serverCores, benchCores: benchCores,
+            isQuick: size.quick, isHTTP2: isHTTP2,
             repetitions: size.repetitions ?? (size.quick ? 1 : chosen.count == 1 ? 5 : 3),
             streams: size.value(size.streams, 10_000, quick: 1_000),
             rate: size.rate ?? Double(5 * size.value(size.streams, 10_000, quick: 1_000)),
@@ -181,26 +150,5 @@ struct GatewayBench: ParsableCommand {
             requests: size.value(size.requests, 20_000, quick: 2_000),
             widgets: size.value(size.widgets, 1_000_000, quick: 50_000),
             isInProcess: inProcess, countedChanges: countedChanges)
-    }
-
-    /// The gateway's program: the one that was named, or the one beside this program.
-    ///
-    /// - Parameter isNeeded: Whether it has to be there.
-    static func program(_ named: String?, isNeeded: Bool = true) throws -> String {
-        if let named {
-            guard FileManager.default.isExecutableFile(atPath: named) else {
-                throw ValidationError("--gateway: \(named) is no program.")
-            }
-            return named
-        }
-        let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        let beside = own.deletingLastPathComponent().appendingPathComponent("timeline-gateway").path
-        let isThere = FileManager.default.isExecutableFile(atPath: beside)
-        guard isThere || !isNeeded else {
-            throw ValidationError(
-                "\(beside) is missing: build it (swift build -c release), or name one with "
-                    + "--gateway.")
-        }
-        return beside
     }
 }

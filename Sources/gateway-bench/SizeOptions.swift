@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How much is measured.
+/// The size of the measurement.
 struct SizeOptions: ParsableArguments {
     /// Most of anything.
     private static let countMax = 10_000_000
@@ -51,20 +51,8 @@ struct SizeOptions: ParsableArguments {
         }
     }
 
-    /// What was given, or the default.
+    /// Returns the value given, or the default.
     func value(_ given: Int?, _ full: Int, quick small: Int) -> Int {
         given ?? (quick ? small : full)
-    }
-}
-
-/// Cores, as in `0,2`.
-struct CoreList: ExpressibleByArgument {
-    /// The cores.
-    let cores: [Int]
-
-    init?(argument: String) {
-        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
-        cores = parts.compactMap { Int($0) }.filter { (0..<1024).contains($0) }
-        guard !cores.isEmpty, cores.count == parts.count else { return nil }
     }
 }

@@ -3,8 +3,6 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-extension Row: ExpressibleByArgument {}
-
 /// A fault in the record itself, to see that the judge notices it.
 enum Plant: String, CaseIterable, ExpressibleByArgument {
     case loss
@@ -28,7 +26,7 @@ struct GatewayFaults: ParsableCommand {
             differently: repeat a seed a few times to see its failure again.
 
             ROWS
-            \(Row.allCases.map(\.help).joined(separator: "\n"))
+            \(Row.all.map(\.help).joined(separator: "\n"))
 
             EXIT STATUS
               0    every run held
@@ -86,7 +84,7 @@ struct GatewayFaults: ParsableCommand {
 
     func run() throws {
         if list {
-            for row in Row.allCases { write(row.help) }
+            for row in Row.all { write(row.help) }
             return
         }
         raiseDescriptorLimit()
@@ -112,21 +110,14 @@ struct GatewayFaults: ParsableCommand {
 
     /// The rows to run, each with its seeds and seconds.
     private var plan: [(row: Row, seeds: Int, seconds: Double)] {
-        let rows = rows.isEmpty ? Row.allCases : rows
+        let rows = rows.isEmpty ? Row.all : rows
         if smoke { return rows.compactMap { row in row.smokeSeconds.map { (row, 1, $0) } } }
-        if campaign { return rows.map { ($0, $0.campaign.seeds, $0.campaign.seconds) } }
+        if campaign { return rows.map { ($0, $0.seeds, $0.seconds) } }
         return rows.map { ($0, seeds, seconds) }
     }
 
     /// Prints a line at once, into a pipe as well.
     private func write(_ line: String) {
         try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
-    }
-}
-
-extension Row {
-    /// One line of help.
-    var help: String {
-        "  " + rawValue.padding(toLength: 15, withPad: " ", startingAt: 0) + summary
     }
 }

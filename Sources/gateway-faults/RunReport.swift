@@ -9,9 +9,9 @@ struct RunReport {
     let seconds: Double
     let verdict: Verdict
     let figures: [(name: String, value: String)]
-    /// The reason for which the run could not be finished.
+    /// The reason why the run could not be finished.
     let failure: String?
-    /// The reason for which the machine cannot give this fault.
+    /// The reason why the machine cannot give this fault.
     let skipped: String?
     /// The notification that was taken out of the record on purpose.
     let planted: String?
@@ -62,13 +62,13 @@ struct RunReport {
 
     /// The command that repeats it.
     var command: String {
-        "Deploy/check-faults --row \(row.rawValue) --seed \(seed) --seconds \(Int(seconds))"
+        "Deploy/check-faults --row \(row.name) --seed \(seed) --seconds \(Int(seconds))"
     }
 
     var text: String {
-        if let skipped { return "\(row.rawValue) seed \(seed): skipped: \(skipped)" }
+        if let skipped { return "\(row.name) seed \(seed): skipped: \(skipped)" }
         var lines = [
-            "\(row.rawValue) seed \(seed): \(holds ? "holds" : "VIOLATED"); "
+            "\(row.name) seed \(seed): \(holds ? "holds" : "VIOLATED"); "
                 + allFigures.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
                 + "; \(elapsed.rounded(toPlaces: 1)) s"
         ]
@@ -87,7 +87,7 @@ struct RunReport {
         var values = JSONObject()
         for (name, value) in allFigures { values[name] = .string(value) }
         return [
-            "row": .string(row.rawValue), "finding": .string(row.finding),
+            "row": .string(row.name), "finding": .string(row.finding),
             "seed": .integer(Int64(truncatingIfNeeded: seed)), "holds": .bool(holds),
             "violations": .array(verdict.violations.map { .string($0.description) }),
             "planted": planted.map { .string($0) } ?? .null,

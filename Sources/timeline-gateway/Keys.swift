@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import GatewayServer
+import GatewayOperations
 import WidgetModel
 
 extension KeyPurpose: ExpressibleByArgument {}

@@ -1,5 +1,5 @@
 import ArgumentParser
-import GatewayServer
+import GatewayOperations
 
 /// Prints pages of the documentation.
 struct Reference: ParsableCommand {

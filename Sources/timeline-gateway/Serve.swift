@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import GatewayEngine
+import GatewayOperations
 import GatewayServer
 import Logging
 import WidgetModel

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import GatewayServer
+import GatewayEngine
+import GatewayOperations
 import GatewaySigning
 import WidgetModel
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -27,7 +28,7 @@ struct AttemptsCommand: AsyncParsableCommand {
     var client: String?
 
     @Option(help: "Only webhook, widgets, background or controls.")
-    var channel: PushChannel?
+    var channel: NotificationChannel?
 
     @Option(help: "Only those that ended so, such as sent or retry.")
     var outcome: String?
@@ -54,7 +55,7 @@ struct AttemptsCommand: AsyncParsableCommand {
         let service = GatewayService(connection: try options.connection(), app: try app.required())
         do throws(GatewayFailure) {
             let answer = try await service.json("GET", "\(service.base)/attempts?\(query)")
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
@@ -70,24 +71,16 @@ struct AttemptsCommand: AsyncParsableCommand {
         return parts.joined(separator: "&")
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        let object = answer.objectValue ?? [:]
-        let attempts = object["attempts"]?.arrayValue ?? []
-        guard !attempts.isEmpty else { return "no attempts" }
+    static func text(_ page: AttemptPage) -> String {
+        guard !page.attempts.isEmpty else { return "no attempts" }
         let table = TextBlock.table(
             ["TIME", "CLIENT", "CHANNEL", "OUTCOME", "REASON", "MS", "REFERENCE"],
-            attempts.map { attempt in
-                let attempt = attempt.objectValue ?? [:]
-                return ["time", "client", "channel", "outcome", "reason", "ms", "reference"].map {
-                    name in
-                    switch attempt[name] {
-                    case .string(let text)?: text
-                    case .integer(let number)?: String(number)
-                    default: "-"
-                    }
-                }
+            page.attempts.map {
+                [
+                    $0.time, $0.client, $0.channel, $0.outcome, $0.reason ?? "-", String($0.ms),
+                    $0.reference ?? "-",
+                ]
             })
-        guard let before = object["before"]?.integerValue else { return table }
-        return table + "\nmore with --before \(before)"
+        return page.before.map { table + "\nmore with --before \($0)" } ?? table
     }
 }

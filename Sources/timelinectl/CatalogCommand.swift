@@ -106,9 +106,8 @@ extension CatalogCommand {
                 let answer = try await service.document(
                     "POST", "\(service.base)/catalog/diff?since=\(since)", body: document.bytes,
                     contentType: document.mediaType)
-                Terminal.print(answer.value, as: options.form) {
-                    ExplanationText.difference(answer.value)
-                }
+                try Terminal.print(
+                    answer.value, as: options.form, text: ExplanationText.difference)
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }

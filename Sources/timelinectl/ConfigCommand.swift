@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -59,21 +60,15 @@ struct ConfigCommand: AsyncParsableCommand {
     }
 
     /// Lines that say what differs.
-    static func text(_ answer: JSONValue) -> String {
-        let changes = answer.objectValue?["changes"]?.arrayValue ?? []
-        guard !changes.isEmpty else { return "no difference" }
+    static func text(_ difference: ConfigurationDifference) -> String {
+        guard !difference.changes.isEmpty else { return "no difference" }
         return TextBlock.table(
             ["OPTION", "BEFORE", "AFTER", "TAKES EFFECT"],
-            changes.map { change in
-                let change = change.objectValue ?? [:]
-                let isFile = change["contents"] != nil
-                func text(_ name: String) -> String {
-                    isFile ? "-" : change[name]?.stringValue ?? "default"
-                }
+            difference.changes.map { change in
+                let isFile = change.contents != nil
                 return [
-                    change["option"]?.stringValue ?? "-", text("before"),
-                    isFile ? "other contents" : text("after"),
-                    change["takesEffect"]?.stringValue ?? "-",
+                    change.option, isFile ? "-" : change.before ?? "default",
+                    isFile ? "other contents" : change.after ?? "default", change.takesEffect,
                 ]
             })
     }
@@ -85,7 +80,7 @@ private func ask(_ what: String, _ document: [UInt8]?, _ options: CommonOptions)
     do throws(GatewayFailure) {
         let answer = try await service.document(
             "POST", "/v1/configuration/\(what)", body: document, contentType: "application/yaml")
-        Terminal.print(answer.value, as: options.form) { ConfigCommand.text(answer.value) }
+        try Terminal.print(answer.value, as: options.form, text: ConfigCommand.text)
     } catch {
         throw Terminal.fail(error, as: options.form)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -24,24 +25,18 @@ struct EventsCommand: AsyncParsableCommand {
         let service = GatewayService(connection: try options.connection(), app: try app.required())
         do throws(GatewayFailure) {
             let answer = try await service.json("GET", "\(service.base)/events")
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        let events = answer.objectValue?["events"]?.arrayValue ?? []
-        guard !events.isEmpty else { return "no events" }
+    static func text(_ document: PushEvents) -> String {
+        guard !document.events.isEmpty else { return "no events" }
         return TextBlock.table(
             ["TIME", "EVENT", "TIMES", "CLIENT", "WHAT"],
-            events.map { event in
-                let event = event.objectValue ?? [:]
-                return [
-                    event["time"]?.stringValue ?? "-", event["event"]?.stringValue ?? "-",
-                    String(event["times"]?.integerValue ?? 1),
-                    event["client"]?.stringValue ?? "-", event["text"]?.stringValue ?? "-",
-                ]
+            document.events.map {
+                [$0.time, $0.event, String($0.times), $0.client ?? "-", $0.text]
             })
     }
 }

@@ -62,7 +62,11 @@ struct ExplainCommand: AsyncParsableCommand {
                         contentType: document.1
                     ).value
                 }
-                Terminal.print(answer, as: options.form) { ExplanationText.change(answer) }
+                if sequence == nil {
+                    try Terminal.print(answer, as: options.form, text: ExplanationText.events)
+                } else {
+                    try Terminal.print(answer, as: options.form, text: ExplanationText.change)
+                }
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }
@@ -103,7 +107,7 @@ struct ExplainCommand: AsyncParsableCommand {
                 let answer = try await service.json(
                     "GET", "\(service.base)/clients/\(client)/explain"
                 ).value
-                Terminal.print(answer, as: options.form) { ExplanationText.client(answer) }
+                try Terminal.print(answer, as: options.form, text: ExplanationText.client)
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }

@@ -1,199 +1,154 @@
+import GatewayDocuments
 import WidgetModel
 
 /// Explanations for people.
 enum ExplanationText {
     // MARK: Changes
 
-    /// What the gateway says of a change of the log, or of some that are not made.
-    static func change(_ answer: JSONValue) -> String {
-        let events = answer.objectValue?["events"]?.arrayValue ?? [answer]
-        return events.map { one($0.objectValue ?? [:]).joined(separator: "\n") }
-            .joined(separator: "\n\n")
+    /// Returns the explanation of changes that are not posted.
+    static func events(_ document: ExplainedEvents) -> String {
+        document.events.map(change).joined(separator: "\n\n")
     }
 
-    private static func one(_ change: JSONObject) -> [String] {
-        var head = change["sequence"]?.integerValue.map { "change \($0)  " } ?? "not posted  "
-        head += text(change["time"]).map { "\($0)  " } ?? ""
-        head += [text(change["entity"]), text(change["entityID"]), text(change["operation"])]
-            .compactMap { $0 }.joined(separator: " ")
-        if change["broad"] == true { head += "  broad" }
-        if change["unmatched"] == true { head += "  hits no rule" }
-        if change["catalogOfThen"] == false { head += "  by the present catalog" }
+    /// Returns the explanation of a change.
+    static func change(_ change: ExplainedChange) -> String {
+        var head = change.sequence.map { "change \($0)  " } ?? "not posted  "
+        head += change.time.map { "\($0)  " } ?? ""
+        head += [change.entity, change.entityID, change.operation].compactMap { $0 }
+            .joined(separator: " ")
+        if change.broad { head += "  broad" }
+        if change.unmatched { head += "  hits no rule" }
+        if change.catalogOfThen == false { head += "  by the present catalog" }
         var lines = [TextBlock.line(head)]
-        if let hint = text(change["hint"]) { lines.append("  " + TextBlock.line(hint)) }
-        var rules: [[String]] = []
-        for rule in change["rules"]?.arrayValue ?? [] {
-            let rule = rule.objectValue ?? [:]
-            var verdict = text(rule["verdict"]) ?? ""
-            if let attribute = text(rule["attribute"]) { verdict += " \(attribute)" }
-            rules.append([
-                verdict, text(rule["target"]) ?? "", text(rule["kind"]) ?? "",
-                text(rule["place"]) ?? "", keys(rule),
-            ])
+        if let hint = change.hint { lines.append("  " + TextBlock.line(hint)) }
+        let rules: [[String]] = change.rules.map { rule in
+            [
+                [rule.verdict, rule.attribute].compactMap { $0 }.joined(separator: " "),
+                rule.target, rule.kind, rule.place, keys(rule),
+            ]
         }
         lines += TextBlock.columns(rules, indent: 2)
-        let holders = change["holders"]?.objectValue ?? [:]
+        let holders = change.holders
         lines.append(
-            "holders \(number(holders["count"])): widgets \(number(holders["widgets"])), "
-                + "clients \(number(holders["clients"]))")
-        var who: [[String]] = []
-        for name in ["kinds", "platforms", "channels"] {
-            let counts = counts(holders[name])
-            if !counts.isEmpty { who.append([name, counts]) }
-        }
+            "holders \(holders.count): widgets \(holders.widgets), clients \(holders.clients)")
+        let who: [[String]] = [
+            ("kinds", holders.kinds), ("platforms", holders.platforms),
+            ("channels", holders.channels),
+        ].filter { !$0.1.members.isEmpty }.map { [$0.0, counts($0.1)] }
         lines += TextBlock.columns(who, indent: 2)
-        return lines + outcomes(change["outcomes"]?.objectValue ?? [:])
+        return (lines + outcomes(change.outcomes)).joined(separator: "\n")
     }
 
-    private static func keys(_ rule: JSONObject) -> String {
-        let keys = (rule["keys"]?.arrayValue ?? []).map { key in
-            (key.arrayValue ?? []).map { position in
-                let position = position.objectValue ?? [:]
-                let value =
-                    text(position["value"]) ?? (position["unset"] == true ? "(unset)" : "(missing)")
-                return "\(text(position["binding"]) ?? "")=\(value)"
+    private static func keys(_ rule: ConsideredRule) -> String {
+        let keys = (rule.keys ?? []).map { key in
+            key.map {
+                "\($0.binding)=\($0.value ?? ($0.unset == true ? "(unset)" : "(missing)"))"
             }.joined(separator: " ")
         }
         return keys.filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
-    private static func outcomes(_ outcomes: JSONObject) -> [String] {
-        var table: [[String]] = []
-        table.append(["confirmed", number(outcomes["confirmed"])])
-        table.append(["sent", number(outcomes["sent"]), counts(outcomes["sentBy"])])
-        let collapsed = (outcomes["collapsedInto"]?.arrayValue ?? []).map {
-            "into \(number($0.objectValue?["sequence"])) \(number($0.objectValue?["holders"]))"
+    private static func outcomes(_ outcomes: OutcomeSummary) -> [String] {
+        let collapsed = outcomes.collapsedInto.map { "into \($0.sequence) \($0.holders)" }
+        let withheld = outcomes.withheldFor.map {
+            "\($0.reason) \($0.holders)" + ($0.until.map { " until \($0)" } ?? "")
         }
-        table.append([
-            "collapsed", number(outcomes["collapsed"]), collapsed.joined(separator: ", "),
-        ])
-        let withheld = (outcomes["withheldFor"]?.arrayValue ?? []).map { reason in
-            let reason = reason.objectValue ?? [:]
-            let until = text(reason["until"]).map { " until \($0)" } ?? ""
-            return "\(text(reason["reason"]) ?? "") \(number(reason["holders"]))\(until)"
-        }
-        table.append(["withheld", number(outcomes["withheld"]), withheld.joined(separator: ", ")])
-        table.append([
-            "unreachable", number(outcomes["unreachable"]), counts(outcomes["unreachableFor"]),
-        ])
+        let table = [
+            ["confirmed", "\(outcomes.confirmed)"],
+            ["sent", "\(outcomes.sent)", counts(outcomes.sentBy)],
+            ["collapsed", "\(outcomes.collapsed)", collapsed.joined(separator: ", ")],
+            ["withheld", "\(outcomes.withheld)", withheld.joined(separator: ", ")],
+            ["unreachable", "\(outcomes.unreachable)", counts(outcomes.unreachableFor)],
+        ]
         return ["outcomes"] + TextBlock.columns(table, indent: 2)
     }
 
     // MARK: Clients
 
-    /// What the gateway says of a client.
-    static func client(_ answer: JSONValue) -> String {
-        let client = answer.objectValue ?? [:]
+    /// Returns the explanation of a client.
+    static func client(_ client: ExplainedClient) -> String {
         var lines = [
             TextBlock.line(
-                "\(text(client["client"]) ?? "")  \(text(client["platform"]) ?? "")  confirmed "
-                    + "\(number(client["confirmed"])) of \(number(client["head"]))"
-                    + (client["heardOf"] == false ? "  not heard of since the gateway started" : "")
-            )
+                "\(client.client)  \(client.platform)  confirmed \(client.confirmed) of "
+                    + "\(client.head)"
+                    + (client.heardOf ? "" : "  not heard of since the gateway started"))
         ]
-        var table: [[String]] = []
-        for (name, label) in [
-            ("widgets", "widget"), ("recommendations", "set"), ("controls", "control"),
-        ] {
-            for item in client[name]?.arrayValue ?? [] {
-                let item = item.objectValue ?? [:]
-                table.append([
-                    label, text(item["kind"]) ?? "", parameters(item["parameters"]), since(item),
-                    outcome(item),
-                ])
-            }
+        let items = [
+            ("widget", client.widgets), ("set", client.recommendations),
+            ("control", client.controls),
+        ]
+        let table: [[String]] = items.flatMap { label, items in
+            items.map { [label, $0.kind, parameters($0), since($0), outcome($0)] }
         }
         lines += TextBlock.columns(table, indent: 2)
-        for stream in client["streams"]?.arrayValue ?? [] {
-            let stream = stream.objectValue ?? [:]
-            lines.append(
-                "stream at \(number(stream["watermark"]))"
-                    + (stream["lagging"] == true ? ", takes no bytes" : ""))
+        lines += client.streams.map {
+            "stream at \($0.watermark)" + ($0.lagging ? ", takes no bytes" : "")
         }
-        for address in client["addresses"]?.arrayValue ?? [] {
-            let address = address.objectValue ?? [:]
-            var line = [
-                text(address["type"]), text(address["pushType"]),
-                text(address["token"]) ?? text(address["url"]),
-            ].compactMap { $0 }.joined(separator: " ")
-            line += "  delivered \(number(address["delivered"]))"
-            if let failures = address["failures"]?.integerValue, failures > 0 {
-                line += ", \(failures) failures"
-            }
-            if let at = text(address["retryAt"]) { line += ", again at \(at)" }
-            if let why = text(address["unusable"]) { line += ", \(why)" }
-            lines.append(TextBlock.line(line))
+        lines += client.addresses.map { address in
+            var line = [address.type, address.pushType, address.token ?? address.url]
+                .compactMap { $0 }.joined(separator: " ")
+            line += "  delivered \(address.delivered.map { "\($0)" } ?? "-")"
+            if let failures = address.failures, failures > 0 { line += ", \(failures) failures" }
+            if let at = address.retryAt { line += ", again at \(at)" }
+            if let why = address.unusable { line += ", \(why)" }
+            return TextBlock.line(line)
         }
         return lines.joined(separator: "\n")
     }
 
-    private static func parameters(_ parameters: JSONValue?) -> String {
-        (parameters?.objectValue?.members ?? []).map { "\($0.name)=\($0.value.text)" }
+    private static func parameters(_ item: ExplainedItem) -> String {
+        (item.parameters?.members ?? []).map { "\($0.name)=\($0.value.text)" }
             .joined(separator: " ")
     }
 
-    private static func since(_ item: JSONObject) -> String {
-        if item["sleeps"] == true { return "sleeps" }
-        guard let stale = item["stale"]?.objectValue else { return "fresh" }
-        let latest =
-            stale["latest"] == stale["sequence"] ? "" : ", latest \(number(stale["latest"]))"
-        return "stale since \(text(stale["time"]) ?? "") by \(text(stale["cause"]) ?? "") "
-            + number(stale["sequence"]) + latest
+    private static func since(_ item: ExplainedItem) -> String {
+        if item.sleeps == true { return "sleeps" }
+        guard let stale = item.stale else { return "fresh" }
+        let latest = stale.latest == stale.sequence ? "" : ", latest \(stale.latest)"
+        return "stale since \(stale.time ?? "") by \(stale.cause) \(stale.sequence)" + latest
     }
 
-    private static func outcome(_ item: JSONObject) -> String {
+    private static func outcome(_ item: ExplainedItem) -> String {
         [
-            text(item["outcome"]), text(item["channel"]), text(item["reason"]),
-            item["into"]?.integerValue.map { "into \($0)" },
-            text(item["until"]).map { "until \($0)" },
+            item.outcome, item.channel, item.reason, item.into.map { "into \($0)" },
+            item.until.map { "until \($0)" },
         ].compactMap { $0 }.joined(separator: " ")
     }
 
     // MARK: Catalogs
 
-    /// What a proposed catalog would change.
-    static func difference(_ answer: JSONValue) -> String {
-        let answer = answer.objectValue ?? [:]
+    /// Returns what a proposed catalog would change.
+    static func difference(_ document: CatalogDifference) -> String {
         var lines = [
-            "\(number(answer["changes"])) changes since \(text(answer["since"]) ?? "")"
-                + (answer["cut"] == true ? ", as many as are replayed" : "")
+            "\(document.changes) changes since \(document.since)"
+                + (document.cut ? ", as many as are replayed" : "")
         ]
-        for name in ["unmatched", "broad", "refused"] {
-            let (now, proposed) = (
-                number(answer["now"]?.objectValue?[name]),
-                number(answer["proposed"]?.objectValue?[name])
-            )
-            if now != "0" || proposed != "0" { lines.append("\(name) \(now) -> \(proposed)") }
+        let (now, proposed) = (document.now, document.proposed)
+        for (name, now, proposed) in [
+            ("unmatched", now.unmatched, proposed.unmatched), ("broad", now.broad, proposed.broad),
+            ("refused", now.refused, proposed.refused),
+        ] where now != 0 || proposed != 0 {
+            lines.append("\(name) \(now) -> \(proposed)")
         }
-        var table: [[String]] = []
-        table.append(["kind", "target", "holders", "changes", "reloads", "pushes", "withheld"])
-        for kind in answer["kinds"]?.arrayValue ?? [] {
-            let kind = kind.objectValue ?? [:]
-            func pair(_ name: String) -> String {
-                let (now, proposed) = (
-                    kind["now"]?.objectValue?[name], kind["proposed"]?.objectValue?[name]
-                )
-                return now == proposed ? number(now) : "\(number(now)) -> \(number(proposed))"
+        let figures: [KeyPath<CatalogDifference.Figures, Int>] = [
+            \.holders, \.changes, \.reloads, \.pushes, \.withheld,
+        ]
+        let table: [[String]] = document.kinds.map { kind in
+            var row = [kind.kind, kind.target]
+            for path in figures {
+                let now = kind.now.map { String($0[keyPath: path]) } ?? "-"
+                let proposed = kind.proposed.map { String($0[keyPath: path]) } ?? "-"
+                row.append(now == proposed ? now : "\(now) -> \(proposed)")
             }
-            table.append([
-                text(kind["kind"]) ?? "", text(kind["target"]) ?? "", pair("holders"),
-                pair("changes"), pair("reloads"), pair("pushes"), pair("withheld"),
-            ])
+            return row
         }
-        return (lines + TextBlock.columns(table) + warningLines(of: .object(answer))).joined(
-            separator: "\n")
+        let headings = ["kind", "target", "holders", "changes", "reloads", "pushes", "withheld"]
+        lines += TextBlock.columns([headings] + table)
+        lines += document.warnings.map { "  warning: \($0)" }
+        return lines.joined(separator: "\n")
     }
 
-    // MARK: -
-
-    private static func text(_ value: JSONValue?) -> String? { value?.stringValue }
-
-    private static func number(_ value: JSONValue?) -> String {
-        value?.integerValue.map { String($0) } ?? "-"
-    }
-
-    private static func counts(_ value: JSONValue?) -> String {
-        (value?.objectValue?.members ?? []).map { "\($0.name) \(number($0.value))" }
-            .joined(separator: ", ")
+    private static func counts(_ counts: JSONMap<Int>) -> String {
+        counts.members.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
     }
 }

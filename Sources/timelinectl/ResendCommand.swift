@@ -24,7 +24,7 @@ struct ResendCommand: AsyncParsableCommand {
     @OptionGroup var client: ClientOption
 
     @Option(help: "webhook, widgets, background or controls.")
-    var channel: PushChannel
+    var channel: NotificationChannel
 
     func run() async throws {
         let service = GatewayService(connection: try options.connection(), app: try app.required())
@@ -44,7 +44,13 @@ struct ResendCommand: AsyncParsableCommand {
     }
 }
 
-/// A kind of pushes.
-enum PushChannel: String, ExpressibleByArgument, CaseIterable {
-    case webhook, widgets, background, controls
+extension NotificationChannel: ExpressibleByArgument {
+    package static var allValueStrings: [String] { pushes.map(\.rawValue) }
+
+    package init?(argument: String) {
+        guard let channel = Self.pushes.first(where: { $0.rawValue == argument }) else {
+            return nil
+        }
+        self = channel
+    }
 }

@@ -23,6 +23,17 @@ enum Terminal {
         print(form == .json ? value.text : text())
     }
 
+    /// Prints a document as it came, or as text for people.
+    static func print<Document: Decodable>(
+        _ value: JSONValue, as form: OutputForm, text: (Document) -> String
+    ) throws(GatewayFailure) {
+        if form == .json {
+            print(value.text)
+        } else {
+            print(text(try Document(answer: value)))
+        }
+    }
+
     /// The bytes of a file, or of standard input when it is called `-`.
     ///
     /// - Throws: `ValidationError` when it cannot be read or is too large.
@@ -76,4 +87,15 @@ enum OutputForm {
     case text
     /// One JSON document a line.
     case json
+}
+
+extension Decodable {
+    /// Reads a document that a gateway answered.
+    init(answer: JSONValue) throws(GatewayFailure) {
+        do throws(Faults) {
+            self = try Self(decoding: answer)
+        } catch {
+            throw .unreadable("\(error)")
+        }
+    }
 }

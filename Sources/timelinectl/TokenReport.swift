@@ -22,7 +22,7 @@ struct TokenReport {
         var faults: [String] = []
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         let decoded = parts.prefix(2).map { part in
-            Base64URL.decode(String(part)).flatMap { try? JSONValue(parsing: $0) }
+            Base64.url.decode(String(part)).flatMap { try? JSONValue(parsing: $0) }
         }
         header = decoded.first?.flatMap { $0.objectValue == nil ? nil : $0 }
         claims = decoded.dropFirst().first?.flatMap { $0.objectValue == nil ? nil : $0 }

@@ -117,7 +117,7 @@ actor NotificationWatch {
     func take(_ element: NotificationFeed.Element) async -> Bool {
         switch element {
         case .retry(let wait):
-            backoff.base = min(max(wait, .milliseconds(100)), backoff.cap)
+            backoff.rebase(wait)
         case .moved(let cursor):
             backoff.succeeded()
             self.cursor = cursor.text

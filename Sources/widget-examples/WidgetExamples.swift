@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
 
-/// Plays the sample programs of this SDK against a live gateway, and checks what the devices show.
+/// Runs the sample widgets of this SDK against a live gateway, and checks the content that the
+/// devices show.
 @main
 struct WidgetExamples: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

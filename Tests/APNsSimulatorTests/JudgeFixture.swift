@@ -25,8 +25,8 @@ struct TeamKey: Sendable {
         let header = #"{"alg":"ES256","kid":"\#(id)"}"#
         let claims = #"{"iss":"\#(team ?? self.team)","iat":\#(issuedAt)}"#
         let input =
-            Base64URL.string(Array(header.utf8)) + "." + Base64URL.string(Array(claims.utf8))
-        return "bearer \(input).\(Base64URL.string(try key.sign(Array(input.utf8))))"
+            Base64.url.string(Array(header.utf8)) + "." + Base64.url.string(Array(claims.utf8))
+        return "bearer \(input).\(Base64.url.string(try key.sign(Array(input.utf8))))"
     }
 }
 

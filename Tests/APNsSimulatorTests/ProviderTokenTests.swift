@@ -1,7 +1,7 @@
 import APNsSimulator
 import Testing
 
-/// What a provider token has to be like, and how often it may change.
+/// The rules of provider tokens, and of their changes.
 @Suite struct ProviderTokenTests {
     private static let minute: Int64 = 60_000
 

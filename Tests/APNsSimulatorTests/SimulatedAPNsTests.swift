@@ -1,7 +1,7 @@
 import APNsSimulator
 import Testing
 
-/// What becomes of pushes, streams and connections.
+/// The outcomes of pushes, streams and connections.
 @Suite struct SimulatedAPNsTests {
     private static let device = JudgeFixture.token
 
@@ -121,7 +121,7 @@ import Testing
         #expect(
             try fixture.send(fixture.request())
                 == [.goAway(lastStream: 3, reason: "Shutdown")])
-        // What was under way is not looked at; what came before is still answered.
+        // Requests in flight are dropped; earlier ones are still answered.
         #expect(try fixture.send(fixture.request()) == [])
         var effects: [SimulatedAPNs.Effect] = []
         fixture.apns.waited(3, on: fixture.connection, at: fixture.moment, &effects)

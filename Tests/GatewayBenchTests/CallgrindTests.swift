@@ -87,7 +87,7 @@ import Testing
 }
 
 @Suite struct UnitCostsTests {
-    /// What callgrind would count in `units` of some work, and in what belongs to none of them.
+    /// Callgrind's counts of `units` of some work, and of the rest.
     private struct Work {
         var own = 500
         var openSSL = 1_000
@@ -156,14 +156,14 @@ import Testing
         for allocations in 0...1 {
             work.ownAllocations = allocations
             var report = Report()
-            report.add(try Costs.deliverySamples(work.costs()))
+            report.add(try work.costs().deliverySamples)
             #expect(report.rows.allSatisfy { $0.bar != nil })
             let missed = report.rows.filter { $0.isMet == false }.map(\.name)
             #expect(missed.contains("own allocations per delivery") == (allocations > 0))
             #expect(report.missesBar == (allocations > 0))
         }
         var report = Report()
-        report.add(try Costs.decisionSamples(work.costs()))
+        report.add(try work.costs().decisionSamples)
         #expect(report.rows.allSatisfy { $0.bar != nil })
     }
 

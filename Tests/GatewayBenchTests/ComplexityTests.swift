@@ -1,7 +1,13 @@
+import GatewayTestSupport
 import Testing
 import WidgetModel
 
 @testable import gateway_bench
+
+extension TurnHistogram {
+    /// Reads the text of a metrics page.
+    init?(text: String) { self.init(MetricsPage(text)) }
+}
 
 @Suite struct TurnHistogramTests {
     static let page = """
@@ -23,7 +29,7 @@ import WidgetModel
         """
 
     @Test func readsEachThreadsTurns() {
-        let turns = TurnHistogram(metricsPage: Self.page)
+        let turns = TurnHistogram(text: Self.page)
         #expect(
             turns?.byThread == [
                 "event_loop": .init(count: 100, long: 2), "documents": .init(count: 7, long: 6),
@@ -33,18 +39,18 @@ import WidgetModel
     }
 
     @Test func aPageWithoutTheHistogramOrItsBoundIsNone() {
-        #expect(TurnHistogram(metricsPage: "timeline_gateway_streams 3\n") == nil)
-        #expect(TurnHistogram(metricsPage: "") == nil)
+        #expect(TurnHistogram(text: "timeline_gateway_streams 3\n") == nil)
+        #expect(TurnHistogram(text: "") == nil)
         let other = Self.page.replacing(#"le="0.005"} 98"#, with: #"le="0.006"} 98"#)
-        #expect(TurnHistogram(metricsPage: other) == nil)
+        #expect(TurnHistogram(text: other) == nil)
     }
 
     @Test func aDifferenceLeavesOutWhatWasBefore() throws {
-        let before = try #require(TurnHistogram(metricsPage: Self.page))
+        let before = try #require(TurnHistogram(text: Self.page))
         let later = Self.page
             .replacing(#"le="0.005"} 98"#, with: #"le="0.005"} 107"#)
             .replacing(#"{thread="event_loop"} 100"#, with: #"{thread="event_loop"} 110"#)
-        let after = try #require(TurnHistogram(metricsPage: later))
+        let after = try #require(TurnHistogram(text: later))
         let difference = after.since(before)
         #expect(difference.byThread["event_loop"] == .init(count: 10, long: 1))
         #expect(difference.byThread["documents"] == .init())
@@ -124,7 +130,7 @@ import WidgetModel
         var outcome = ShapeOutcome(shape: "explain")
         outcome.statuses = [200: 12]
         outcome.bystander = BystanderFigures(milliseconds: milliseconds, failed: failed)
-        outcome.turns = TurnHistogram(metricsPage: page)
+        outcome.turns = TurnHistogram(text: page)
         return outcome
     }
 

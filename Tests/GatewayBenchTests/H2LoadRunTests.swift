@@ -16,7 +16,7 @@ import Testing
 
     @Test func figuresAreRead() {
         #expect(H2LoadRun.seconds(Self.output) == 1.25)
-        #expect(H2LoadRun.taken(Self.output) == 19_999)
+        #expect(H2LoadRun.accepted(Self.output) == 19_999)
     }
 
     @Test(arguments: [
@@ -29,6 +29,6 @@ import Testing
 
     @Test(arguments: ["", "finished in", "finished in ms,", "status codes: none"])
     func whatIsNoFigureIsNone(output: String) {
-        #expect(H2LoadRun.seconds(output) == nil && H2LoadRun.taken(output) == nil)
+        #expect(H2LoadRun.seconds(output) == nil && H2LoadRun.accepted(output) == nil)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 /// Responses cut at every byte.
 @Suite struct ResponseReaderTests {
-    /// What a connection's bytes said.
+    /// The content of a connection's bytes.
     private struct Heard: Equatable {
         var heads: [Int] = []
         var bodies: [String] = [""]

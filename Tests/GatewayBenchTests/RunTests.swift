@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestSupport
 import Testing
 import WidgetModel
 
@@ -7,16 +8,14 @@ import WidgetModel
 /// The program itself, against a real gateway, with everything as small as it gets.
 @Suite(.serialized) struct RunTests {
     @Test func aQuickRunMeasuresEverythingAndLeavesNothingBehind() throws {
-        let directory = try temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let run = try Program(
+        let run = try BenchRun(
             [
                 "all", "--quick", "--json", "--streams", "50", "--clients", "20", "--handshakes",
                 "40",
                 "--requests", "200", "--stalled", "5", "--widgets", "5000",
-            ], directory: directory)
-        let (status, output) = run.wait()
-        #expect(status == 0, "\(run.errors)")
+            ])
+        let (exit, output) = run.wait()
+        #expect(exit == .status(0), "\(run.errors)")
         let report = try #require(try JSONValue(parsing: Array(output.utf8)).objectValue)
         #expect(report["lossless"] == true)
         #expect(report["failures"] == [])
@@ -32,16 +31,14 @@ import WidgetModel
         }
         let closed = rows.first { $0["name"] == "stalled streams closed" }
         #expect(closed?["value"] == 5 || closed?["value"] == .number(5))
-        #expect(try leftovers(directory) == [])
+        #expect(try run.leftovers() == [])
     }
 
     @Test func streamsOverHTTP2AreMeasuredWithoutBars() throws {
-        let directory = try temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let run = try Program(
-            ["fanout", "--http2", "--quick", "--json", "--streams", "20"], directory: directory)
-        let (status, output) = run.wait()
-        #expect(status == 0, "\(run.errors)")
+        let run = try BenchRun(
+            ["fanout", "--http2", "--quick", "--json", "--streams", "20"])
+        let (exit, output) = run.wait()
+        #expect(exit == .status(0), "\(run.errors)")
         let report = try #require(try JSONValue(parsing: Array(output.utf8)).objectValue)
         #expect(report["lossless"] == true)
         #expect(report["settings"]?.objectValue?["http2"] == true)
@@ -51,42 +48,36 @@ import WidgetModel
         #expect(names.isSuperset(of: Self.expected["fanout"] ?? []))
         let memory = try #require(rows.first { $0["name"] == "memory per idle stream" })
         #expect(memory["atMost"] == nil && memory["met"] == nil)
-        #expect(try leftovers(directory) == [])
+        #expect(try run.leftovers() == [])
     }
 
     @Test(arguments: [["--http2"], ["fanout", "slow", "--http2"]])
     func onlyTwoScenariosAreMeasuredOverHTTP2(arguments: [String]) throws {
-        let directory = try temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let run = try Program(arguments, directory: directory)
-        #expect(run.wait().status == 64)
+        let run = try BenchRun(arguments)
+        #expect(run.wait().exit == .status(64))
         #expect(run.errors.contains("only fanout and latency"))
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalStopsTheGatewayAndRemovesItsDirectory(signal: Int32) throws {
-        let directory = try temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let run = try Program(["fanout", "--streams", "20"], directory: directory)
+        let run = try BenchRun(["fanout", "--streams", "20"])
         var gateway: pid_t?
         for _ in 0..<1_000 where gateway == nil || !run.errors.contains("closed loop") {
-            gateway = ProcessFigures.children(of: run.pid).first ?? gateway
+            gateway = ProcessFigures.children(of: run.program.pid).first ?? gateway
             usleep(10_000)
         }
         let child = try #require(gateway, "no gateway was started: \(run.errors)")
-        kill(run.pid, signal)
-        #expect(run.wait().status == 128 + signal)
+        kill(run.program.pid, signal)
+        #expect(run.wait().exit == .status(128 + signal))
         #expect(kill(child, 0) == -1 && errno == ESRCH, "the gateway still runs")
-        #expect(try leftovers(directory) == [])
+        #expect(try run.leftovers() == [])
     }
 
     @Test func whatDoesNotFitIsSaidBeforeAnythingStarts() throws {
-        let directory = try temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let run = try Program(["fanout", "--streams", "9999999"], directory: directory)
-        #expect(run.wait().status == 64)
+        let run = try BenchRun(["fanout", "--streams", "9999999"])
+        #expect(run.wait().exit == .status(64))
         #expect(run.errors.contains("enough for"))
-        #expect(try leftovers(directory) == [])
+        #expect(try run.leftovers() == [])
     }
 
     private static let expected: [String: Set<String>] = [
@@ -103,4 +94,36 @@ import WidgetModel
         "register": ["registrations"],
         "decide": ["decisions, 5000 widgets", "time per decision, 5000 widgets"],
     ]
+}
+
+/// `gateway-bench` as a process of its own, with a directory of its own for temporary files.
+private final class BenchRun {
+    let program: TestProgram
+    private let directory: String
+
+    /// Starts it. It measures the gateway that `TIMELINE_GATEWAY_BINARY` names, or the one beside it,
+    /// which is the one beside the tests.
+    init(_ arguments: [String]) throws {
+        directory = try GatewayProcess.temporaryDirectory()
+        let gateway = ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]
+        program = try TestProgram(
+            GatewayProcess.program(named: "gateway-bench"),
+            arguments + (gateway.map { ["--gateway", $0] } ?? []),
+            environment: ["TMPDIR": directory])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+    /// The end of its standard error so far.
+    var errors: String { program.standardErrorTail }
+
+    /// Waits for its end.
+    func wait() -> (exit: GatewayProcessExit?, output: String) {
+        (program.waitForExit(seconds: 600), program.waitForOutput(seconds: 10) ?? "")
+    }
+
+    /// The temporary files that it left.
+    func leftovers() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+    }
 }

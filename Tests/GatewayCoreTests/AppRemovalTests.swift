@@ -2,6 +2,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct AppRemovalTests {
     private static func declared(collapse: Int64 = 0) throws -> Catalog {
@@ -25,7 +26,7 @@ import WidgetModel
         gateway.shard.clearOutput()
         try gateway.change(Change(entity: "E", id: "1"))
         #expect(gateway.shard.output.isEmpty)
-        // The first comes back before the last has closed, and has a place of its own.
+        // The first stream comes back before the last has closed, and gets a place of its own.
         let again = try Self.declared()
         gateway.put(again)
         let third = try gateway.open(
@@ -35,7 +36,7 @@ import WidgetModel
         gateway.shard.close(second)
         try gateway.change(Change(entity: "E", id: "1"))
         #expect(gateway.taken(third) == ["k(a=1) id \(gateway.head)"])
-        // As often as it is removed and put again, it takes no more places.
+        // Removing and putting the app again, however often, takes no more places.
         gateway.shard.close(third)
         for _ in 0..<10 {
             gateway.remove()
@@ -72,17 +73,5 @@ import WidgetModel
         #expect(small.desk.lanes.allSatisfy { $0 == nil })
         let kept = small.desk.takeChanged(limit: 10, now: small.now, wall: 0)
         #expect(kept.map(\.key.client) == ["phone"] && kept.allSatisfy { $0.saved == nil })
-    }
-
-    @Test func `names can be taken out of a table, in ASCII or not`() {
-        var table = NameTable<Int>()
-        for (value, name) in ["a", "b", "ä", "c"].enumerated() { table.set(name, value) }
-        table.remove("b")
-        table.remove("none")
-        #expect(["a", "b", "ä", "c"].map { table[$0] } == [0, nil, 2, 3])
-        table.remove("ä")
-        table.set("b", 7)
-        #expect(["a", "b", "ä", "c"].map { table[$0] } == [0, 7, nil, 3])
-        #expect(table.count == 3)
     }
 }

@@ -5,7 +5,8 @@ import WidgetModel
 
 let testHash = SipHash(0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908)
 
-/// A catalog of one app called `app` with one intent `I` of the parameters `a` and `b`.
+/// Returns a catalog of one app called `app`, with one intent `I` that has the parameters `a` and
+/// `b`.
 func catalog(
     _ widgets: [JSONValue], parameters: [JSONValue]? = nil
 ) throws -> Catalog {
@@ -21,7 +22,7 @@ func catalog(
         ], app: "app", limits: Limits())
 }
 
-/// A kind configured with `I` that depends on `rules`.
+/// Returns the declaration of a kind that is configured with `I` and depends on `rules`.
 func kind(
     _ rules: [JSONValue], named name: String = "k", collapse: Int64 = 0,
     recommendations: [JSONValue]? = nil
@@ -60,7 +61,7 @@ func client(
         attributes: ClientAttributes(own: attributes), confirmed: confirmed)
 }
 
-/// Whether a change hits a widget, decided the way versions are: by the keys both sides have.
+/// Whether a change hits a widget, decided as for versions: by the keys that both sides have.
 func hits(
     _ ruleSet: RuleSet, _ change: Change, _ widget: ConfiguredWidget,
     attributes: [String: [String]] = [:]
@@ -75,7 +76,7 @@ func hits(
     }
 }
 
-/// A shard with a writer in front of it: the smallest gateway.
+/// The smallest gateway: a shard with a log writer in front of it.
 struct SmallGateway {
     var decider = Decider(hash: testHash, limits: Limits())
     var shard: Shard
@@ -119,7 +120,8 @@ struct SmallGateway {
         return try #require(id)
     }
 
-    /// What a stream was sent since the last call: names in words, and the id where one is carried.
+    /// Returns what was sent to a stream since the last call: the stale names as text, and the id
+    /// where a frame carries one.
     func sent(_ id: StreamID) -> [String] {
         var result: [String] = []
         for (stream, first) in shard.output.touched where stream == id {
@@ -135,7 +137,7 @@ struct SmallGateway {
         return result
     }
 
-    /// The same, and the turn ends.
+    /// Returns the same as `sent`, and ends the turn.
     mutating func taken(_ id: StreamID) -> [String] {
         let result = sent(id)
         shard.clearOutput()
@@ -143,7 +145,7 @@ struct SmallGateway {
     }
 }
 
-/// A stale set in words: `k(a=1 b=null)`, `k.recommendations`, `all`.
+/// Returns a stale set as text, such as `k(a=1 b=null)`, `k.recommendations` or `all`.
 func words(_ stale: StaleSet?) -> String {
     guard let stale else { return "nil" }
     if stale.all { return "all" }
@@ -155,7 +157,7 @@ func words(_ stale: StaleSet?) -> String {
 }
 
 extension Rule {
-    /// The name of the key with these positions.
+    /// Returns the name of the key with these positions.
     func name(of positions: [BoundValues.Position]) -> StaleName {
         name(of: BoundValues(rule: self, positions: positions))
     }

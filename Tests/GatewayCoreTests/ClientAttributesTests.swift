@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -29,7 +30,7 @@ import Testing
             attributes.inForce == ["theme": ["dark"], "account": ["1", "2"], "team": ["7"]])
     }
 
-    /// Before, whatever a token once vouched for held as long as the registration.
+    /// In the past, an attribute that a token once vouched for stayed as long as the registration.
     @Test func `of tokens only the present one counts`() throws {
         let before = try Self.client([:], token: ["account": ["42"], "team": ["7"]])
         #expect(try Self.client([:], before: before).inForce.isEmpty)
@@ -63,7 +64,7 @@ import Testing
             }
         }
         #expect(try before.presenting(["account": ["2", "1"]]).backend == before.backend)
-        // Whoever registers again states its own anew.
+        // A client that registers again states its own attributes anew.
         #expect(
             try Self.client([:], token: ["theme": ["light"]], before: before).inForce == [
                 "theme": ["light"], "account": ["1", "2"],
@@ -92,8 +93,9 @@ import Testing
                     unattributed: ["house": ["9"]]))
     }
 
-    /// Stores of before do not say who vouched: a backend's attribute must not be lost, and a client
-    /// must not be refused for what its token before vouched for.
+    /// Stores written by older versions do not record who vouched. A backend's attribute must not
+    /// be lost, and a client must not be refused for an attribute that its earlier token vouched
+    /// for.
     @Test func `what nobody can be named for holds until a token or a backend names it`() throws {
         let before = ClientAttributes(unattributed: ["account": ["42"], "team": ["7"]])
         #expect(try before.presenting([:]) == before)
@@ -103,7 +105,8 @@ import Testing
         #expect(ClientAttributes(statedByBackend: [:], before: before).inForce.isEmpty)
     }
 
-    /// A name on the catalog's list that is vouched for is the token's to say all the same.
+    /// The token decides about an attribute it vouches for, even if the catalog lets clients state
+    /// it.
     @Test func `a client contradicts nobody who vouches`() {
         #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "theme")) {
             try Self.client(["theme": ["dark"]], token: ["theme": ["light"]])
@@ -119,10 +122,10 @@ import Testing
         }
     }
 
-    /// Against a model that remembers who said what last.
+    /// Compares the attributes with a model that remembers who stated what last.
     @Test(arguments: 0..<20)
     func `whatever happens, each attribute in force is vouched for now`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let names = ["account", "team", "theme"]
         func some() -> [String: [String]] {
             var some: [String: [String]] = [:]

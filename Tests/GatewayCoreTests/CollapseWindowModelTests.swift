@@ -1,10 +1,11 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
 @Suite struct CollapseWindowModelTests {
-    /// A key as its definition has it: a rule and a name, whatever their hash.
+    /// A key by its definition: a rule and a name, whatever their hash.
     private struct Name: Hashable {
         let rule: Int
         let name: String
@@ -16,11 +17,11 @@ import Testing
         var waiting: [UInt64] = []
     }
 
-    /// Windows open and end, their places are used again, and the keys of two rules are the same
-    /// bytes under the same hash: what waits and what is due is what a dictionary says.
+    /// Windows open and end, their places are reused, and the keys of two rules have the same bytes
+    /// and the same hash. The waiting and the due keys must be those of a dictionary.
     @Test(arguments: 0..<60)
     func `random changes and ends agree with a dictionary`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let keysMax = random.pick([1, 4, 1_000])
         let hashes = random.pick([1, 3, 1_000])
         let names = (0..<random.pick([2, 12])).map { "key \($0)" }
@@ -65,7 +66,7 @@ import Testing
             }
             #expect(verdict == expected, "at \(sequence)")
             now += random.pick([0, 0, 1, 7])
-            // The caller may come late.
+            // The caller may be late.
             if random.happens(40) { end() }
             #expect(window.count == model.count, "at \(sequence)")
             let oldest = model.values.compactMap(\.waiting.first).min()

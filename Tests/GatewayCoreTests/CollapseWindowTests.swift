@@ -24,7 +24,7 @@ import WidgetModel
         let due = window.end(now: 100)
         #expect(due.map(\.key) == [Self.a] && due.map(\.sequence) == [3])
         #expect(window.oldestWaiting == nil)
-        // Its end opened a new window; one in which nothing waits just closes.
+        // The end opened a new window. A window in which nothing waits just closes.
         #expect(window.nextEnd == 200)
         #expect(window.end(now: 200).isEmpty)
         #expect(window.count == 0 && window.nextEnd == nil)
@@ -83,9 +83,9 @@ import WidgetModel
         #expect(window.nextEnd == .max)
     }
 
-    /// Every interleaving of up to four events of two keys with the passing of time: each change
-    /// is told once within its window, in at most one notification per key and window, and the
-    /// oldest waiting change is what the definition says.
+    /// Every interleaving of up to four events of two keys with the passing of time keeps three
+    /// promises: each change is notified once within its window, each key gets at most one
+    /// notification per window, and the oldest waiting change is the one the definition gives.
     @Test func `all interleavings of up to four events keep their promises`() {
         enum Event: CaseIterable { case a, b, short, long }
         let duration: Int64 = 100
@@ -95,7 +95,8 @@ import WidgetModel
             var window = CollapseWindow(keysMax: 10)
             var now: Int64 = 0
             var sequence: UInt64 = 0
-            // Naive: per key, what waits since when, and when it was last told.
+            // The naive model keeps, for each key, what waits since when, and when it was last
+            // notified.
             var waiting: [[(sequence: UInt64, since: Int64)]] = [[], []]
             var told: [Int64?] = [nil, nil]
             func tell(_ key: Int, _ sequence: UInt64) {
@@ -116,7 +117,7 @@ import WidgetModel
                     if verdict == .fire { tell(key, sequence) }
                 case .short, .long:
                     let until = now + (event == .short ? 60 : 100)
-                    // The caller comes when it is due, as its timer does.
+                    // The caller comes when the window ends, as its timer does.
                     while let end = window.nextEnd, end <= until {
                         now = end
                         for due in window.end(now: now) {

@@ -4,13 +4,13 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct DeliveryTests {
-    /// More streams than are prepared at a time, with several notifications in one turn.
+    /// Covers more streams than are prepared at a time, with several notifications in one turn.
     @Test func `many streams get every notification of a turn in order`() throws {
         var gateway = try ShardTests.gateway()
         let count = 200
         var streams: [StreamID] = []
         for index in 0..<count {
-            // Every third holds another key as well, every fifth only that.
+            // Every third client also holds another key, and every fifth holds only that one.
             let ids = index % 5 == 0 ? ["2"] : index % 3 == 0 ? ["1", "2"] : ["1"]
             let own = client(
                 ids.map { widget(["a": .single($0)]) } + [widget(kind: "l")], name: "c\(index)")
@@ -31,8 +31,8 @@ import WidgetModel
         #expect(gateway.shard.output.deliveries.count == count)
     }
 
-    /// Four streams of one client close from both ends and from the middle: the others are still
-    /// found when the client registers anew.
+    /// Four streams of one client close from both ends and from the middle, and the others are
+    /// still found when the client registers anew.
     @Test(arguments: [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3], [2, 0, 3, 1]])
     func `a client's streams close in any order`(order: [Int]) throws {
         var gateway = try ShardTests.gateway()

@@ -62,7 +62,7 @@ import WidgetModel
         for id in lost {
             #expect(ledger.verdict(on: Self.cursor(id, 25), head: 30) == .isVoid)
         }
-        // As the next start reads it from disk.
+        // The ledger as the next start reads it from disk.
         let restarted = EpochLedger(
             Self.ledger().epochs.map { .init(id: $0.id, openedAt: $0.openedAt, isVoid: true) }
                 + [

@@ -3,7 +3,7 @@ import Testing
 @testable import GatewayCore
 
 @Suite struct HealthTests {
-    /// A gateway in which nothing is wrong.
+    /// The state of a gateway without problems.
     private let well = Health.Look(
         isServing: true, head: 10, loops: 10, pushes: 10, commits: 5, failedCommits: 0,
         isDiskRefusing: false, waitingWrites: 0, certificateEnds: 2_000)
@@ -62,7 +62,7 @@ import Testing
         (refusing.failedCommits, refusing.isDiskRefusing) = (1, true)
         #expect(judge([(0, well), (1, refusing)]).notReady == [.log])
         #expect(judge([(0, well), (1, refusing), (90_000, refusing)]) == .init(notReady: [.log]))
-        // Transactions that got there by changing nothing do not count.
+        // Transactions that succeeded because they changed nothing do not count.
         var repeated = refusing
         repeated.commits = 6
         #expect(judge([(0, well), (1, refusing), (2, repeated)]).notReady == [.log])

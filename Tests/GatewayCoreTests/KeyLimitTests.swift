@@ -3,8 +3,8 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// What one change may raise is bounded, when it is decided, when a catalog is put, and when the log is
-/// replayed.
+/// The number of keys that one change may bump is limited when the change is decided, when a
+/// catalog is put, and when the log is replayed.
 @Suite struct KeyLimitTests {
     private static func limits(changeKeys: Int) -> Limits {
         var limits = Limits()
@@ -20,7 +20,7 @@ import WidgetModel
             ["entity": "E", "match": ["x": "$a", "y": "$b"]],
             ["entity": "E", "match": ["x": "$a", "y": "$b"], "properties": ["p"]],
         ])
-        // Eight values and unset at each of two bindings, by two rules.
+        // There are eight values and unset at each of two bindings, for two rules.
         let count = 2 * 9 * 9
         let most = try rules.decide(Self.change, limits: Self.limits(changeKeys: count))
         #expect(most.keys.count == count)
@@ -78,7 +78,8 @@ import WidgetModel
         guard
             case .reload(.everything) = decider.replay(Self.change, app: "app", causeTime: nil)
         else { return #expect(Bool(false), "it was decided key by key") }
-        // More combinations than one rule may have now were fewer than it might have before.
+        // This has more combinations than one rule may have now, and fewer than it could have
+        // before.
         let wide = Change(
             entity: "E", attributes: ["x": (0..<70).map(String.init), "y": []])
         guard case .change(let decision, _) = decider.replay(wide, app: "app", causeTime: nil)
@@ -105,7 +106,7 @@ import WidgetModel
         #expect(second.since(kind: "k") == 3 && second.since(kind: "l") == 9)
         #expect(second.rules(ofKind: "k")?.newestTimelines == 9)
         #expect(second.rules(ofKind: "k")?.newestSet == 3)
-        // Its transaction was begun anew.
+        // The transaction was started again.
         second.comeIntoForce(at: 10)
         #expect(second.rules.map(\.since) == [3, 10, 10] && second.since(kind: "l") == 10)
     }

@@ -1,11 +1,12 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
 @Suite struct KeyTableTests {
-    /// A key whose hash is chosen, so that keys collide in their low bits, in their high bits, or
-    /// in all 64.
+    /// Returns a key with a chosen hash, so that keys collide in their low bits, in their high
+    /// bits, or in all 64.
     static func key(_ text: String, hash: UInt64) -> BoundValues {
         BoundValues(bytes: Array(text.utf8), hash: hash)
     }
@@ -29,7 +30,7 @@ import Testing
 
     @Test func `random additions and removals agree with a dictionary`() {
         for seed in 0..<40 {
-            var random = SeededGenerator(seed: UInt64(seed))
+            var random = SplitMix64(seed: UInt64(seed))
             var table = KeyTable<String>()
             var model: [String: Int] = [:]
             // Few hashes make long runs, which removals must close again.
@@ -37,7 +38,7 @@ import Testing
             func key(_ name: String) -> BoundValues {
                 let sum = name.utf8.reduce(UInt64(seed)) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
                 let hash = sum % UInt64(hashes)
-                return Self.key(name, hash: random.seed % 2 == 0 ? hash : hash << 32)
+                return Self.key(name, hash: seed % 2 == 0 ? hash : hash << 32)
             }
             for step in 0..<1_500 {
                 let length = random.below(20)

@@ -5,8 +5,8 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct RaisedKeysTests {
-    /// Positions by the definition: at each every value of the change, then `unset`; the first
-    /// position's vary slowest.
+    /// Returns the positions by definition: at each position every value of the change, then
+    /// `unset`, with the first position varying slowest.
     static func positions(_ options: [[BoundValues.Position]]) -> [[BoundValues.Position]] {
         options.reduce([[]]) { heads, options in
             heads.flatMap { head in options.map { head + [$0] } }
@@ -14,10 +14,10 @@ import WidgetModel
     }
 
     /// Lists of no, one or several values, of lengths around whole words, at one to three
-    /// positions, with and without a default, raise what the definition says, in its order.
+    /// positions, with and without a default, bump the keys of the definition, in its order.
     @Test(arguments: 0..<60)
     func `a change raises every combination once and in order`(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let hasDefault = random.happens(30)
         let attributes = Array(["id", "x", "y"].prefix(1 + random.below(3)))
         var match = JSONObject()

@@ -40,7 +40,7 @@ import WidgetModel
                     reversed[member.name] = shuffled(member.value, in: member.name)
                 }
                 return .object(reversed)
-            // Addresses are in the order of preference.
+            // The order of addresses matters, as it is their preference.
             case .array(let elements) where member != "delivery" && member != "b":
                 return .array(elements.reversed().map { shuffled($0, in: nil) })
             default: return value

@@ -71,8 +71,8 @@ import WidgetModel
         #expect(try set("relevance", two).target(ofKind: "k") == .relevance)
     }
 
-    /// A change had hit a rule, a catalog dropped it, and a client that had not heard of the change
-    /// never did: its versions went with the rule.
+    /// A change had hit a rule, and then a catalog dropped the rule. A client that had not been
+    /// notified of the change never was, because the rule's versions were dropped with it.
     @Test func `what hit a rule is owed after a catalog dropped it`() throws {
         var gateway = SmallGateway(try catalog([kind([Self.first, Self.second])]))
         let own = client([widget(["a": .single("1")])])
@@ -96,7 +96,7 @@ import WidgetModel
             rules = try ruleSet([rule], at: UInt64(sequence), replacing: rules)
             #expect(rules.retired.count <= RuleSet.kindRetiredRulesMax)
         }
-        // When there were too many, the kind began anew.
+        // There were too many rules, so the kind began anew.
         #expect((rules.since(kind: "k") ?? 0) > 1)
     }
 

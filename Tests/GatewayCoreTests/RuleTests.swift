@@ -50,7 +50,7 @@ import WidgetModel
         let rules = try ruleSet([["entity": "E", "match": ["id": "$a"]]])
         #expect(try hits(rules, Change(entity: "E", id: "1"), widget(["a": .single("1")])))
         #expect(try !hits(rules, Change(entity: "E", id: "2"), widget(["a": .single("1")])))
-        // An attribute of that name is not the id; readers refuse it.
+        // An attribute of that name is not the id, and readers refuse it.
         #expect(
             try hits(
                 rules, Change(entity: "E", attributes: ["id": ["2"]]), widget(["a": .single("1")])))
@@ -92,7 +92,8 @@ import WidgetModel
         #expect(try hits(rules, Change(entity: "E", id: "2"), widget(["a": .single("2")])))
     }
 
-    /// The default's text named a widget that its client knows as unset: it rebuilt nothing.
+    /// The name had the default's text for a widget that its client knows as unset, so the client
+    /// rebuilt nothing.
     @Test func `a widget stale by its default is called by the name its client knows`() throws {
         let rules = try ruleSet(
             [["entity": "E", "match": ["id": "$a"]]],
@@ -144,7 +145,7 @@ import WidgetModel
         #expect(throws: RuleSet.TooManyKeys(count: 65, kind: "k")) {
             try rules.decide(change(13, 5), limits: Limits())
         }
-        // Values no rule binds to are no keys.
+        // Values that no rule binds to are no keys.
         let free = try ruleSet([["entity": "E", "match": ["x": "1"]]])
         #expect(try free.decide(change(64, 64), limits: Limits()).keys.count == 1)
     }
@@ -183,8 +184,8 @@ import WidgetModel
         #expect(rule.name(of: [.missing, .missing, .missing]).parameters.isEmpty)
     }
 
-    /// Two bindings, each value, other, unset, list or missing on either side: what the keys say
-    /// is what the definition says.
+    /// Covers two bindings with each value, another one, unset, a list or none on either side. The
+    /// keys must agree with the definition.
     @Test func `all combinations of two bindings decide as defined`() throws {
         let owns: [ParameterValue] = [
             .unset, .single("1"), .single("2"), .list(["1", "2"]), .list(["2", "3"]), .list([]),

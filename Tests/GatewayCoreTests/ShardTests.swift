@@ -53,7 +53,7 @@ import WidgetModel
         let id = try gateway.open(own, since: .after(1))
         try gateway.change(Change(entity: "E", attributes: ["x": ["1", "2"]]))
         #expect(gateway.sent(id) == ["k(list=1)", "k(list=2) id 2"])
-        // The next change of the same turn carries its own.
+        // The next change of the same turn carries its own id.
         try gateway.change(Change(entity: "E", attributes: ["x": ["3"]]))
         #expect(gateway.taken(id) == ["k(list=1)", "k(list=2) id 2", "k(list=3) id 3"])
     }
@@ -72,7 +72,7 @@ import WidgetModel
         #expect(gateway.shard.heartbeat(id) == 4)
     }
 
-    /// What waited is as old as the first that waited, whatever came after it.
+    /// A notification is as old as the first change that waited for it, whatever came after it.
     @Test func `what a window's end tells was accepted when the first change that waited was`()
         throws
     {
@@ -114,7 +114,7 @@ import WidgetModel
         #expect(gateway.taken(id) == ["k(a=1) id 3"])
         let everything = try gateway.open(Self.own("1"), since: .everything)
         #expect(gateway.taken(everything) == ["all id 3"])
-        // What waited was said to them, but not to the first.
+        // The other streams were notified of the waiting change already, but not the first.
         gateway.shard.endWindows(now: 200)
         #expect(gateway.sent(first) == ["k(a=1) id 3"])
         #expect(gateway.taken(id) == [])
@@ -147,7 +147,8 @@ import WidgetModel
         #expect(gateway.shard.output.ended == [id])
     }
 
-    /// A connection may close turns after its client was removed; the client may be back by then.
+    /// A connection may close turns after its client was removed, and the client may be back by
+    /// then.
     @Test func `nothing that comes after its client's removal is said on a stream`() throws {
         var gateway = try Self.gateway(collapse: 200)
         let id = try gateway.open(Self.own("1"), since: .after(1))
@@ -174,14 +175,14 @@ import WidgetModel
         #expect(gateway.taken(next) == ["k(a=1) id 7"])
     }
 
-    /// Its shard is told of a registration that the stream was opened by, or of an older one, of
-    /// which its caller makes the one in force.
+    /// The shard gets the registration that opened the stream, or an older one that the caller
+    /// replaces by the current one.
     @Test func `a stream is told nothing of the registration that it was opened by`() throws {
         var gateway = try Self.gateway(collapse: 200)
         let record = Self.own("1")
         let id = try gateway.open(record, since: .after(1))
         try gateway.change(Change(entity: "E", id: "1"))
-        // Waits, so that the id stays below what comes next.
+        // This change waits, so the id stays below the next one.
         try gateway.change(Change(entity: "E", id: "1"))
         try gateway.change(Change(entity: "F"))
         #expect(gateway.taken(id) == ["k(a=1) id 2", "l"])
@@ -214,9 +215,9 @@ import WidgetModel
         #expect(gateway.taken(id) == [])
     }
 
-    /// The frames of what had waited carried the catalog's id, and the frame after them said what
-    /// the catalog made stale: a client cut off in between had an id that covered what it was not
-    /// told.
+    /// The frames of waiting changes carried the catalog's id, and the frame after them named what
+    /// the catalog made stale. A client cut off in between had an id that covered something it was
+    /// not notified of.
     @Test func `the id of a catalog comes after everything it makes stale`() throws {
         var gateway = try Self.gateway(collapse: 200)
         let id = try gateway.open(Self.own("1"), since: .after(1))
@@ -287,7 +288,7 @@ import WidgetModel
         #expect(StalenessTests.poll(gateway, Self.own("1"), .after(5)) == "l")
     }
 
-    /// The id of a stream on a slower shard went back to where that shard was.
+    /// The id of a stream on a slower shard went back to the position of that shard.
     @Test func `a client ahead of its shard keeps its id and is told nothing twice`() throws {
         var gateway = try Self.gateway()
         let id = try gateway.open(Self.own("1"), since: .after(3))
@@ -360,7 +361,7 @@ import WidgetModel
         }
         for ended in 1...60 {
             index.end(rule: 0, values: key) { $0.stream >= UInt32(ended) }
-            // Never more than as many dead as alive, and never a living one lost.
+            // There are never more dead entries than live ones, and no live one is lost.
             #expect(count() >= 100 - ended && count() <= 2 * (100 - ended) + 1)
         }
         for ended in 61...100 { index.end(rule: 0, values: key) { $0.stream >= UInt32(ended) } }

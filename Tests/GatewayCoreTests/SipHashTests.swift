@@ -3,8 +3,8 @@ import Testing
 @testable import GatewayCore
 
 @Suite struct SipHashTests {
-    /// SipHash-2-4 with a 64-bit result, key 00 01 … 0f, of the first n bytes of 00 01 02 …, as
-    /// its authors publish it; little-endian bytes.
+    /// The vectors that the authors of SipHash-2-4 publish for a 64-bit result, with the key 00 01
+    /// … 0f, of the first n bytes of 00 01 02 …, as little-endian bytes.
     static let vectors: [(Int, UInt64)] = [
         (0, 0x726F_DB47_DD0E_0E31), (1, 0x74F8_39C5_93DC_67FD), (2, 0x0D6C_8009_D9A9_4F5A),
         (3, 0x8567_6696_D7FB_7E2D), (4, 0xCF27_94E0_2771_87B7), (5, 0x1876_5564_CD99_A68D),

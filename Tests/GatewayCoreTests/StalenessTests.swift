@@ -60,7 +60,7 @@ import WidgetModel
         #expect(Self.poll(gateway, own, .after(2)) == "")
         #expect(Self.poll(gateway, other, .after(1)) == "")
         #expect(Self.poll(gateway, client([]), .after(1)) == "")
-        // It holds for what the client is by then, and through another catalog.
+        // It applies to the client as it is by then, and through another catalog.
         gateway.put(try catalog([kind([Self.rule]), kind([["entity": "F"]], named: "l")]))
         #expect(Self.poll(gateway, client([widget(kind: "l")]), .after(1)) == "all")
     }
@@ -114,7 +114,7 @@ import WidgetModel
         let own = ClientRecord(client: "client", registration: registration, attributes: .init())
         try gateway.change(Change(entity: "E", id: "1"))
         #expect(Self.poll(gateway, own, .after(1)) == "r.relevance, c.control")
-        // What is registered as the other of the two sleeps.
+        // A widget registered as the other of the two sleeps.
         try gateway.change(Change(entity: "E", id: "2"))
         #expect(Self.poll(gateway, own, .after(2)) == "")
     }
@@ -227,8 +227,8 @@ import WidgetModel
         #expect(gateway.taken(id) == [])
     }
 
-    /// A confirmation carried the registration it was made with, which a stream opened with a
-    /// later one took over without its keys: when those were removed, others' keys went.
+    /// A confirmation carried the registration at its time. A stream opened with a later
+    /// registration took it over without its keys, so their removal also removed keys of others.
     @Test func `a confirmation late on its way leaves a later registration alone`() throws {
         var gateway = SmallGateway(
             try catalog([kind([["entity": "E", "match": ["id": "$a"]]])]))

@@ -5,7 +5,7 @@ import WidgetModel
 @testable import GatewayCore
 
 extension SubscriptionIndex {
-    /// The streams a raised key reaches, in the order of the visit.
+    /// Returns the streams that a bumped key reaches, in the order of the visit.
     mutating func streams(_ values: BoundValues) -> [UInt32] {
         var streams: [UInt32] = []
         visitHolders(rule: 0, values: values) { streams += $0.map(\.stream) }
@@ -19,7 +19,7 @@ extension SubscriptionIndex {
         return try ruleSet([["entity": "E", "match": match[bindings - 1]]]).rules[0]
     }
 
-    /// Two keys with one hash: nobody hears of the other's values.
+    /// Two keys share one hash, and no stream gets notifications of the other's values.
     @Test func `a collision of all 64 bits leaks to nobody`() throws {
         var index = SubscriptionIndex(rules: [try Self.rule(1)])
         let keys = ["1", "2", "3"].map {
@@ -39,8 +39,8 @@ extension SubscriptionIndex {
         #expect(index.streams(keys[1]) == [1])
     }
 
-    /// The order was that of a dictionary, which differs from process to process: frames of one
-    /// turn were written in another order after each start.
+    /// The order was that of a dictionary, which differs from process to process, so the frames of
+    /// one turn were written in another order after each start.
     @Test func `a broad change visits in the order in which the keys came`() throws {
         let rule = try Self.rule(2)
         var index = SubscriptionIndex(rules: [rule])
@@ -56,18 +56,18 @@ extension SubscriptionIndex {
         #expect(index.streams(odd) == Array(stride(from: 1, to: 100, by: 2)))
     }
 
-    /// Streams come, go and come back; what an exact or broad key reaches is compared with a list
-    /// that is searched by the definition.
+    /// Streams come, go and come back. The streams that an exact or broad key reaches are compared
+    /// with a list that is searched by definition.
     @Test(arguments: 0..<60)
     func `whatever was inserted and ended is visited as defined`(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let rule = try Self.rule(2)
-        // Hashes with few bits collide all the time, in the table of the exact keys.
+        // Hashes with few bits collide all the time in the table of the exact keys.
         let mask: UInt64 = random.pick([0, 3, .max])
         let positions: [BoundValues.Position] = [
             .unset, .nothing, .value(""), .value("1"), .value("2"), .value("12345678"),
         ]
-        // Few values make long lists, whose dead are swept.
+        // Few values make long lists, whose dead entries are swept.
         let own = Array(positions.prefix(random.pick([1, 2, 6])))
         func exact(_ positions: [BoundValues.Position]) -> BoundValues {
             let key = BoundValues(rule: rule, positions: positions)

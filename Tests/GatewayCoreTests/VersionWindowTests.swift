@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -34,7 +35,7 @@ import Testing
         for key in 6...17 { #expect(window.version(of: UInt64(key)) == UInt64(key)) }
     }
 
-    /// A change that raised more keys than are remembered filled the table for good: the floor was
+    /// A change that bumped more keys than are remembered filled the table forever: the floor was
     /// at its sequence already, so no room was made, and the next search never ended.
     @Test func `one change may raise more keys than are remembered`() {
         var window = VersionWindow(floor: 0, keysMax: 16)
@@ -47,12 +48,12 @@ import Testing
 
     @Test func `against a dictionary, whatever is above the floor is exact`() {
         for seed in 0..<20 {
-            var random = SeededGenerator(seed: UInt64(seed))
+            var random = SplitMix64(seed: UInt64(seed))
             let keysMax = random.pick([16, 40, 100_000])
             var window = VersionWindow(floor: 0, keysMax: keysMax)
             var model: [UInt64: UInt64] = [:]
             for sequence in 1...1_500 {
-                // Few low bits: long probe sequences.
+                // Few low bits make long probe sequences.
                 let key = UInt64(random.below(200)) << 32 | UInt64(random.below(4))
                 window.raise(key, to: UInt64(sequence))
                 model[key] = UInt64(sequence)

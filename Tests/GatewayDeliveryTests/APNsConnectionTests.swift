@@ -1,8 +1,10 @@
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySigning
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayDelivery
 
@@ -18,7 +20,7 @@ import Testing
             .production,
             .key(.init(try SigningKey(generating: .es256), id: "KEY1234567", team: "TEAM123456")))
         configuration.origin = server.origin
-        configuration.trust = .file(server.certificate)
+        configuration.caFile = server.certificate
         change(&configuration)
         return APNsPool(configuration)
     }
@@ -92,11 +94,8 @@ import Testing
 
     @Test func `one who is not trusted is told nothing`() async throws {
         let server = try ScriptedServer([.ok])
-        for trust in [
-            DeliveryEngine.Configuration.Trust.system, .file(server.otherCertificate),
-            .file("/nowhere"), .pem(Array("nothing".utf8)),
-        ] {
-            let pool = try Self.pool(server) { $0.trust = trust }
+        for file in [nil, server.otherCertificate, "/nowhere"] {
+            let pool = try Self.pool(server) { $0.caFile = file }
             #expect(await pool.push(try Self.push()).outcome == .failed(.notConnected))
             await pool.drain()
         }
@@ -110,6 +109,17 @@ import Testing
         // Which of the two depends on whether the refusal comes before the first write.
         #expect(outcome == .failed(.connectionEnded) || outcome == .failed(.notConnected))
         #expect(try server.seen() == ["accepted 127.0.0.1"])
+        await pool.drain()
+    }
+
+    @Test func `a peer that asks for a certificate is shown one`() async throws {
+        let server = try ScriptedServer([.ok], wantsCertificate: true)
+        func bytes(_ name: String) throws -> [UInt8] {
+            Array(try Data(contentsOf: URL(filePath: server.directory + "/" + name)))
+        }
+        let identity = APNsIdentity(certificate: try bytes("ca.pem"), key: try bytes("ca.key"))
+        let pool = try Self.pool(server) { $0.credential = .certificate(identity) }
+        #expect(await pool.push(try Self.push()).outcome == .answered(status: 200))
         await pool.drain()
     }
 
@@ -172,7 +182,7 @@ import Testing
 @Suite struct APNsStreamsTests {
     @Test(arguments: 0..<50 as Range<UInt64>)
     func `streams are found by place and by age`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var streams = APNsStreams()
         var model: [(place: Int, flight: UInt64, id: Int32)] = []
         for step in 0..<500 as Range<UInt64> {
@@ -202,7 +212,7 @@ import Testing
     }
 
     @Test func `ids are UUIDs of version 4, each another`() throws {
-        var random = APNsRandom(seed: 7)
+        var random = SplitMix64(seed: 7)
         let ids = Set((0..<10_000).map { _ in random.uuid() })
         #expect(ids.count == 10_000)
         let form = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/

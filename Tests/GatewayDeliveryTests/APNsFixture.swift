@@ -1,11 +1,13 @@
 import APNsSimulator
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySigning
 import GatewayTLS
 import GatewayTestSupport
 import Synchronization
 import Testing
+import WidgetModel
 
 @testable import GatewayDelivery
 
@@ -21,13 +23,13 @@ final class FastClock: Sendable {
 
     private var offset: Int64 { ahead.load(ordering: .relaxed) }
 
-    var now: Int64 { DeliveryClock.system.now() * scale + offset }
+    var now: Int64 { GatewayClock.system.now() * scale + offset }
     var wall: Int64 { 1_800_000_000_000 + now % 100_000_000_000 }
 
     /// As a pool takes it.
-    var ofPool: DeliveryClock {
-        DeliveryClock(
-            now: { self.now }, wall: { self.wall },
+    var ofPool: GatewayClock {
+        GatewayClock(
+            now: { self.now }, wallMilliseconds: { self.wall },
             sleep: { [scale] moment in
                 try? await Task.sleep(for: .microseconds((moment - self.now) * 1_000 / scale))
             })
@@ -77,7 +79,7 @@ final class APNsFixture: Sendable {
         }
         var configuration = APNsPool.Configuration(.sandbox, credential)
         configuration.origin = "https://127.0.0.1:\(server.port)"
-        configuration.trust = .file(made.ca)
+        configuration.caFile = made.ca
         configuration.clock = clock.ofPool
         change(&configuration)
         self.configuration = configuration
@@ -86,7 +88,7 @@ final class APNsFixture: Sendable {
 
     /// A push that nothing is wrong with.
     func push(
-        to token: String = APNsFixture.token, _ channel: PushBudget.Channel = .widgets,
+        to token: String = APNsFixture.token, _ channel: APNsPushType = .widgets,
         app: String = APNsFixture.app
     ) throws -> APNsPush {
         let form = try APNsPushForm(channel, app: app)
@@ -95,7 +97,7 @@ final class APNsFixture: Sendable {
 
     /// Pushes once, and says what came of it.
     func send(
-        to token: String = APNsFixture.token, _ channel: PushBudget.Channel = .widgets,
+        to token: String = APNsFixture.token, _ channel: APNsPushType = .widgets,
         app: String = APNsFixture.app, push change: (inout APNsPush) -> Void = { _ in }
     ) async throws -> APNsPushResult {
         var push = try push(to: token, channel, app: app)

@@ -1,6 +1,7 @@
 import APNsSimulator
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySigning
 import Synchronization
 import Testing
@@ -74,7 +75,7 @@ import Testing
         let results = try await Self.sendAll(fixture, 0..<100)
         #expect(results.allSatisfy { $0.reaction == APNsReaction(.delivered) })
         let other = try await fixture.send(app: "com.other")
-        #expect(other.reaction == APNsReaction(.stop(.topic), alert: .topic))
+        #expect(other.reaction == APNsReaction(.stop(.topic), alert: .topicRefused))
         await fixture.stop()
         let record = fixture.server.record
         #expect(record.providerTokens.isEmpty && record.connections.count == 1)

@@ -1,6 +1,7 @@
 import APNsSimulator
 import Foundation
 import GatewayCore
+import GatewayPush
 import Testing
 
 @testable import GatewayDelivery

@@ -1,6 +1,8 @@
 import APNsSimulator
 import GatewayCore
+import GatewayPush
 import Testing
+import WidgetModel
 
 @testable import GatewayDelivery
 
@@ -40,12 +42,12 @@ import Testing
     }
 
     @Test(arguments: [
-        (PushBudget.Channel.widgets, "widgets", "com.mygame.push-type.widgets", nil, nil),
+        (APNsPushType.widgets, "widgets", "com.mygame.push-type.widgets", nil, nil),
         (.controls, "controls", "com.mygame.push-type.controls", "10", "0"),
         (.background, "background", "com.mygame", "5", nil as String?),
     ])
     func `each type of push has the fields that are documented`(
-        channel: PushBudget.Channel, type: String, topic: String, priority: String?,
+        channel: APNsPushType, type: String, topic: String, priority: String?,
         expiration: String?
     ) async throws {
         let fixture = try APNsFixture()
@@ -80,7 +82,7 @@ import Testing
     ])
     func `what is wrong with the request is not repeated`(reason: APNsReason) async throws {
         let (result, _) = try await result(.refused(reason))
-        #expect(result.reaction == APNsReaction(.giveUp, alert: .badRequest))
+        #expect(result.reaction == APNsReaction(.giveUp, alert: .requestRefused))
         #expect(result.outcome == .answered(status: reason.status, reason: reason.rawValue))
         #expect(result.requests == 1)
     }
@@ -95,14 +97,14 @@ import Testing
 
     @Test func `400 DeviceTokenNotForTopic quarantines the pairing`() async throws {
         let (result, _) = try await result(.refused(.deviceTokenNotForTopic))
-        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .pairing))
+        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .pairingRefused))
         #expect(result.requests == 1)
     }
 
     @Test func `400 TopicDisallowed stops the topic and no other`() async throws {
         let fixture = try APNsFixture()
         fixture.server.script(APNsFixture.token, [.refused(.topicDisallowed), .take])
-        let stopped = APNsReaction(.stop(.topic), alert: .topic)
+        let stopped = APNsReaction(.stop(.topic), alert: .topicRefused)
         #expect(try await fixture.send().reaction == stopped)
         let next = try await fixture.send(to: "0b")
         #expect(next.reaction == stopped && next.outcome == nil && next.requests == 0)
@@ -227,7 +229,7 @@ import Testing
     func `a credential that is refused is not used again`(reason: APNsReason) async throws {
         let fixture = try APNsFixture()
         fixture.server.script(APNsFixture.token, [.refused(reason), .take])
-        let stopped = APNsReaction(.stop(.credential), alert: .credential)
+        let stopped = APNsReaction(.stop(.credential), alert: .credentialRefused)
         #expect(try await fixture.send().reaction == stopped)
         let next = try await fixture.send(to: "0b", .controls)
         #expect(next.reaction == stopped && next.outcome == nil && next.requests == 0)
@@ -239,7 +241,7 @@ import Testing
 
     @Test func `403 Forbidden is never tried again`() async throws {
         let (result, _) = try await result(.refused(.forbidden))
-        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .credential))
+        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .credentialRefused))
         #expect(result.requests == 1)
     }
 
@@ -261,7 +263,7 @@ import Testing
         fixture.clock.advance(minutes: 30)
         fixture.server.script(APNsFixture.token, [.refused(.expiredProviderToken)])
         let result = try await fixture.send()
-        #expect(result.reaction == APNsReaction(.stop(.credential), alert: .credential))
+        #expect(result.reaction == APNsReaction(.stop(.credential), alert: .credentialRefused))
         #expect(result.requests == 2)
         await fixture.stop()
         #expect(fixture.server.record.providerTokens.count == 2)
@@ -269,7 +271,7 @@ import Testing
 
     @Test func `403 ExpiredProviderToken of a young token is the clock's fault`() async throws {
         let (result, record) = try await result(.refused(.expiredProviderToken))
-        #expect(result.reaction == APNsReaction(.stop(.credential), alert: .credential))
+        #expect(result.reaction == APNsReaction(.stop(.credential), alert: .credentialRefused))
         #expect(result.requests == 1 && record.providerTokens.count == 1)
     }
 
@@ -278,7 +280,7 @@ import Testing
         #expect(mended.reaction == APNsReaction(.delivered) && mended.requests == 2)
         #expect(record.connections.count == 2)
         let (given, _) = try await result(.refused(.unrelatedKeyIDInToken))
-        #expect(given.reaction == APNsReaction(.stop(.credential), alert: .credential))
+        #expect(given.reaction == APNsReaction(.stop(.credential), alert: .credentialRefused))
         #expect(given.requests == 2)
     }
 
@@ -328,7 +330,7 @@ import Testing
 
     @Test func `an unknown reason is left to its status`() async throws {
         let (bad, _) = try await result(.answer(PushAnswer(status: 400, reason: "Whatever")))
-        #expect(bad.reaction == APNsReaction(.giveUp, alert: .unknown))
+        #expect(bad.reaction == APNsReaction(.giveUp, alert: .answerUnknown))
         let (busy, _) = try await result(.answer(PushAnswer(status: 429, reason: "Whatever")))
         #expect(busy.reaction == APNsReaction(.retry(.device)))
         let (odd, _) = try await result(.answer(PushAnswer(status: 599, reason: "Whatever")))

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestSupport
 import Synchronization
 import WidgetModel
 
@@ -8,10 +9,6 @@ import WidgetModel
 /// It reads frames and no headers, so that it can answer as no library would. The last action is
 /// repeated.
 final class ScriptedServer: Sendable {
-    struct Failure: Error {
-        let what: String
-    }
-
     /// What one request meets.
     enum Action: String {
         /// 200 without a body.
@@ -108,7 +105,7 @@ final class ScriptedServer: Sendable {
         try process.run()
         lines = Mutex(output.fileHandleForReading)
         guard let port = Int(Self.line(output.fileHandleForReading)) else {
-            throw Failure(what: "the server did not start")
+            throw TestFailure("the server did not start")
         }
         self.port = port
     }
@@ -142,7 +139,7 @@ final class ScriptedServer: Sendable {
         process.standardOutput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(what: "no certificate") }
+        guard process.terminationStatus == 0 else { throw TestFailure("no certificate") }
     }
 
     private static let program = """

@@ -2,7 +2,7 @@ import Testing
 
 @testable import gateway_faults
 
-/// What the judge says of clients.
+/// The judge's verdicts on clients.
 @Suite struct ClientJudgeTests {
     private let panda = RecordBuilder.panda
     private let bear = RecordBuilder.bear

@@ -14,7 +14,7 @@ import WidgetModel
     }
 
     @Test func aPlacementHoldsWhatItsDocumentSays() throws {
-        var generator = SeededGenerator(seed: 3)
+        var generator = SplitMix64(seed: 3)
         for isParty in [false, true] {
             let placement = Game.Placement.random(isParty: isParty, using: &generator)
             #expect(placement.interests.count == placement.characters.count + 2)

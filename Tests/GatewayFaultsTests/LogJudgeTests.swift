@@ -2,7 +2,7 @@ import Testing
 
 @testable import gateway_faults
 
-/// What the judge says of answers to posts.
+/// The judge's verdicts on answers to posts.
 @Suite struct LogJudgeTests {
     private let two: [Subject] = [.character("panda"), .character("bear")]
 
@@ -21,6 +21,20 @@ import Testing
         #expect(run.kinds == [.falseAccepted, .falseAccepted])
     }
 
+    @Test func ofTwoAttemptsAtATimeTheDuplicateMayBeAnsweredFirst() {
+        var run = RecordBuilder()
+        let sent = run.time
+        run.attempt(1, two, .accepted(accepted: 0, duplicates: 2, sequence: 2), sent: sent)
+        run.attempt(1, two, .accepted(accepted: 2, duplicates: 0, sequence: 2), sent: sent)
+        #expect(run.kinds == [])
+        run.attempt(1, two, .accepted(accepted: 2, duplicates: 0, sequence: 2), sent: sent)
+        #expect(run.kinds == [.falseAccepted], "only one of them may be new")
+        run = RecordBuilder()
+        run.attempt(1, two, .accepted(accepted: 0, duplicates: 2, sequence: 2))
+        run.attempt(1, two, .accepted(accepted: 2, duplicates: 0, sequence: 2))
+        #expect(run.kinds == [.falseAccepted], "it was sent after the answer to the duplicate")
+    }
+
     @Test func aRepeatOfWhatTheLogHasForgottenIsNew() {
         var run = RecordBuilder()
         run.add(.logKeeps(entries: 2))
@@ -36,6 +50,22 @@ import Testing
         #expect(run.kinds == [])
         run.attempt(old, two, .accepted(accepted: 0, duplicates: 2, sequence: 2))
         #expect(run.kinds == [.falseAccepted], "it was taken at 6")
+    }
+
+    @Test func ofABatchTheLogMayHaveForgottenTheBeginning() {
+        var run = RecordBuilder()
+        run.add(.logKeeps(entries: 2))
+        let batch = run.post(.character("panda"), .character("bear"))
+        run.attempt(batch, two, .accepted(accepted: 1, duplicates: 1, sequence: 3))
+        #expect(run.kinds == [.splitBatch], "both are among the newest two")
+        run = RecordBuilder()
+        run.add(.logKeeps(entries: 2))
+        let old = run.post(.character("panda"), .character("bear"))
+        _ = run.post(.character("panda"))
+        run.attempt(old, two, .accepted(accepted: 1, duplicates: 1, sequence: 4))
+        #expect(run.kinds == [])
+        run.attempt(old, two, .accepted(accepted: 0, duplicates: 1, sequence: 4))
+        #expect(run.kinds == [.splitBatch], "one event is missing")
     }
 
     @Test func aRepeatAtAnotherSequenceWasAFalse202() {

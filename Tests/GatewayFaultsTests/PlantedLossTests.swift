@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import gateway_faults
 
@@ -7,7 +8,7 @@ import Testing
 @Suite struct PlantedLossTests {
     @Test(arguments: 1...50)
     func everyPlantedLossIsFound(seed: UInt64) throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let record = Self.record(&generator)
         #expect(Judge.judge(record).violations == [], "seed \(seed)")
         let planted = try #require(PlantedLoss.plant(in: record, using: &generator))
@@ -23,17 +24,17 @@ import Testing
         run.tell("anna", .interest(RecordBuilder.panda))
         run.tell("anna", .interest(RecordBuilder.panda))
         run.move()
-        var generator = SeededGenerator(seed: 1)
+        var generator = SplitMix64(seed: 1)
         #expect(PlantedLoss.plant(in: run.record, using: &generator) == nil)
     }
 
     /// A run of a gateway that tells every holder at once, with registrations that change.
-    private static func record(_ generator: inout SeededGenerator) -> Record {
+    private static func record(_ generator: inout SplitMix64) -> Record {
         let all = (0..<6).map { Interest(kind: .detail, subject: .character("\($0)")) }
         let clients = ["anna", "ben", "cleo"]
         var run = RecordBuilder()
         var holdings: [String: Set<Interest>] = [:]
-        func choice(_ generator: inout SeededGenerator) -> Set<Interest> {
+        func choice(_ generator: inout SplitMix64) -> Set<Interest> {
             Set(all.shuffled(using: &generator).prefix(1 + generator.below(3)))
         }
         for client in clients {
@@ -41,7 +42,7 @@ import Testing
             run.begin(holdings[client] ?? [], as: client)
         }
         for step in 0..<80 {
-            // At the end nobody registers any more, so that there is something to plant.
+            // No registration comes at the end, so that there is something to plant.
             if generator.happens(10), step < 40 {
                 let client = generator.pick(clients)
                 holdings[client] = choice(&generator)

@@ -4,7 +4,7 @@
 struct RecordBuilder {
     private(set) var record = Record()
     private var numbers: [String: Int] = [:]
-    private var time = 0.0
+    private(set) var time = 0.0
     private(set) var sequence: UInt64 = 0
     private var batch = 0
 
@@ -42,12 +42,14 @@ struct RecordBuilder {
         return batch
     }
 
-    /// One attempt to post.
-    mutating func attempt(_ batch: Int, _ subjects: [Subject], _ outcome: PostOutcome) {
+    /// One attempt to post; `sent` before its answer, and right before it if left out.
+    mutating func attempt(
+        _ batch: Int, _ subjects: [Subject], _ outcome: PostOutcome, sent: Double? = nil
+    ) {
         add(
             .posted(
                 PostAttempt(
-                    batch: batch, subjects: subjects, sent: time + 0.5, outcome: outcome)))
+                    batch: batch, subjects: subjects, sent: sent ?? time + 0.5, outcome: outcome)))
     }
 
     mutating func tell(

@@ -1,9 +1,10 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import gateway_faults
 
-/// What a loss of power leaves of a file, from the lines of strace.
+/// The contents of a file after a loss of power, from the lines of strace.
 @Suite struct WriteJournalTests {
     /// The contents that 100 losses of power leave.
     private func outcomes(_ lines: [String], of content: [UInt8] = []) -> Set<[UInt8]> {
@@ -15,7 +16,7 @@ import Testing
                 let line = line.replacing("/data/store", with: WriteJournal.hex("/data/store"))
                 journal.read(ArraySlice(line.utf8))
             }
-            var generator = SeededGenerator(seed: UInt64(seed))
+            var generator = SplitMix64(seed: UInt64(seed))
             outcomes.insert(journal.contentAfterLoss(using: &generator))
         }
         return outcomes

@@ -8,7 +8,9 @@ import Logging
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
+@testable import GatewayOperations
 
 /// The quotas of apps hold for whatever comes together, and are counted anew by each start.
 @Suite struct AppQuotaTests {
@@ -26,20 +28,21 @@ import WidgetModel
     }
 
     /// Starts a gateway's log on a store.
-    private static func sequencer(
+    private static func engine(
         on store: SQLiteStore, _ configuration: GatewayConfiguration
-    ) async throws -> Sequencer {
-        let press = NotificationPress(
+    ) async throws -> Engine {
+        let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        let clock = DeliveryClock(now: { 0 }, wall: { 0 }, sleep: { _ in })
-        return try LogReplay.build(
-            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], nil, clock,
-            Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        ).sequencer
+        let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
+        return try Engine(
+            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
+            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: nil, clock: clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
-    private static func put(_ app: String = app, title: String = "", in sequencer: Sequencer)
+    private static func put(_ app: String = app, title: String = "", in engine: Engine)
         async throws
     {
         let body = """
@@ -49,26 +52,26 @@ import WidgetModel
             # \(title)
             """
         let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
-        _ = try await sequencer.putCatalog(
+        _ = try await engine.changes.putCatalog(
             catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
     }
 
     private static func register(
-        _ client: String, app: String = app, in sequencer: Sequencer
+        _ client: String, app: String = app, in engine: Engine
     ) async throws {
-        _ = try await sequencer.register(
+        _ = try await engine.clients.register(
             ClientKey(app: app, client: client), .document(["platform": "iOS"]), by: .backend)
     }
 
     private static func post(
-        _ ids: [String], app: String = app, bytes: Int = 0, in sequencer: Sequencer
-    ) async throws -> Sequencer.PostOutcome {
+        _ ids: [String], app: String = app, bytes: Int = 0, in engine: Engine
+    ) async throws -> ChangeLog.PostOutcome {
         let attributes = ["note": [String(repeating: "x", count: bytes)]]
         let events = ids.map {
             CloudEvent(
                 source: "test", id: $0, change: Change(entity: "Hero", attributes: attributes))
         }
-        return try await sequencer.post(events, app: app)
+        return try await engine.changes.post(events, app: app)
     }
 
     private static func problem(_ body: () async throws -> Void) async -> ProblemDetails? {
@@ -76,27 +79,27 @@ import WidgetModel
             try await body()
             return nil
         } catch {
-            return error as? ProblemDetails
+            return (error as? EngineError).map(Problem.engine)
         }
     }
 
     /// Expects that what the store has counted is what a start would count.
     private static func expectExactUsage(
-        _ sequencer: Sequencer, sourceLocation: SourceLocation = #_sourceLocation
+        _ engine: Engine, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
-        let counted = try LogReplay.rebuild(try configuration(), sequencer.store).usage
-        #expect(sequencer.store.usage == counted, sourceLocation: sourceLocation)
+        let counted = try LogReplay(of: engine.store, try configuration().engine).usage
+        #expect(engine.store.usage == counted, sourceLocation: sourceLocation)
     }
 
     @Test func `clients that register together do not pass the limit together`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 3))
-        try await Self.put(in: sequencer)
+        let engine = try await Self.engine(on: store, Self.configuration(clients: 3))
+        try await Self.put(in: engine)
         let problems = await withTaskGroup(of: ProblemDetails?.self) { group in
             for number in 0..<20 {
                 group.addTask {
                     await Self.problem {
-                        try await Self.register("client\(number)", in: sequencer)
+                        try await Self.register("client\(number)", in: engine)
                     }
                 }
             }
@@ -107,77 +110,78 @@ import WidgetModel
         #expect(problems.count == 17)
         #expect(problems.allSatisfy { $0.status == 422 && $0.code == "too-many-clients" })
         #expect(problems.first?.faults.first?.message.contains("limits.clientsPerApp") == true)
-        #expect(sequencer.registry.count == 3)
+        #expect(engine.registry.count == 3)
         #expect(store.usage[Self.app].clients == 3)
-        try Self.expectExactUsage(sequencer)
+        try Self.expectExactUsage(engine)
     }
 
     @Test func `who is registered may register again, also where the limit was lowered since`()
         async throws
     {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let before = try await Self.sequencer(on: store, Self.configuration())
+        let before = try await Self.engine(on: store, Self.configuration())
         try await Self.put(in: before)
         for client in ["a", "b", "c"] { try await Self.register(client, in: before) }
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 2))
-        try await Self.register("a", in: sequencer)
-        _ = try await sequencer.register(
+        let engine = try await Self.engine(on: store, Self.configuration(clients: 2))
+        try await Self.register("a", in: engine)
+        _ = try await engine.clients.register(
             ClientKey(app: Self.app, client: "b"), .patch(["osVersion": "26"]), by: .backend)
         func isRefused(_ client: String) async -> Bool {
-            await Self.problem { try await Self.register(client, in: sequencer) }?.code
+            await Self.problem { try await Self.register(client, in: engine) }?.code
                 == "too-many-clients"
         }
         #expect(await isRefused("d"))
-        try await sequencer.remove(ClientKey(app: Self.app, client: "c"))
+        try await engine.clients.remove(ClientKey(app: Self.app, client: "c"))
         #expect(await isRefused("d"))
-        try await sequencer.remove(ClientKey(app: Self.app, client: "b"))
-        try await Self.register("d", in: sequencer)
+        try await engine.clients.remove(ClientKey(app: Self.app, client: "b"))
+        try await Self.register("d", in: engine)
         #expect(await isRefused("e"))
         // Another app has its own.
-        try await Self.put("com.other", in: sequencer)
-        try await Self.register("d", app: "com.other", in: sequencer)
+        try await Self.put("com.other", in: engine)
+        try await Self.register("d", app: "com.other", in: engine)
         #expect(store.usage["com.other"].clients == 1)
-        try Self.expectExactUsage(sequencer)
+        try Self.expectExactUsage(engine)
     }
 
     @Test func `clients that are erased or unseen or whose app goes make room`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(clients: 2))
-        try await Self.put(in: sequencer)
+        let engine = try await Self.engine(on: store, Self.configuration(clients: 2))
+        try await Self.put(in: engine)
         func fill() async throws {
-            try await Self.register("a", in: sequencer)
-            _ = try await sequencer.register(
+            try await Self.register("a", in: engine)
+            _ = try await engine.clients.register(
                 ClientKey(app: Self.app, client: "b"),
                 .document(["platform": "iOS", "attributes": ["account": "42"]]), by: .backend)
             #expect(
-                await Self.problem { try await Self.register("c", in: sequencer) }?.status == 422)
+                await Self.problem { try await Self.register("c", in: engine) }?.status == 422)
         }
         try await fill()
         #expect(
-            try await sequencer.erase(app: Self.app, attribute: (name: "account", value: "42")) == 1
+            try await engine.clients.erase(app: Self.app, attribute: (name: "account", value: "42"))
+                == 1
         )
         #expect(store.usage[Self.app].clients == 1)
         try await fill()
-        #expect(try await sequencer.removeUnseen(since: .max) == false)
+        #expect(try await engine.clients.removeUnseen(since: .max) == false)
         #expect(store.usage[Self.app].clients == 0)
         try await fill()
-        #expect(try await sequencer.removeApp(Self.app).clients == 2)
+        #expect(try await engine.changes.removeApp(Self.app).clients == 2)
         #expect(store.usage[Self.app].clients == 0)
-        try await Self.put(in: sequencer)
+        try await Self.put(in: engine)
         try await fill()
-        try Self.expectExactUsage(sequencer)
+        try Self.expectExactUsage(engine)
     }
 
     @Test func `posts are refused whole at the limit, until retention makes room`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 4_000))
-        try await Self.put(in: sequencer)
-        try await Self.put("com.other", in: sequencer)
+        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 4_000))
+        try await Self.put(in: engine)
+        try await Self.put("com.other", in: engine)
         var posted = 0
         var refusal: ProblemDetails?
         while refusal == nil, posted < 100 {
             refusal = await Self.problem {
-                _ = try await Self.post(["\(posted)"], bytes: 200, in: sequencer)
+                _ = try await Self.post(["\(posted)"], bytes: 200, in: engine)
             }
             if refusal == nil { posted += 1 }
         }
@@ -190,43 +194,43 @@ import WidgetModel
         // A batch with one event that still fits is refused whole.
         #expect(
             await Self.problem {
-                _ = try await Self.post(["x", "y", "z"], bytes: 190, in: sequencer)
+                _ = try await Self.post(["x", "y", "z"], bytes: 190, in: engine)
             }?.code == "log-full")
         #expect(store.head == head && store.usage[Self.app].logBytes == used)
         // What is there already adds nothing, and others are not concerned.
-        let again = try await Self.post(["0"], bytes: 200, in: sequencer)
+        let again = try await Self.post(["0"], bytes: 200, in: engine)
         #expect(again.duplicates == 1)
-        _ = try await Self.post(["0"], app: "com.other", bytes: 200, in: sequencer)
+        _ = try await Self.post(["0"], app: "com.other", bytes: 200, in: engine)
         // A catalog counts as well.
         #expect(
             await Self.problem {
-                try await Self.put(title: String(repeating: "x", count: 300), in: sequencer)
+                try await Self.put(title: String(repeating: "x", count: 300), in: engine)
             }?.code == "log-full")
         // An operator's reload is taken: it says where everybody stands.
-        _ = try await sequencer.reload(.everything, app: Self.app)
-        try Self.expectExactUsage(sequencer)
+        _ = try await engine.changes.reload(.everything, app: Self.app)
+        try Self.expectExactUsage(engine)
 
-        _ = try await sequencer.write(for: .gateway, cost: 1, freesSpace: true) {
+        _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
             try $0.prune(acceptedBefore: 0, keepRows: 2, limit: 1_000)
         }
         #expect(store.usage[Self.app].logBytes < 1_000)
-        let fresh = try await Self.post(["x", "y", "z"], bytes: 190, in: sequencer)
+        let fresh = try await Self.post(["x", "y", "z"], bytes: 190, in: engine)
         #expect(fresh.accepted == 3)
-        try Self.expectExactUsage(sequencer)
+        try Self.expectExactUsage(engine)
 
         // The next start counts the same.
         let counted = store.usage
         store.restoreUsage(UsageTable())
-        _ = try await Self.sequencer(on: store, Self.configuration())
+        _ = try await Self.engine(on: store, Self.configuration())
         #expect(store.usage == counted)
     }
 
     @Test func `what could never be taken is told apart from what has to wait`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 1_000))
-        try await Self.put(in: sequencer)
+        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 1_000))
+        try await Self.put(in: engine)
         let problem = await Self.problem {
-            _ = try await Self.post(["0", "1"], bytes: 600, in: sequencer)
+            _ = try await Self.post(["0", "1"], bytes: 600, in: engine)
         }
         #expect(problem?.status == 413 && problem?.retryAfter == nil)
         #expect(problem?.detail?.contains("limits.logBytesPerApp") == true)
@@ -234,13 +238,13 @@ import WidgetModel
 
     @Test func `posts that come together do not pass the limit together`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let sequencer = try await Self.sequencer(on: store, Self.configuration(logBytes: 8_000))
-        try await Self.put(in: sequencer)
+        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 8_000))
+        try await Self.put(in: engine)
         let accepted = await withTaskGroup(of: Int.self) { group in
             for number in 0..<60 {
                 group.addTask {
                     let outcome = try? await Self.post(
-                        ["\(number)"], bytes: 250, in: sequencer)
+                        ["\(number)"], bytes: 250, in: engine)
                     return outcome?.accepted ?? 0
                 }
             }
@@ -249,6 +253,6 @@ import WidgetModel
         let used = store.usage[Self.app].logBytes
         #expect(accepted > 15 && accepted < 32)
         #expect(used <= 8_000 && used > 7_600)
-        try Self.expectExactUsage(sequencer)
+        try Self.expectExactUsage(engine)
     }
 }

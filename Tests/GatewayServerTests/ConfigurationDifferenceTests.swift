@@ -3,7 +3,8 @@ import GatewaySigning
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 @Suite struct ConfigurationDifferenceTests {
     private func state(
@@ -28,23 +29,24 @@ import WidgetModel
             ])
     }
 
-    @Test func `a file that became another is a change, whose contents are told to nobody`() {
+    @Test func `a file that became another is a change, whose contents are told to nobody`() throws
+    {
         let texts = ["tls.key": "a.pem"]
         let changes = state(texts, ["tls.key": "old"]).changes(to: state(texts, ["tls.key": "new"]))
         #expect(changes.count == 1)
         #expect(
-            changes.first?.json
+            try changes.first.map { try JSONValue(encoding: $0.document) }
                 == ["option": "tls.key", "takesEffect": "now", "contents": "changed"])
     }
 
-    @Test func `the list of denied tokens is one option, whose names are told to nobody`() {
+    @Test func `the list of denied tokens is one option, whose names are told to nobody`() throws {
         var (before, after) = (state(["denied": "1 entries"]), state(["denied": "1 entries"]))
         before.denied = Denylist([.init(.token(jti: "a"))])
         after.denied = before.denied
         #expect(before.changes(to: after).isEmpty)
         after.denied = Denylist([.init(.token(jti: "b"))])
         #expect(
-            before.changes(to: after).map(\.json)
+            try before.changes(to: after).map { try JSONValue(encoding: $0.document) }
                 == [["option": "denied", "takesEffect": "now", "contents": "changed"]])
     }
 

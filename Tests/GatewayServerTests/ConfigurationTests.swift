@@ -1,6 +1,8 @@
 import Foundation
 import GatewayCore
-import GatewayServer
+import GatewayEngine
+import GatewayOperations
+import GatewayPush
 import GatewaySigning
 import Testing
 import WidgetModel

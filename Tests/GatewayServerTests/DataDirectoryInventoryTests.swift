@@ -2,7 +2,9 @@ import Foundation
 import GatewaySigning
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayAdmin
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 @Suite struct DataDirectoryInventoryTests {
     private typealias Ring = DataDirectoryInventory.Ring

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 @Suite struct ExplainTurnsTests {
     private final class Order: Sendable {

@@ -2,7 +2,8 @@ import Foundation
 import GatewaySigning
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 /// The keys of webhooks while they are changed, as a running gateway has them.
 @Suite struct KeyServiceTests {

@@ -6,7 +6,7 @@ import Testing
 import Tracing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 @Suite struct LogLevelsTests {
     private func levels(_ rules: String...) throws -> LogLevels {
@@ -152,7 +152,7 @@ import WidgetModel
 
     @Test(arguments: 0..<20)
     func `no control character and no end of line gets into a line`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let text = String(
             String.UnicodeScalarView(
                 (0..<200).compactMap { _ in Unicode.Scalar(UInt32(random.below(300))) }))

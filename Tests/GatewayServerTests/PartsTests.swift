@@ -4,32 +4,33 @@ import Synchronization
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
 
-@Suite struct TokenOrderTests {
+@Suite struct ClientTokenRequestTests {
     @Test(arguments: [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("30d", 2_592_000)])
     func durationsAreSeconds(text: String, seconds: Int64) {
-        #expect(TokenOrder.seconds(text) == seconds)
+        #expect(DurationText.seconds(text) == seconds)
     }
 
     @Test(arguments: ["", "h", "-1h", "1w", "9223372036854775807d"])
     func whatIsNoDurationIsRefused(text: String) {
-        #expect(TokenOrder.seconds(text) == nil)
+        #expect(DurationText.seconds(text) == nil)
     }
 
     @Test func everyFaultOfAnOrderIsListed() {
         let order: JSONValue = ["sub": "a b", "ttl": "31d", "attributes": ["account": []]]
         #expect {
-            _ = try TokenOrder(order, limits: Limits())
+            _ = try ClientTokenRequest(order, limits: Limits())
         } throws: { error in
             (error as? ProblemDetails)?.faults.map(\.place) == ["sub", "ttl", "attributes.account"]
         }
     }
 }
 
-@Suite struct NotificationPressTests {
-    private func press() throws -> NotificationPress {
-        NotificationPress(
+@Suite struct NotificationSignerTests {
+    private func signer() throws -> NotificationSigner {
+        NotificationSigner(
             issuer: "https://gateway.example", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
     }
@@ -38,38 +39,38 @@ import WidgetModel
         [StaleName(.timeline, "kind", [.init(name: "character", value: "Unipony")])], sequence: 5)
 
     @Test func oneStatementIsSignedOnceWhoeverAsks() async throws {
-        let press = try press()
+        let signer = try signer()
         let content = content
         let answers = try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<32 {
                 group.addTask {
-                    try press.notification(app: "a", content: content, causeTime: "t", now: 100)
+                    try signer.notification(app: "a", content: content, causeTime: "t", now: 100)
                 }
             }
             return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
         }
         #expect(answers.count == 1)
-        #expect(press.signatures.value == 1)
+        #expect(signer.signatures.value == 1)
     }
 
     @Test func anotherAppSequenceOrCauseIsAnotherStatement() throws {
-        let press = try press()
+        let signer = try signer()
         let later = StaleSet(content.names, sequence: 6)
         let answers = Set([
-            try press.notification(app: "a", content: content, causeTime: nil, now: 100),
-            try press.notification(app: "b", content: content, causeTime: nil, now: 100),
-            try press.notification(app: "a", content: later, causeTime: nil, now: 100),
-            try press.notification(app: "a", content: content, causeTime: "t", now: 100),
+            try signer.notification(app: "a", content: content, causeTime: nil, now: 100),
+            try signer.notification(app: "b", content: content, causeTime: nil, now: 100),
+            try signer.notification(app: "a", content: later, causeTime: nil, now: 100),
+            try signer.notification(app: "a", content: content, causeTime: "t", now: 100),
         ])
         #expect(answers.count == 4)
     }
 
     @Test func aStatementIsSignedAnewBeforeItsTimeRunsShort() throws {
-        let press = try press()
-        let first = try press.notification(app: "a", content: content, causeTime: nil, now: 100)
-        let soon = try press.notification(app: "a", content: content, causeTime: nil, now: 110)
-        let later = try press.notification(app: "a", content: content, causeTime: nil, now: 200)
-        let earlier = try press.notification(app: "a", content: content, causeTime: nil, now: 50)
+        let signer = try signer()
+        let first = try signer.notification(app: "a", content: content, causeTime: nil, now: 100)
+        let soon = try signer.notification(app: "a", content: content, causeTime: nil, now: 110)
+        let later = try signer.notification(app: "a", content: content, causeTime: nil, now: 200)
+        let earlier = try signer.notification(app: "a", content: content, causeTime: nil, now: 50)
         #expect(first == soon)
         #expect(later != first)
         #expect(earlier != later)
@@ -149,11 +150,11 @@ import WidgetModel
 @Suite struct ShardReceiptsTests {
     @Test func theLowestPositionOfAllShardsCounts() async {
         let receipts = ShardReceipts(count: 3)
-        async let lowest = receipts.lowestPosition()
-        receipts.took(at: 9)
-        receipts.took(at: 4)
-        receipts.took(at: 7)
+        async let lowest = receipts.lowestPosition
+        receipts.record(9)
+        receipts.record(4)
+        receipts.record(7)
         #expect(await lowest == 4)
-        #expect(await receipts.lowestPosition() == 4)
+        #expect(await receipts.lowestPosition == 4)
     }
 }

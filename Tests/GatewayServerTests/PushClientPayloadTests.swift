@@ -1,7 +1,8 @@
 import GatewayCore
+import GatewayPush
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 @Suite struct PushClientPayloadTests {
     @Test func `what is kept of a client is read back as it was`() throws {
@@ -13,7 +14,8 @@ import Testing
             grace: 5,
             addresses: [address])
         let saved = PushDesk.SavedClient(
-            lanes: [PushSort.everything, .timelines, .recommendations, .control(id: "a b")].map {
+            lanes: [PushCategory.everything, .timelines, .recommendations, .control(id: "a b")].map
+            {
                 .init(sort: $0, attempts: attempts)
             },
             addresses: [

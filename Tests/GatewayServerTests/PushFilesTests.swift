@@ -1,11 +1,12 @@
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySigning
 import GatewayTestSupport
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 /// The files of a configuration of pushes, right and wrong.
 @Suite struct PushFilesTests {

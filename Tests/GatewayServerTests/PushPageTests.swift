@@ -1,8 +1,9 @@
 import Foundation
 import GatewayCore
+import GatewayPush
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 @Suite struct PushPageTests {
     /// What an operator reads in a metric, a table or a log must be on the page.
@@ -13,7 +14,7 @@ import Testing
         let page = try String(contentsOf: file, encoding: .utf8)
         let words =
             PushOutcome.allCases.map(\.rawValue)
-            + OperationalEvents.Kind.allCases.map(\.rawValue)
+            + PushAlert.allCases.map(\.rawValue)
             + APNsOutcome.Failure.allCases.map(\.rawValue) + Self.reasons + Self.own
         for word in words { #expect(page.contains("`\(word)`"), "\(word)") }
     }

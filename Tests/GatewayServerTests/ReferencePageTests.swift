@@ -2,7 +2,8 @@ import Foundation
 import OpenMetrics
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 @Suite struct ReferencePageTests {
     @Test(arguments: ReferencePage.allCases)

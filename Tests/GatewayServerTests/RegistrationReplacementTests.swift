@@ -8,36 +8,38 @@ import Logging
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 /// Registrations are made outside the log's writer, and stored only where nothing changed meanwhile.
 @Suite struct RegistrationReplacementTests {
     private static let key = ClientKey(app: "com.game", client: "phone")
 
-    private static func sequencer() async throws -> Sequencer {
+    private static func engine() async throws -> Engine {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let press = NotificationPress(
+        let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
         let loopback = Address(host: "127.0.0.1", port: 0)
         let configuration = try GatewayConfiguration.development(
             data: "/nonexistent", listen: loopback, admin: loopback)
-        let clock = DeliveryClock(now: { 0 }, wall: { 0 }, sleep: { _ in })
-        let sequencer = try LogReplay.build(
-            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], nil, clock,
-            Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        ).sequencer
-        try await put(["hero"], in: sequencer)
-        return sequencer
+        let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
+        let engine = try Engine(
+            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
+            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: nil, clock: clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        try await put(["hero"], in: engine)
+        return engine
     }
 
-    private static func put(_ kinds: [String], in sequencer: Sequencer) async throws {
+    private static func put(_ kinds: [String], in engine: Engine) async throws {
         let widgets = kinds.map {
             "{ kind: \($0), configuration: static, families: [systemSmall] }"
         }
         let body = "app: com.game\nwidgets: [\(widgets.joined(separator: ", "))]"
         let catalog = try Catalog(JSONValue(yaml: body), app: "com.game", limits: Limits())
-        _ = try await sequencer.putCatalog(
+        _ = try await engine.changes.putCatalog(
             catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
     }
 
@@ -50,14 +52,12 @@ import WidgetModel
     }
 
     @Test func `a registration made by an older catalog is made again`() async throws {
-        let sequencer = try await Self.sequencer()
-        _ = try await sequencer.register(Self.key, .document(Self.document([])), by: .backend)
+        let engine = try await Self.engine()
+        _ = try await engine.clients.register(Self.key, .document(Self.document([])), by: .backend)
         var rules: [UInt64] = []
-        let stored = try await sequencer.replaceRegistration(of: Self.key) {
-            .registered($0, app: Self.key.app, taken: { _ in })
-        } with: { base in
+        let stored = try await engine.clients.replaceRegistration(of: Self.key) { base in
             rules.append(base.ruleSet?.sequence ?? 0)
-            if rules.count <= 3 { try await Self.put(["kind\(rules.count)"], in: sequencer) }
+            if rules.count <= 3 { try await Self.put(["kind\(rules.count)"], in: engine) }
             let stored = try #require(base.stored)
             return RegistrationReplacement(stored, stored.record(of: Self.key.client))
         }
@@ -67,11 +67,9 @@ import WidgetModel
     @Test func `a registration that is replaced meanwhile is the base of the next attempt`()
         async throws
     {
-        let sequencer = try await Self.sequencer()
+        let engine = try await Self.engine()
         var bases: [Int?] = []
-        let stored = try await sequencer.replaceRegistration(of: Self.key) {
-            .registered($0, app: Self.key.app, taken: { _ in })
-        } with: { base in
+        let stored = try await engine.clients.replaceRegistration(of: Self.key) { base in
             bases.append(base.stored?.registration.widgets.count)
             var stored = try StoredRegistration(
                 registration: ClientRegistration.read(
@@ -80,7 +78,7 @@ import WidgetModel
             if bases.count == 1 {
                 // As somebody does who does not wait for turns.
                 let payload = stored.payload
-                _ = try await sequencer.write(for: .gateway, cost: 0) { transaction in
+                _ = try await engine.writer.write(for: .gateway, cost: 0) { transaction in
                     try transaction.putRegistration(
                         app: Self.key.app, client: Self.key.client, payload: payload,
                         attributes: [:], updatedAt: 0)
@@ -93,45 +91,43 @@ import WidgetModel
     }
 
     @Test func `attempts at a registration that keeps changing end with 503`() async throws {
-        let sequencer = try await Self.sequencer()
+        let engine = try await Self.engine()
         var attempts = 0
-        await #expect(throws: ProblemDetails.self) {
-            _ = try await sequencer.replaceRegistration(of: Self.key) {
-                .registered($0, app: Self.key.app, taken: { _ in })
-            } with: { _ in
+        await #expect(throws: EngineError.self) {
+            _ = try await engine.clients.replaceRegistration(of: Self.key) { _ in
                 attempts += 1
-                try await Self.put(["kind\(attempts)"], in: sequencer)
+                try await Self.put(["kind\(attempts)"], in: engine)
                 let stored = StoredRegistration(
                     registration: ClientRegistration(platform: "iOS"))
                 return RegistrationReplacement(stored, stored.record(of: Self.key.client))
             }
         }
-        #expect(attempts == Sequencer.replacementAttemptsMax)
-        #expect(sequencer.registry.record(Self.key) == nil)
+        #expect(attempts == ClientDirectory.replacementAttemptsMax)
+        #expect(engine.registry.record(Self.key) == nil)
     }
 
     @Test func `patches of one client wait for each other and none is lost`() async throws {
-        let sequencer = try await Self.sequencer()
-        _ = try await sequencer.register(
+        let engine = try await Self.engine()
+        _ = try await engine.clients.register(
             Self.key, .document(["platform": "iOS"]), by: .backend)
         let count = 40
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
                 group.addTask {
-                    _ = try await sequencer.register(
+                    _ = try await engine.clients.register(
                         Self.key, .patch(["attributes": ["a\(number % 20)": .string("\(number)")]]),
                         by: .backend)
                 }
             }
             try await group.waitForAll()
         }
-        #expect(sequencer.registry.record(Self.key)?.attributes.count == 20)
+        #expect(engine.registry.record(Self.key)?.attributes.count == 20)
     }
 
     @Test func `warnings are listed up to a bound and counted beyond it`() async throws {
-        let sequencer = try await Self.sequencer()
+        let engine = try await Self.engine()
         let kinds = (0..<Faults.keptMax + 50).map { "her\($0)" }
-        let outcome = try await sequencer.register(
+        let outcome = try await engine.clients.register(
             Self.key, .document(Self.document(kinds)), by: .backend)
         #expect(outcome.warnings.count == kinds.count)
         #expect(outcome.warnings.list.count == Faults.keptMax)

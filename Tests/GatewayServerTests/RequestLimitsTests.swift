@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewaySigning
+import GatewayTLS
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -7,7 +8,9 @@ import Synchronization
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
+@testable import GatewayOperations
 
 @Suite struct RequestLimitsTests {
     private static let address = SourceAddress(try? SocketAddress(ipAddress: "192.0.2.1", port: 1))

@@ -1,13 +1,12 @@
 import NIOHTTP1
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
 
 @Suite struct RouteTableTests {
     private func names(_ target: String, _ path: String) -> [String]? {
-        let route = GatewayRoute(.GET, path, APIDocument.operation(for: .anyone)) { _, _ in
-            throw CancellationError()
-        }
+        let route = GatewayRoute(.GET, path) { _, _ in throw CancellationError() }
         let segments = PathSegments(target)
         return segments.match(route.path)
             ? segments.names(route.path).map { "\($0.name)=\($0.text)" } : nil

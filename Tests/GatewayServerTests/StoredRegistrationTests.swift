@@ -3,7 +3,7 @@ import GatewayCore
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 @Suite struct StoredRegistrationTests {
     @Test func `attributes are read back by who answers for them`() throws {

@@ -1,7 +1,8 @@
 import GatewaySigning
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
 
 /// What was admitted under one policy, when another is in force before it is opened.
 @Suite struct StreamGrantTests {
@@ -11,10 +12,11 @@ import Testing
     init() throws {
         key = try SigningKey()
         authorizer = Authorizer(
-            verifier: CachedTokenVerifier(TokenVerifier(policy: Self.policy([key]))),
-            grants: CertificateGrants([
-                .init(uri: "device", app: "game", scopes: [.client, .changesWrite])
-            ]), revision: AccessRevision(), now: { 1_000 })
+            access: AccessState(
+                verifier: CachedTokenVerifier(TokenVerifier(policy: Self.policy([key]))),
+                grants: CertificateGrants([
+                    .init(uri: "device", app: "game", scopes: [.client, .changesWrite])
+                ]), revision: AccessRevision(), now: { 1_000 }))
     }
 
     private static func policy(
@@ -29,16 +31,16 @@ import Testing
     }
 
     private func replace(_ policy: TokenPolicy) {
-        authorizer.verifier.replace(with: TokenVerifier(policy: policy))
-        authorizer.revision.advance()
+        authorizer.access.verifier.replace(with: TokenVerifier(policy: policy))
+        authorizer.access.revision.advance()
     }
 
     private func admitted() throws -> StreamGrant {
-        let revision = authorizer.revision.current
+        let revision = authorizer.access.revision.current
         let text = try TokenIssuer(key: key, iss: "i", aud: "g").issue(
             sub: "c", app: "game", scopes: [.client], ttl: 100, now: 1_000, jti: "1")
         let token = try authorizer.token("Bearer \(text)", certificateURIs: { [] })
-        return StreamGrant(token, at: revision, by: authorizer)
+        return StreamGrant(token, at: revision, by: authorizer.access)
     }
 
     @Test func `a grant is in force as long as the policy is`() throws {
@@ -72,28 +74,28 @@ import Testing
 
     /// The policy is replaced while a token is judged: the revision was read before.
     @Test func `a grant that was judged by the last policy is judged again`() throws {
-        let revision = authorizer.revision.current
+        let revision = authorizer.access.revision.current
         let token = try admitted().token
         replace(Self.policy([]))
-        #expect(!StreamGrant(token, at: revision, by: authorizer).isInForce)
+        #expect(!StreamGrant(token, at: revision, by: authorizer.access).isInForce)
     }
 
     @Test func `a certificate's grant ends with its entry, its app and its scopes`() throws {
-        let revision = authorizer.revision.current
+        let revision = authorizer.access.revision.current
         let token = try authorizer.token(nil, certificateURIs: { ["device"] })
-        let grant = StreamGrant(token, at: revision, by: authorizer)
+        let grant = StreamGrant(token, at: revision, by: authorizer.access)
         #expect(grant.isInForce)
-        let kept: [[Authorizer.CertificateGrant]] = [
+        let kept: [[CertificateGrant]] = [
             [.init(uri: "device", app: "game", scopes: Set(Scope.allCases))]
         ]
-        let lost: [[Authorizer.CertificateGrant]] = [
+        let lost: [[CertificateGrant]] = [
             [], [.init(uri: "other", app: "game", scopes: [.client, .changesWrite])],
             [.init(uri: "device", app: "other", scopes: [.client, .changesWrite])],
             [.init(uri: "device", app: "game", scopes: [.client])],
         ]
         for (grants, isInForce) in kept.map({ ($0, true) }) + lost.map({ ($0, false) }) {
-            authorizer.grants.replace(with: grants)
-            authorizer.revision.advance()
+            authorizer.access.grants.replace(with: grants)
+            authorizer.access.revision.advance()
             #expect(grant.isInForce == isInForce)
         }
     }

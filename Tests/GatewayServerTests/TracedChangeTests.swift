@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import Tracing
 
-@testable import GatewayServer
+@testable import GatewayEngine
 @testable import OpenTelemetry
 
 @Suite struct TracedChangeTests {

@@ -41,12 +41,13 @@ import WidgetModel
     @Test func theHeaderIsTheOneAskedFor() throws {
         let compact = text(try JWSSigner.reloads(key).sign(payload: bytes("{}")))
         let first = try #require(compact.split(separator: ".").first)
-        #expect(text(try #require(Base64URL.decode(String(first)))) == header())
+        #expect(text(try #require(Base64.url.decode(String(first)))) == header())
         let provider = JWSSigner(key: key, type: nil, kid: "TEAM")
         let second = try #require(
             text(try provider.sign(payload: [])).split(separator: ".").first)
         #expect(
-            text(try #require(Base64URL.decode(String(second)))) == #"{"alg":"EdDSA","kid":"TEAM"}"#
+            text(try #require(Base64.url.decode(String(second))))
+                == #"{"alg":"EdDSA","kid":"TEAM"}"#
         )
     }
 
@@ -86,9 +87,9 @@ import WidgetModel
 
     /// RFC 8725 section 2.1: the public key, which everybody has, used as the secret of an HMAC.
     @Test func anHMACWithThePublicKeyAsItsSecretIsRefused() throws {
-        let raw = try #require(key.publicJWK["x"]?.stringValue.flatMap { Base64URL.decode($0) })
+        let raw = try #require(key.publicJWK["x"]?.stringValue.flatMap { Base64.url.decode($0) })
         for secret in [raw, try key.publicKey.pem(), JSONValue.object(key.publicJWK).serialized] {
-            let input = Base64URL.string(bytes(header(alg: "HS256"))) + ".e30"
+            let input = Base64.url.string(bytes(header(alg: "HS256"))) + ".e30"
             var mac = [UInt8](repeating: 0, count: 32)
             var length = 0
             #expect(
@@ -96,15 +97,15 @@ import WidgetModel
                     nil, "HMAC", nil, "SHA256", nil, secret, secret.count, bytes(input),
                     input.utf8.count, &mac, mac.count, &length) != nil)
             #expect(length == 32)
-            let compact = bytes(input + "." + Base64URL.string(mac))
+            let compact = bytes(input + "." + Base64.url.string(mac))
             #expect(rejection(compact) == .wrongAlgorithm)
         }
     }
 
     @Test func aTextWithoutSignatureIsRefused() {
-        let none = Base64URL.string(bytes(header(alg: "none"))) + ".e30."
+        let none = Base64.url.string(bytes(header(alg: "none"))) + ".e30."
         #expect(rejection(bytes(none)) == .wrongAlgorithm)
-        let honest = Base64URL.string(bytes(header())) + ".e30."
+        let honest = Base64.url.string(bytes(header())) + ".e30."
         #expect(rejection(bytes(honest)) == .badSignature)
     }
 
@@ -180,7 +181,7 @@ import WidgetModel
     }
 
     @Test func randomBytesNeverPassAndNeverTrap() throws {
-        var generator = SplitMix(state: 0x5EED)
+        var generator = SplitMix64(seed: 0x5EED)
         let compact = try JWSSigner.reloads(key).sign(payload: bytes(#"{"seq":42}"#))
         for _ in 0..<5_000 {
             var changed = compact

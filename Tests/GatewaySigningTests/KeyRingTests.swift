@@ -115,7 +115,7 @@ import WidgetModel
             var fetched: Int64
         }
         let lifetime = messageLifetime ?? Self.timing.signatureLifetime
-        var generator = SplitMix(state: seed)
+        var generator = SplitMix64(seed: seed)
         var now: Int64 = 1_700_000_000
         let end = now + 30 * 24 * 3_600
         var ring = KeyRing(first: try SigningKey(), timing: Self.timing, now: now)

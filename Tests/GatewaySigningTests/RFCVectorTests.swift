@@ -14,7 +14,7 @@ import WidgetModel
     ]
 
     @Test func theEd25519ExampleOfRFC8037IsReproduced() throws {
-        let seed = try #require(Base64URL.decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"))
+        let seed = try #require(Base64.url.decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"))
         // PKCS#8 of an Ed25519 key (RFC 8410 section 7): fixed but for the seed.
         let prefix: [UInt8] = [
             0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22,
@@ -29,10 +29,10 @@ import WidgetModel
         let input = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc"
         let signature =
             "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
-        #expect(Base64URL.string(try key.sign(bytes(input))) == signature)
+        #expect(Base64.url.string(try key.sign(bytes(input))) == signature)
         let published = try VerificationKey(jwk: Self.ed25519JWK)
         #expect(published.kid == key.kid)
-        #expect(published.verify(try #require(Base64URL.decode(signature)), over: bytes(input)))
+        #expect(published.verify(try #require(Base64.url.decode(signature)), over: bytes(input)))
     }
 
     @Test func theES256ExampleOfRFC7515Verifies() throws {
@@ -42,7 +42,7 @@ import WidgetModel
             + "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxl"
             + "LmNvbS9pc19yb290Ijp0cnVlfQ"
         let signature = try #require(
-            Base64URL.decode(
+            Base64.url.decode(
                 "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djx"
                     + "La8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
             ))
@@ -59,7 +59,7 @@ import WidgetModel
             #"{"crv":"P-256","kty":"EC","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
             + #""y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#
         let digest = try SHA256Digest(of: bytes(canonical))
-        #expect(try VerificationKey(jwk: Self.p256JWK).kid == Base64URL.string(digest.bytes))
+        #expect(try VerificationKey(jwk: Self.p256JWK).kid == Base64.url.string(digest.bytes))
     }
 
     @Test func sha256OfABC() throws {

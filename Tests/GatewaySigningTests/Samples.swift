@@ -9,23 +9,10 @@ func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 /// Text of bytes.
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-/// A small generator with a seed, so that a failure can be repeated.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 /// A compact text with any header and payload, signed by `key` whatever the header says.
 func forge(header: String, payload: String, by key: SigningKey) throws -> [UInt8] {
-    let input = Base64URL.string(bytes(header)) + "." + Base64URL.string(bytes(payload))
-    return bytes(input + "." + Base64URL.string(try key.sign(bytes(input))))
+    let input = Base64.url.string(bytes(header)) + "." + Base64.url.string(bytes(payload))
+    return bytes(input + "." + Base64.url.string(try key.sign(bytes(input))))
 }
 
 /// A directory that is gone when the test is.

@@ -3,6 +3,7 @@ import GRDB
 import GatewayCore
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayStorage
 
@@ -26,7 +27,7 @@ import Testing
         case removeApp(String)
         case prune(keepRows: UInt64)
 
-        init(using random: inout SeededGenerator) {
+        init(using random: inout SplitMix64) {
             let app = ["a", "b", "c"].randomElement(using: &random) ?? ""
             let client = Int.random(in: 0..<6, using: &random)
             let bytes = Int.random(in: 0...2_000, using: &random)
@@ -84,7 +85,7 @@ import Testing
     @Test(arguments: 0..<6) func `usage is what the rows come to, whatever jobs do`(
         seed: UInt64
     ) async throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         for round in 0..<40 {
             // Jobs that share a transaction, of which some fail after they have changed something.

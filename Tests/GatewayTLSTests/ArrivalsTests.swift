@@ -189,6 +189,17 @@ import Testing
         #expect(error?.errnoCode == EADDRINUSE)
     }
 
+    @Test func `a port is held before connections are accepted, and refuses them`() throws {
+        let socket = try ListeningSocket(host: "127.0.0.1", port: 0)
+        let error = #expect(throws: IOError.self) {
+            try ListeningSocket(host: "127.0.0.1", port: socket.port).listen()
+        }
+        #expect(error?.errnoCode == EADDRINUSE)
+        #expect(throws: RawClient.Failed.self) { try RawClient.connect(port: socket.port) }
+        try socket.listen()
+        Glibc.close(try RawClient.connect(port: socket.port))
+    }
+
     @Test func bothFamiliesOfAddressesAreListenedAt() throws {
         let socket = try ListeningSocket(host: "::1", port: 0)
         #expect(socket.port > 0)

@@ -1,5 +1,6 @@
 import NIOCore
 import Testing
+import WidgetModel
 
 @testable import GatewayTLS
 
@@ -36,7 +37,7 @@ import Testing
 
     /// Against a model that looks at every deadline, with histories of setting, ending and passing.
     @Test(arguments: 0..<50) func anyHistoryAgreesWithTheModel(seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var queue = ExpiryQueue<Int>(ahead: .nanoseconds(20))
         var model: [Int: NIODeadline] = [:]
         var now = Self.start
@@ -57,18 +58,5 @@ import Testing
             }
             #expect(model.values.allSatisfy { $0 > now })
         }
-    }
-}
-
-/// The same numbers for the same seed (Steele, Lea, Flood: SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

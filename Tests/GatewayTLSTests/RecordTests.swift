@@ -151,7 +151,7 @@ struct RecordTests {
     /// RFC 8448 section 3: the server's application traffic secret and its second record.
     @Test func keysAndRecordsAreThoseOfTheStandard() throws {
         let cipher = try #require(RecordCipher())
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         var layer = RecordLayer(
             suite: .aes128GCM,
             sending: TrafficKeys(
@@ -162,7 +162,7 @@ struct RecordTests {
                         8204b4f44bfb6b3a4b4f1f3fcb631643
                         """)), recordNumber: 1),
             receiving: TrafficKeys(secret: secret([]), recordNumber: 0))
-        let isPrepared = layer.prepare(schedule)
+        let isPrepared = layer.prepare(expander)
         #expect(isPrepared)
         let expected = bytes(
             """
@@ -190,10 +190,10 @@ struct RecordTests {
     /// What one side seals the other opens, over many records and keys; nothing else opens.
     @Test(arguments: RecordSuite.allCases) func whatIsSealedOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher(recordsPerKeyMax: 7))
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         let wire = try #require(TLSWire.ofThread())
         var (left, right) = pair(suite, 1)
-        let isPrepared = left.prepare(schedule)
+        let isPrepared = left.prepare(expander)
         #expect(isPrepared)
         let (sender, receiver) = (RecordLayer.allocate(left), RecordLayer.allocate(right))
         defer {
@@ -241,9 +241,9 @@ struct RecordTests {
     /// Any bit that differs, any record left out or told twice.
     @Test(arguments: RecordSuite.allCases) func nothingElseOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher())
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         var (left, right) = pair(suite, 5)
-        let isPrepared = left.prepare(schedule)
+        let isPrepared = left.prepare(expander)
         #expect(isPrepared)
         let record = try sealed(pattern(20), .applicationData, left, cipher)
         func opens(_ record: [UInt8], _ layer: RecordLayer) -> Bool {
@@ -275,7 +275,7 @@ struct RecordTests {
 
     @Test func paddingIsDroppedAndMayNotBeAll() throws {
         let cipher = try #require(RecordCipher())
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         // Content, type and padding as one content whose own type is behind it: zero as a type is
         // padding.
         let cases: [(inner: [UInt8], type: UInt8?, count: Int, alert: Alert?)] = [
@@ -288,7 +288,7 @@ struct RecordTests {
         for (inner, type, count, alert) in cases {
             let (sending, receiving) = pair(.aes128GCM, 9)
             var left = sending
-            let isPrepared = left.prepare(schedule)
+            let isPrepared = left.prepare(expander)
             #expect(isPrepared)
             var record = try seal(inner: inner, with: &left)
             let place = RecordLayer.allocate(receiving)
@@ -331,182 +331,131 @@ struct RecordTests {
 
     // MARK: Secrets
 
-    @Test(arguments: [
-        ("c ap traffic", Derivation.Label.client), ("s ap traffic", .server), ("key", .key),
-        ("iv", .iv), ("s hs traffic", nil), ("c ap traffi", nil), ("c ap traffic ", nil),
-        ("ivy", nil), ("k", nil),
-    ]) func derivationsAreToldByTheirLabels(text: String, expected: Derivation.Label?) {
-        Array(text.utf8).withUnsafeBytes { label in
-            let step = SecretSchedule.Step(
-                hash: .sha256, secret: label, prefix: label, label: label)
-            #expect(Derivation(step)?.label == expected)
-        }
+    private func read(_ line: String, into secrets: inout TrafficSecrets) {
+        Array(line.utf8).withUnsafeBytes { secrets.readKeyLog($0) }
     }
 
-    /// Keys are those of a secret that was heard before; all others belong to the handshake.
-    @Test func keysAreThoseOfTheirSecret() {
-        var secrets = TrafficSecrets()
-        func take(_ label: Derivation.Label, of secret: [UInt8], _ result: [UInt8]) {
-            secret.withUnsafeBytes { secret in
-                result.withUnsafeBytes {
-                    secrets.take(Derivation(label: label, secret: secret), $0)
-                }
-            }
-        }
-        func isDerived(_ heard: HeardKeys) -> Bool {
-            TrafficKeys(heard, .aes128GCM, recordNumber: 0).areDerived
-        }
-        let (client, server) = (pattern(32, seed: 1), pattern(32, seed: 2))
-        let (key, iv) = (pattern(16, seed: 3), pattern(12, seed: 4))
-        take(.key, of: [], key)
-        take(.iv, of: [], iv)
-        take(.server, of: [], server)
-        take(.key, of: client, key)
-        take(.iv, of: server, iv)
-        #expect(!isDerived(secrets.server) && !isDerived(secrets.client))
-        take(.key, of: server, key)
-        #expect(isDerived(secrets.server) && !isDerived(secrets.client))
-        #expect(!TrafficKeys(secrets.server, .aes256GCM, recordNumber: 0).areDerived)
-        take(.client, of: [], client)
-        take(.key, of: client, pattern(33))
-        take(.iv, of: client, pattern(13))
-        #expect(!isDerived(secrets.client))
-        take(.key, of: client, key)
-        take(.iv, of: client, iv)
-        #expect(isDerived(secrets.client))
-        // Another secret, and what was made of the last one is of no use.
-        take(.client, of: [], server)
-        #expect(!isDerived(secrets.client))
+    private func line(_ label: String, _ byte: String, count: Int) -> String {
+        let random = String(repeating: "ab", count: 32)
+        return "\(label) \(random) " + String(repeating: byte, count: count)
     }
 
-    /// What OpenSSL has made in a handshake is what we would make of the same secrets.
-    @Test(arguments: RecordSuite.allCases) func heardKeysAreThoseThatWouldBeDerived(
-        suite: RecordSuite
-    ) throws {
-        let cipher = try #require(RecordCipher())
-        let schedule = try #require(SecretSchedule())
-        let secret = pattern(suite.secretBytes)
-        var (key, iv) = (
-            [UInt8](repeating: 0, count: suite.keyBytes), [UInt8](repeating: 0, count: 12)
-        )
-        var heard = HeardKeys()
-        secret.withUnsafeBytes { secret in
-            heard.take(secret: secret)
-            key.withUnsafeMutableBytes {
-                #expect(schedule.expand(secret, "key", suite.hash, to: $0[...]))
-                heard.take(.key, UnsafeRawBufferPointer($0))
-            }
-            iv.withUnsafeMutableBytes {
-                #expect(schedule.expand(secret, "iv", suite.hash, to: $0[...]))
-                heard.take(.iv, UnsafeRawBufferPointer($0))
-            }
-        }
-        func layer(_ sending: TrafficKeys) -> RecordLayer {
-            RecordLayer(
-                suite: suite, sending: sending,
-                receiving: TrafficKeys(secret: self.secret([]), recordNumber: 0))
-        }
-        let taken = layer(TrafficKeys(heard, suite, recordNumber: 3))
-        #expect(taken.sending.areDerived)
-        var derived = layer(TrafficKeys(secret: heard.secret, recordNumber: 3))
-        let wasDerived = derived.sending.areDerived
-        let isPrepared = derived.prepare(schedule)
-        #expect(!wasDerived && isPrepared)
-        #expect(
-            try sealed([1, 2, 3], .applicationData, taken, cipher)
-                == sealed([1, 2, 3], .applicationData, derived, cipher))
-    }
-
-    @Test func secretsAreThoseOfTheApplicationsTraffic() throws {
-        var secrets = TrafficSecrets()
-        func take(_ label: Derivation.Label, _ byte: UInt8, _ count: Int) {
-            let secret = [UInt8](repeating: byte, count: count)
-            secret.withUnsafeBytes {
-                secrets.take(Derivation(label: label, secret: UnsafeRawBufferPointer($0)), $0)
-            }
-        }
-        take(.client, 1, 49)
-        #expect(RecordSuite.allCases.allSatisfy { !secrets.areWhole($0) })
-        take(.client, 0x0F, 32)
-        #expect(!secrets.areWhole(.aes128GCM))
-        take(.server, 0xE1, 32)
-        #expect(secrets.client.secret[0] == 0x0F && secrets.client.secret[31] == 0x0F)
-        #expect(secrets.server.secret[0] == 0xE1 && secrets.server.secret[31] == 0xE1)
-        // Records count from each side's Finished on, if they were counted before it.
+    /// Has both sides finish, with their records counted before that.
+    private func finish(_ secrets: inout TrafficSecrets) {
         for isSent in [true, false] {
-            secrets.take(isSent, SSL3_RT_HANDSHAKE, 20)
-            #expect(!secrets.areWhole(.aes128GCM))
+            secrets.record(isSent: isSent, type: SSL3_RT_INNER_CONTENT_TYPE, firstByte: 22)
+            secrets.record(isSent: isSent, type: SSL3_RT_HANDSHAKE, firstByte: 20)
         }
+    }
+
+    /// Secrets are those of the application's traffic; every other line is ignored.
+    @Test func secretsAreReadFromTheLinesThatHoldThem() {
+        var secrets = TrafficSecrets()
+        finish(&secrets)
+        let client = "CLIENT_TRAFFIC_SECRET_0"
+        for other in [
+            "", client, client + " ", line("CLIENT_RANDOM", "00", count: 48),
+            line(client, "zz", count: 32), line(client, "0F", count: 32),
+            line(client, "00", count: 31) + "0", line(client, "00", count: 49),
+            line(client, "00", count: 0), line("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "11", count: 32),
+            line("SERVER_HANDSHAKE_TRAFFIC_SECRET", "11", count: 32),
+            line("EXPORTER_SECRET", "11", count: 32),
+            line("CLIENT_TRAFFIC_SECRET_1", "11", count: 32),
+            line(client, "00", count: 32).replacing(" ", with: "_"),
+        ] {
+            read(other, into: &secrets)
+            read(line("SERVER_TRAFFIC_SECRET_0", "e1", count: 32), into: &secrets)
+            #expect(RecordSuite.allCases.allSatisfy { !secrets.areComplete(for: $0) }, "\(other)")
+        }
+        read(line(client, "0f", count: 32), into: &secrets)
+        #expect(secrets.areComplete(for: .aes128GCM) && secrets.areComplete(for: .chaCha20Poly1305))
+        #expect(!secrets.areComplete(for: .aes256GCM))
+        #expect(secrets.client.bytes[0] == 0x0F && secrets.client.bytes[31] == 0x0F)
+        #expect(secrets.server.bytes[0] == 0xE1 && secrets.server.bytes[31] == 0xE1)
+        // A secret that is not one ends the use of the one before.
+        read(line(client, "0g", count: 32), into: &secrets)
+        #expect(!secrets.areComplete(for: .aes128GCM))
+        for label in [client, "SERVER_TRAFFIC_SECRET_0"] {
+            read(line(label, "5a", count: 48), into: &secrets)
+        }
+        #expect(secrets.areComplete(for: .aes256GCM) && !secrets.areComplete(for: .aes128GCM))
+    }
+
+    @Test func recordsCountFromFinishedOn() {
+        var secrets = TrafficSecrets()
+        for label in ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"] {
+            read(line(label, "0f", count: 32), into: &secrets)
+        }
+        // The records of a Finished have to be counted before it.
         for isSent in [true, false] {
-            #expect(!secrets.areWhole(.aes128GCM))
-            secrets.take(isSent, SSL3_RT_INNER_CONTENT_TYPE, 22)
-            secrets.take(isSent, SSL3_RT_HANDSHAKE, 20)
+            secrets.record(isSent: isSent, type: SSL3_RT_HANDSHAKE, firstByte: 20)
+            #expect(!secrets.areComplete(for: .aes128GCM))
         }
-        #expect(secrets.areWhole(.aes128GCM) && secrets.areWhole(.chaCha20Poly1305))
-        #expect(!secrets.areWhole(.aes256GCM))
-        secrets.take(true, SSL3_RT_INNER_CONTENT_TYPE, 22)
-        secrets.take(true, SSL3_RT_INNER_CONTENT_TYPE, 23)
-        secrets.take(true, SSL3_RT_HEADER, 23)
-        secrets.take(false, SSL3_RT_INNER_CONTENT_TYPE, 23)
+        finish(&secrets)
+        #expect(secrets.areComplete(for: .aes128GCM))
+        secrets.record(isSent: true, type: SSL3_RT_INNER_CONTENT_TYPE, firstByte: 22)
+        secrets.record(isSent: true, type: SSL3_RT_INNER_CONTENT_TYPE, firstByte: 23)
+        secrets.record(isSent: true, type: SSL3_RT_HEADER, firstByte: 23)
+        secrets.record(isSent: false, type: SSL3_RT_INNER_CONTENT_TYPE, firstByte: 23)
         #expect(secrets.recordsSent == 2)
         #expect(secrets.recordsReceived == 1)
         // A key update makes the secrets useless.
-        secrets.take(false, SSL3_RT_HANDSHAKE, 24)
-        #expect(!secrets.areWhole(.aes128GCM))
+        secrets.record(isSent: false, type: SSL3_RT_HANDSHAKE, firstByte: 24)
+        #expect(!secrets.areComplete(for: .aes128GCM))
     }
 }
 
 /// Key updates that fail on the way.
 struct FailedKeyUpdateTests {
     /// OpenSSL's steps, of which one fails.
-    private final class FailingSchedule: SecretExpanding {
-        private let real: SecretSchedule
+    private final class FailingExpander: SecretExpanding {
+        private let real: HKDFExpander
         private var left: Int
 
         init(failingAt step: Int) throws {
-            real = try #require(SecretSchedule())
+            real = try #require(HKDFExpander())
             left = step
         }
 
         func expand(
-            _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ hash: SecretSchedule.Hash,
-            to output: Slice<UnsafeMutableRawBufferPointer>
+            _ secret: UnsafeRawBufferPointer, label: StaticString, hash: RecordSuite.Hash,
+            into output: Slice<UnsafeMutableRawBufferPointer>
         ) -> Bool {
             left -= 1
-            return left != 0 && real.expand(secret, label, hash, to: output)
+            return left != 0 && real.expand(secret, label: label, hash: hash, into: output)
         }
     }
 
     /// Whichever step fails, no number comes again under a key, and nothing is protected any more.
     @Test(arguments: 1...3) func aFailedUpdateProtectsNothingMore(step: Int) throws {
         let suite = RecordSuite.aes128GCM
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         let cipher = try #require(EVP_CIPHER_CTX_new())
         defer { EVP_CIPHER_CTX_free(cipher) }
         EVP_CipherInit_ex(cipher, suite.cipher, nil, nil, nil, 1)
         var keys = TrafficKeys(secret: .init(repeating: 7), recordNumber: 41)
-        let isReady = keys.derive(suite, schedule) && keys.beginRecord(cipher)
+        let isReady = keys.derive(suite, by: expander) && keys.beginRecord(cipher)
         #expect(isReady)
         #expect(keys.recordNumber == 42)
-        let updated = keys.update(suite, try FailingSchedule(failingAt: step))
+        let updated = keys.update(suite, by: try FailingExpander(failingAt: step))
         #expect(!updated)
         #expect(keys.recordNumber == 42)
         #expect(keys.secret[0] == 7)
         let isBegun = keys.beginRecord(cipher)
         #expect(!isBegun)
-        let isDerived = keys.derive(suite, schedule)
+        let isDerived = keys.derive(suite, by: expander)
         #expect(!isDerived, "nor by making the old keys again")
     }
 
     @Test func anUpdateThatSucceedsCountsFromZero() throws {
         let suite = RecordSuite.aes256GCM
-        let schedule = try #require(SecretSchedule())
+        let expander = try #require(HKDFExpander())
         var keys = TrafficKeys(secret: .init(repeating: 7), recordNumber: 41)
         let isUpdated =
-            try keys.derive(suite, schedule) && keys.update(suite, FailingSchedule(failingAt: 4))
+            try keys.derive(suite, by: expander)
+            && keys.update(suite, by: FailingExpander(failingAt: 4))
         #expect(isUpdated)
         #expect(keys.recordNumber == 0)
-        #expect(keys.areDerived)
         #expect(keys.secret[0] != 7)
     }
 }

@@ -186,6 +186,7 @@ final class TestServer: Sendable {
         let connections = Record<[Connection]>([])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
         let socket = try ListeningSocket(host: "127.0.0.1", port: 0)
+        try socket.listen()
         limit = ConnectionLimit(
             options.connectionsMax, perAddress: options.connectionsPerAddressMax)
         arrivals = try Arrivals(

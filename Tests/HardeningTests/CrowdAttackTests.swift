@@ -25,7 +25,7 @@ struct CrowdAttackTests {
         raiseOwnLimit()
         let open = "for ((i = 10; i < 10 + \(given); i++)); do eval \"exec $i</dev/null\"; done"
         let process = try GatewayProcess(
-            openFiles: 256, wrapper: ["bash", "-c", open + "; exec \"$0\" \"$@\""])
+            wrapper: ["prlimit", "--nofile=256:256", "bash", "-c", open + "; exec \"$0\" \"$@\""])
         let backend = try process.token(
             app: Self.app, scope: "catalog:write changes:write clients:write")
         let http = process.http()
@@ -102,7 +102,8 @@ struct CrowdAttackTests {
     @Test("Half heads on the plain port are in nobody's way") func plainPort() async throws {
         raiseOwnLimit()
         let admin = try GatewayProcess.freePort()
-        let process = try GatewayProcess(admin: "127.0.0.1:\(admin)", openFiles: 400)
+        let process = try GatewayProcess(
+            admin: "127.0.0.1:\(admin)", wrapper: ["prlimit", "--nofile=400:400"])
         try await elsewhere {
             var crowd: [RawSocket] = []
             for number in 0..<600 {

@@ -97,10 +97,10 @@ struct TokenAttackTests {
         let header: JSONValue = ["alg": "HS256", "typ": "JWT", "kid": .string(issuer.kid)]
         let claims = issuer.claims(scope: "catalog:write")
         let input =
-            Base64URL.encode(header.serialized) + [UInt8(ascii: ".")]
-            + Base64URL.encode(claims.serialized)
+            Base64.url.encode(header.serialized) + [UInt8(ascii: ".")]
+            + Base64.url.encode(claims.serialized)
         let jwk = issuer.key.publicKey.jwk
-        let raw = Base64URL.decode(Array((jwk["x"]?.stringValue ?? "").utf8)) ?? []
+        let raw = Base64.url.decode(Array((jwk["x"]?.stringValue ?? "").utf8)) ?? []
         for secret in [try issuer.key.publicKey.pem(), raw, JSONValue.object(jwk).serialized] {
             var digest = [UInt8](repeating: 0, count: 32)
             var count: UInt32 = 0

@@ -1,12 +1,13 @@
 import GatewayTestSupport
 import Testing
 import Tracing
+import WidgetModel
 
 @testable import OpenTelemetry
 
 /// A span with a name.
 func span(_ name: String, at time: UInt64 = 1) -> SpanRecord {
-    var random = SeededGenerator(seed: time)
+    var random = SplitMix64(seed: time)
     let context = TraceContext(
         traceID: .random(using: &random), spanID: .random(using: &random), isSampled: true)
     return SpanRecord(
@@ -31,7 +32,7 @@ private final class Batching {
     var count: Int { batcher.count }
     func add(_ span: SpanRecord, now: Int64) -> Bool { batcher.add(span, now: now) }
     func next(now: Int64) -> SpanBatcher.Step { batcher.next(now: now) }
-    func answered(_ answer: ExportAnswer, now: Int64, random: Double) {
+    func answered(_ answer: ExportAnswer, now: Int64, random: UInt64) {
         batcher.answered(answer, now: now, random: random)
     }
     func end(now: Int64) { batcher.end(now: now) }
@@ -108,10 +109,10 @@ private final class Batching {
         #expect(batcher.next(now: 100) == .wait(until: 600))
         _ = batcher.add(span("b"), now: 200)
         #expect(batcher.next(now: 600).names == ["a"])
-        batcher.answered(.retry(after: nil), now: 600, random: 1)
+        batcher.answered(.retry(after: nil), now: 600, random: .max)
         #expect(batcher.next(now: 600) == .wait(until: 2_600))
         #expect(batcher.next(now: 2_600).names == ["a"])
-        batcher.answered(.retry(after: nil), now: 2_600, random: 1)
+        batcher.answered(.retry(after: nil), now: 2_600, random: .max)
         #expect(batcher.counts == .init(undelivered: 1))
         #expect(batcher.next(now: 2_600).names == ["b"])
     }
@@ -143,21 +144,21 @@ private final class Batching {
         let batcher = batcher()
         _ = batcher.add(span("a"), now: 0)
         _ = batcher.next(now: 100)
-        batcher.answered(.retry(after: 4), now: 100, random: 1)
+        batcher.answered(.retry(after: 4), now: 100, random: .max)
         _ = batcher.add(span("b"), now: 110)
         batcher.end(now: 120)
         #expect(!batcher.add(span("late"), now: 120))
         #expect(batcher.next(now: 120).names == ["a"])
-        batcher.answered(.retry(after: 4), now: 130, random: 1)
+        batcher.answered(.retry(after: 4), now: 130, random: .max)
         #expect(batcher.next(now: 130).names == ["b"])
-        batcher.answered(.accepted(rejected: 0), now: 140, random: 1)
+        batcher.answered(.accepted(rejected: 0), now: 140, random: .max)
         #expect(batcher.next(now: 140) == .done)
         #expect(batcher.counts == .init(exported: 1, dropped: 1, undelivered: 1))
     }
 
     @Test func `every span is kept, or counted once, whatever happens`() {
         for seed in 0..<200 as Range<UInt64> {
-            var random = SeededGenerator(seed: seed)
+            var random = SplitMix64(seed: seed)
             let batcher = batcher()
             var (now, given): (Int64, UInt64) = (0, 0)
             for _ in 0..<300 {
@@ -172,7 +173,7 @@ private final class Batching {
                         ExportAnswer.accepted(rejected: .random(in: 0...9, using: &random)),
                         .refused, .retry(after: nil), .retry(after: 2),
                     ].randomElement(using: &random)
-                    batcher.answered(answer ?? .refused, now: now, random: 0.5)
+                    batcher.answered(answer ?? .refused, now: now, random: .max / 2)
                 }
                 if seed.isMultiple(of: 3), given == 60 { batcher.end(now: now) }
                 let counts = batcher.counts

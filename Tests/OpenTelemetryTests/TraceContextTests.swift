@@ -2,6 +2,7 @@ import GatewayTestSupport
 import Logging
 import Testing
 import Tracing
+import WidgetModel
 
 @testable import OpenTelemetry
 
@@ -51,7 +52,7 @@ import Tracing
     }
 
     @Test func `nothing of a random text is a trap, and of a good one every digit counts`() {
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         var good = 0
         for _ in 0..<20_000 {
             var bytes = Array(Self.good.utf8)
@@ -109,7 +110,7 @@ import Tracing
 
 @Suite struct TraceSamplingTests {
     private func ids(_ count: Int) -> [TraceID] {
-        var random = SeededGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         return (0..<count).map { _ in .random(using: &random) }
     }
 

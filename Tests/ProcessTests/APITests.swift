@@ -6,9 +6,8 @@ extension ProcessTests {
     /// The OpenAPI documents of a running gateway; `Deploy/check-api` holds its answers against them.
     @Suite struct APITests {
         @Test func `each port has its own document, whole in itself`() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let tls = try operations(gateway.http().request("GET", "/openapi.json"))
             let own = try operations(admin.request("GET", "/openapi.json"))
             #expect(tls.contains("getReloads") && !tls.contains("getMetrics"))

@@ -38,7 +38,7 @@ extension ProcessTests {
             var last = ""
             while try last.isEmpty || Cursor.sequence(last) < head {
                 guard case .block(let block) = stream.next(timeout: 40) else {
-                    throw WireFault(what: "the stream ended")
+                    throw TestFailure("the stream ended")
                 }
                 if let id = block.id { last = id }
             }
@@ -79,22 +79,7 @@ extension ProcessTests {
         /// A collapse window that is longer than the objective makes every second change late.
         @Test func `notifications that are late`() throws {
             try Self.used { watched, game in
-                let catalog = """
-                    app: \(GameFixture.app)
-                    entities: { Character: { properties: [health] } }
-                    intents: { One: { parameters: [{ name: character, type: Character }] } }
-                    widgets:
-                      - kind: detail
-                        configuration: appIntent
-                        intent: One
-                        families: [systemSmall]
-                        collapse: 4s
-                        dependsOn: [{ entity: Character, match: { id: $character } }]
-                    """
-                let put = try watched.gateway.http().request(
-                    "PUT", "/v1/apps/\(GameFixture.app)/catalog", token: game.backend,
-                    headers: [("Content-Type", "application/yaml")], body: catalog)
-                try #require(put.status == 200 || put.status == 201, "\(put.text)")
+                try #require(try game.put(GameFixture.catalog(collapse: "4s")) == 200)
                 let names = (0..<30).map { "hero\($0)" }
                 let stream = game.stream(try game.client("other", names))
                 try #require(stream.head()?.status == 200)

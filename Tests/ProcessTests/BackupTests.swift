@@ -78,7 +78,7 @@ extension ProcessTests {
                 #expect(answer.stale == ["everything"], "\(client.name) since \(cursor)")
                 #expect(try world.poll(client, since: answer.cursor).stale == [])
             }
-            #expect(throws: WireFault.self) { try world.poll(unknown, since: unknown.cursor) }
+            #expect(throws: TestFailure.self) { try world.poll(unknown, since: unknown.cursor) }
             // Its sequences are given out again, and whoever saw the first ones is told everything.
             let fresh = try world.poll(late, since: late.cursor).cursor
             let again = try world.change(
@@ -243,7 +243,7 @@ private final class Posts: @unchecked Sendable {
         let first = last
         while last < sequence || last == first {
             guard !isOver, lock.wait(until: Date(timeIntervalSinceNow: 60)) else {
-                throw WireFault(what: "the posts stopped at \(last): \(faults)")
+                throw TestFailure("the posts stopped at \(last): \(faults)")
             }
         }
         return last

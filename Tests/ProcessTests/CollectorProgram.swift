@@ -76,7 +76,7 @@ final class CollectorProgram {
         program = try TestProgram(
             "/usr/bin/python3", [file, certificate?.0 ?? "", certificate?.key ?? ""] + answers)
         guard let port = try program.json(line: 0)?["port"]?.integerValue else {
-            throw WireFault(what: "no collector: \(program.standardErrorTail)")
+            throw TestFailure("no collector: \(program.standardErrorTail)")
         }
         self.port = port
     }
@@ -84,7 +84,7 @@ final class CollectorProgram {
     /// A request it got, which is waited for.
     func request(_ index: Int) throws -> JSONObject {
         guard let request = try program.json(line: index + 1) else {
-            throw WireFault(what: "not JSON: \(program.output)")
+            throw TestFailure("not JSON: \(program.output)")
         }
         return request
     }
@@ -118,7 +118,7 @@ final class CollectorProgram {
             if holds(spans) { return spans }
             usleep(50_000)
         }
-        throw WireFault(what: "not \(what): \(spans.map { ($0.name, $0.attributes) })")
+        throw TestFailure("not \(what): \(spans.map { ($0.name, $0.attributes) })")
     }
 
     /// The spans of a request.

@@ -27,7 +27,7 @@ extension ProcessTests {
                 var last = ""
                 while try last.isEmpty || Cursor.sequence(last) < head {
                     guard case .block(let block) = stream.next(timeout: 40) else {
-                        throw WireFault(what: "the stream ended")
+                        throw TestFailure("the stream ended")
                     }
                     if let id = block.id { last = id }
                 }

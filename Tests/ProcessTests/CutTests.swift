@@ -51,11 +51,11 @@ extension ProcessTests {
                 let stream = game.stream(
                     client, from: cursor, version: version, cutAtByte: cutAtByte)
                 guard let head = stream.head() else {
-                    throw WireFault(what: "a stream ended before it began")
+                    throw TestFailure("a stream ended before it began")
                 }
                 if head.status != 429 { return stream }
             }
-            throw WireFault(what: "streams that are gone keep their places")
+            throw TestFailure("streams that are gone keep their places")
         }
 
         private struct Reader {
@@ -71,7 +71,7 @@ extension ProcessTests {
                 if let data = block.data { told = max(told, try claims(of: data).sequence) }
                 guard let id = block.id else { return }
                 let next = try Cursor.sequence(id)
-                guard next >= position else { throw WireFault(what: "\(position), then \(next)") }
+                guard next >= position else { throw TestFailure("\(position), then \(next)") }
                 (cursor, position) = (id, next)
             }
         }

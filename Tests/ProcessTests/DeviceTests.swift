@@ -27,7 +27,7 @@ extension ProcessTests {
             let answer = try gateway.http().request(
                 "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: token,
                 headers: [("Content-Type", "application/yaml")], body: catalog)
-            guard answer.status == 201 else { throw WireFault(what: answer.text) }
+            guard answer.status == 201 else { throw TestFailure(answer.text) }
         }
 
         /// Kinds that a person configures with an item, each with its collapse window and rules.

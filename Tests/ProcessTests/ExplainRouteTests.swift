@@ -114,21 +114,8 @@ extension ProcessTests {
             var http = gateway.http()
             let client = try game.client("c", ["a"])
             let first = try game.change(http, ["a"], run: "one")
-            let put = try http.request(
-                "PUT", Self.base + "/catalog", token: game.backend,
-                headers: [("Content-Type", "application/yaml")],
-                body: """
-                    app: \(GameFixture.app)
-                    entities: { Character: { properties: [health] } }
-                    intents: { One: { parameters: [{ name: character, type: Character }] } }
-                    widgets:
-                      - kind: detail
-                        configuration: appIntent
-                        intent: One
-                        families: [systemSmall]
-                        dependsOn: [{ entity: Character, operations: [delete] }]
-                    """)
-            #expect(put.status == 200)
+            let deletions = GameFixture.catalog(rule: "entity: Character, operations: [delete]")
+            #expect(try game.put(deletions) == 200)
             let second = try game.change(http, ["a", "b"], run: "two")
             func explain(_ sequence: UInt64) throws -> JSONObject {
                 try #require(
@@ -208,17 +195,8 @@ extension ProcessTests {
             #expect(text.contains("detail  character=\"a\"  stale since 2"), "\(text)")
             #expect(text.contains("detail  character=\"b\"  fresh"), "\(text)")
             let catalog = gateway.data + "/proposed.yaml"
-            try """
-            app: \(GameFixture.app)
-            entities: { Character: { properties: [health] } }
-            intents: { One: { parameters: [{ name: character, type: Character }] } }
-            widgets:
-              - kind: detail
-                configuration: appIntent
-                intent: One
-                families: [systemSmall]
-                dependsOn: [{ entity: Character }]
-            """.write(toFile: catalog, atomically: true, encoding: .utf8)
+            try GameFixture.catalog(rule: "entity: Character")
+                .write(toFile: catalog, atomically: true, encoding: .utf8)
             let diff = try run(["catalog", "diff", "--file", catalog, "--since", "1h"])
             #expect(diff.hasPrefix("1 changes since "), "\(diff)")
             #expect(

@@ -14,7 +14,7 @@ final class ExplainWorld {
     let push: PushWorld
     let http: TestHTTP
     var model = ExplainModel()
-    var random: SeededGenerator
+    var random: SplitMix64
     private var streams: [Int: TestHTTPStream] = [:]
     private var events = 0
     private let tokens: [String]
@@ -22,13 +22,13 @@ final class ExplainWorld {
     var gateway: GatewayProcess { push.gateway }
 
     init(seed: UInt64, clients: Int) throws {
-        random = SeededGenerator(seed: seed)
+        random = SplitMix64(seed: seed)
         push = try PushWorld(seed: seed, options: ["interval: 1h"])
         http = push.gateway.http()
         let put = try http.request(
             "PUT", "/v1/apps/\(Self.app)/catalog", token: push.backend,
             headers: [("Content-Type", "application/yaml")], body: Self.catalog)
-        guard put.status == 200 else { throw WireFault(what: put.text) }
+        guard put.status == 200 else { throw TestFailure(put.text) }
         tokens = try push.gateway.clientTokens(
             app: Self.app, clients: (0..<clients).map { "c\($0)" })
     }
@@ -111,7 +111,7 @@ final class ExplainWorld {
                     "delivery": .array(delivery),
                 ])
             guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
-                throw WireFault(what: answer.text)
+                throw TestFailure(answer.text)
             }
             model.clients.append(
                 .init(
@@ -146,7 +146,7 @@ final class ExplainWorld {
         let stream = gateway.stream(
             app: Self.app, client: client.name, token: client.token, from: client.cursor)
         guard stream.head()?.status == 200 else {
-            throw WireFault(what: "\(client.name): no stream; \(gateway.standardErrorTail)")
+            throw TestFailure("\(client.name): no stream; \(gateway.standardErrorTail)")
         }
         streams[number] = stream
         openedAt[number] = model.changes.keys.max() ?? 2
@@ -154,7 +154,7 @@ final class ExplainWorld {
         // Its catch-up, or where it stands.
         while model.clients[number].lastID < openedAt[number] ?? 0 {
             guard case .block(let block) = stream.next(timeout: 30) else {
-                throw WireFault(what: "\(client.name): the stream ended")
+                throw TestFailure("\(client.name): the stream ended")
             }
             try take(block, number)
         }
@@ -186,7 +186,7 @@ final class ExplainWorld {
             guard let stream = streams[number] else { continue }
             while model.clients[number].lastID < head {
                 guard case .block(let block) = stream.next(timeout: 40) else {
-                    throw WireFault(what: "c\(number)'s stream does not reach \(head)")
+                    throw TestFailure("c\(number)'s stream does not reach \(head)")
                 }
                 try take(block, number)
             }
@@ -239,7 +239,7 @@ final class ExplainWorld {
                 $0 > (item == .set ? client.setConfirmed : since)
             }
             guard !missed || heard.contains(where: { $0.names(item) }) else {
-                throw WireFault(what: "\(client.name) was not told of \(item) by its poll")
+                throw TestFailure("\(client.name) was not told of \(item) by its poll")
             }
         }
         model.clients[number].polled[kind ?? ""] = position
@@ -255,7 +255,7 @@ final class ExplainWorld {
         let answer = try http.request(
             "POST", "/v1/apps/\(Self.app)/clients/\(client.name)/acks", token: client.token,
             body: JSONValue.object(body).text)
-        guard answer.status == 204 else { throw WireFault(what: answer.text) }
+        guard answer.status == 204 else { throw TestFailure(answer.text) }
         let sequence = try Cursor.sequence(client.cursor)
         model.clients[number].confirmed = max(client.confirmed, sequence)
         if sets, client.items.contains(.set) {
@@ -321,7 +321,7 @@ final class ExplainWorld {
         }
         let answer = try http.post(batch, app: Self.app, token: push.backend)
         guard answer.status == 202, let last = answer["sequence"]?.integerValue else {
-            throw WireFault(what: answer.text)
+            throw TestFailure(answer.text)
         }
         let first = UInt64(last) + 1 - UInt64(posted.count)
         for (place, change) in posted.enumerated() {
@@ -347,7 +347,7 @@ final class ExplainWorld {
                         return reason == "under-way" || reason == "queue"
                     } ?? true
                 if !isMoving { break }
-                guard round < 1_000 else { throw WireFault(what: "\(sequence) stays under way") }
+                guard round < 1_000 else { throw TestFailure("\(sequence) stays under way") }
                 pause(seconds: 0.01)
             }
         }
@@ -377,7 +377,7 @@ final class ExplainWorld {
         let answer = try http.request(
             "GET", "/v1/apps/\(Self.app)/changes/\(sequence)/explain", token: push.backend)
         guard answer.status == 200, let object = answer.json?.objectValue else {
-            throw WireFault(what: "\(answer.status) \(answer.text)")
+            throw TestFailure("\(answer.status) \(answer.text)")
         }
         return object
     }
@@ -386,7 +386,7 @@ final class ExplainWorld {
         let answer = try http.request(
             "GET", "/v1/apps/\(Self.app)/clients/c\(number)/explain", token: push.backend)
         guard answer.status == 200, let object = answer.json?.objectValue else {
-            throw WireFault(what: "\(answer.status) \(answer.text)")
+            throw TestFailure("\(answer.status) \(answer.text)")
         }
         return object
     }

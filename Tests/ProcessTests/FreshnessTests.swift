@@ -10,10 +10,7 @@ extension ProcessTests {
 
         /// The value of one sample of the admin page; 0 while nothing was counted with its labels.
         private static func sample(_ admin: TestHTTP, _ name: String) throws -> Double {
-            let line = try admin.request("GET", "/metrics").text.split(separator: "\n").first {
-                $0.hasPrefix(prefix + name + " ")
-            }
-            return line?.split(separator: " ").last.flatMap { Double($0) } ?? 0
+            MetricsPage(try admin.request("GET", "/metrics").text)[prefix + name] ?? 0
         }
 
         static func acknowledge(
@@ -30,15 +27,14 @@ extension ProcessTests {
                     decoding: JSONValue.object([
                         "cursor": .string(cursor), "rebuilt": .array(entries),
                     ]).serialized, as: UTF8.self))
-            guard answer.status == 204 else { throw WireFault(what: answer.text) }
+            guard answer.status == 204 else { throw TestFailure(answer.text) }
         }
 
         /// Each rebuilt timeline counts once, by the change that made it stale and the channel by
         /// which the client hears; nothing else that a client says counts.
         @Test func aRebuildIsMeasuredFromItsChangeAndOnce() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let http = gateway.http()
             let poller = try game.client("poller", ["a", "b"])
@@ -72,7 +68,7 @@ extension ProcessTests {
             var last = ""
             while try last.isEmpty || Cursor.sequence(last) < head {
                 guard case .block(let block) = stream.next(timeout: 40) else {
-                    throw WireFault(what: "the stream ended")
+                    throw TestFailure("the stream ended")
                 }
                 if let id = block.id { last = id }
             }
@@ -88,9 +84,8 @@ extension ProcessTests {
         /// What is oldest of what was not confirmed, told apart by who could have: clients with a
         /// stream, and others. A poll confirms nothing, an acknowledgement does.
         @Test func theOldestChangeThatIsNotConfirmedIsKnown() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let poller = try game.client("poller", ["a"])
             let follower = try game.client("follower", ["b"])
@@ -119,7 +114,7 @@ extension ProcessTests {
             var last = ""
             while try last.isEmpty || Cursor.sequence(last) <= head {
                 guard case .block(let block) = stream.next(timeout: 40) else {
-                    throw WireFault(what: "the stream ended")
+                    throw TestFailure("the stream ended")
                 }
                 if let id = block.id { last = id }
             }

@@ -28,9 +28,8 @@ extension ProcessTests {
         {
             let disk = try SmallDisk(megabytes: 8)
             let data = disk.path + "/data"
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(data: data, admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(data: data, admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let client = try game.client("phone", ["panda"])
             let http = gateway.http()

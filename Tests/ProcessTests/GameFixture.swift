@@ -25,21 +25,33 @@ struct GameFixture {
         self.gateway = gateway
         backend = try gateway.token(
             app: Self.app, scope: "catalog:write changes:write clients:write operator")
-        let put = try gateway.http().request(
+        guard try put(Self.catalog()) == 201 else { throw TestFailure("the catalog is refused") }
+    }
+
+    /// A catalog of one kind of widget, which shows a character.
+    static func catalog(
+        rule: String = "entity: Character, match: { id: $character }", collapse: String = "0"
+    ) -> String {
+        """
+        app: \(app)
+        entities: { Character: { properties: [health] } }
+        intents: { One: { parameters: [{ name: character, type: Character }] } }
+        widgets:
+          - kind: detail
+            configuration: appIntent
+            intent: One
+            families: [systemSmall]
+            collapse: \(collapse)
+            dependsOn: [{ \(rule) }]
+        """
+    }
+
+    /// Puts a catalog in force; returns the status.
+    func put(_ catalog: String) throws -> Int {
+        try gateway.http().request(
             "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")],
-            body: """
-                app: \(Self.app)
-                entities: { Character: { properties: [health] } }
-                intents: { One: { parameters: [{ name: character, type: Character }] } }
-                widgets:
-                  - kind: detail
-                    configuration: appIntent
-                    intent: One
-                    families: [systemSmall]
-                    dependsOn: [{ entity: Character, match: { id: $character } }]
-                """)
-        guard put.status == 201 else { throw WireFault(what: put.text) }
+            headers: [("Content-Type", "application/yaml")], body: catalog
+        ).status
     }
 
     /// Registers a client with a widget for each of `characters`.
@@ -58,7 +70,7 @@ struct GameFixture {
                     }),
             ])
         guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
-            throw WireFault(what: answer.text)
+            throw TestFailure(answer.text)
         }
         return Client(name: name, token: token, cursor: cursor)
     }
@@ -71,7 +83,7 @@ struct GameFixture {
         }
         let answer = try http.post(events, app: Self.app, token: backend)
         guard answer.status == 202, let sequence = answer["sequence"]?.integerValue else {
-            throw WireFault(what: answer.text)
+            throw TestFailure(answer.text)
         }
         return UInt64(sequence)
     }

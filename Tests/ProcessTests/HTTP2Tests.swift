@@ -8,8 +8,7 @@ extension ProcessTests {
         /// libcurl resets a stream whose answer is complete for it before its end is there; of many
         /// resets the gateway would conclude that it is attacked.
         @Test func manyAnswersWithoutABodyShareOneConnection() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
             let backend = try gateway.token(
                 app: CharacterGame.app, scope: "catalog:write clients:write")
             let client = try gateway.token(
@@ -27,7 +26,7 @@ extension ProcessTests {
                 body: registration.json(maskingTokens: false).text)
             #expect(registered.status == 201 && registered.version == "2", "\(registered.text)")
             let done: JSONObject = ["cursor": registered["cursor"] ?? .null]
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let admin = gateway.adminHTTP()
             let before = try handshakes(admin)
             for _ in 0..<300 {
                 let answer = try http.request(
@@ -39,13 +38,10 @@ extension ProcessTests {
 
         /// TLS connections so far.
         private func handshakes(_ admin: TestHTTP) throws -> Double {
-            let lines = try admin.request("GET", "/metrics").text.split(separator: "\n").filter {
-                $0.hasPrefix("timeline_gateway_tls_handshakes_total")
-            }
-            try #require(!lines.isEmpty)
-            return lines.reduce(0) {
-                $0 + ($1.split(separator: " ").last.flatMap { Double($0) } ?? .nan)
-            }
+            let samples = MetricsPage(try admin.request("GET", "/metrics").text)
+                .labelled("timeline_gateway_tls_handshakes_total")
+            try #require(!samples.isEmpty)
+            return samples.reduce(0) { $0 + $1.value }
         }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayTLS
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -8,26 +7,15 @@ import WidgetModel
 struct LimitedGateway {
     static let other = "com.other"
     let gateway: GatewayProcess
-    let admin: TestHTTP
     let game: GameFixture
     let otherBackend: String
 
     /// - Parameter options: Lines of its configuration.
     init(_ options: String) throws {
-        let data = try GatewayProcess.temporaryDirectory()
-        let port = try GatewayProcess.freePort()
-        let made = try DevelopmentCertificates.ensure(
-            in: data, now: Int64(Date().timeIntervalSince1970))
-        let file = data + "/gateway.yaml"
-        try """
-        publicURL: https://gateway.test
-        tls: { certificate: \(made.certificate), key: \(made.key) }
-        localIssuer: true
-        \(options)
-        """.write(toFile: file, atomically: true, encoding: .utf8)
+        let configuration = try GatewayConfiguration(["publicURL: https://gateway.test", options])
         gateway = try GatewayProcess(
-            data: data, configuration: file, admin: "127.0.0.1:\(port)")
-        admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            data: configuration.folder, configuration: configuration.file,
+            admin: GatewayProcess.freeAddress())
         game = try GameFixture(gateway)
         otherBackend = try gateway.token(
             app: Self.other, scope: "catalog:write changes:write clients:write")
@@ -65,10 +53,7 @@ struct LimitedGateway {
 
     /// Returns a gauge of the app.
     func gauge(_ name: String, app: String = GameFixture.app) throws -> Int? {
-        let series = "timeline_gateway_\(name){app=\"\(app)\"} "
-        let line = try admin.request("GET", "/metrics").text.split(separator: "\n")
-            .first { $0.hasPrefix(series) }
-        return line.flatMap { Double($0.dropFirst(series.count)) }.map { Int($0) }
+        try gateway.metrics()["timeline_gateway_\(name){app=\"\(app)\"}"].map { Int($0) }
     }
 
     func remove() {

@@ -47,7 +47,7 @@ extension ProcessTests {
                         + "c.execute(sys.argv[2]); c.commit(); c.close()",
                     data + "/store.sqlite", statement,
                 ], program: "/usr/bin/env")
-            guard run.exit == .status(0) else { throw WireFault(what: run.output) }
+            guard run.exit == .status(0) else { throw TestFailure(run.output) }
         }
 
         static let damages = [

@@ -20,15 +20,9 @@ struct MetricsHistory {
     /// promtool's clock begins in 1970 and ours does not: moments become the seconds until then.
     static func page(_ text: String) -> Page {
         let now = Date().timeIntervalSince1970
-        var page: Page = [:]
-        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
-            guard let space = line.lastIndex(of: " "),
-                let value = Double(line[line.index(after: space)...])
-            else { continue }
-            let name = String(line[..<space])
-            page[name] = isMoment(name) ? value - now : value
+        return MetricsPage(text).samples.reduce(into: [:]) { page, sample in
+            page[sample.key] = isMoment(sample.key) ? sample.value - now : sample.value
         }
-        return page
     }
 
     /// Whether a sample is a moment in seconds since 1970.

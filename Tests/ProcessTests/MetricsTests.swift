@@ -15,7 +15,7 @@ extension ProcessTests {
             let (exit, output) = try GatewayProcess.run(
                 ["bash", "-c", "\"$@\" 2>&1 <\"$0\"", file] + arguments, program: "/usr/bin/env",
                 seconds: 60)
-            guard case .status(let status) = exit else { throw WireFault(what: output) }
+            guard case .status(let status) = exit else { throw TestFailure(output) }
             return (status, output)
         }
 
@@ -29,9 +29,8 @@ extension ProcessTests {
         private static func used(
             _ body: (GatewayProcess, _ admin: TestHTTP) throws -> Void
         ) throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let client = try game.client("client", ["a"])
             try game.change(gateway.http(), ["a", "b"], run: "one")

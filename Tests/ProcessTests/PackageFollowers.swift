@@ -21,7 +21,7 @@ struct Follower: Sendable {
     /// Follows one to five packages, half of them drawn from `updated`; one of eight is a watch.
     init(
         _ number: Int, all: [String], updated: [String], sections: [String],
-        _ generator: inout SeededGenerator
+        _ generator: inout SplitMix64
     ) {
         name = "device-\(number)"
         isWatch = number % 8 == 0

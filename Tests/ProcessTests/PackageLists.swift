@@ -16,13 +16,13 @@ struct PackageLists {
 
     /// Reads the lists, whichever way they are compressed.
     ///
-    /// - Throws: ``WireFault`` that says what to do when there are none.
+    /// - Throws: ``TestFailure`` that says what to do when there are none.
     init() throws {
         let hint = "; run `apt-get update` first"
         let (exit, output) = try GatewayProcess.run(
             ["indextargets", "--format", "$(RELEASE) $(FILENAME)", "Identifier: Packages"],
             program: "/usr/bin/apt-get")
-        guard exit == .status(0) else { throw WireFault(what: "apt-get: \(output)" + hint) }
+        guard exit == .status(0) else { throw TestFailure("apt-get: \(output)" + hint) }
         var (main, security): ([String: Entry], [String: Entry]) = ([:], [:])
         for line in output.split(separator: "\n") {
             let words = line.split(separator: " ", maxSplits: 1).map(String.init)
@@ -34,8 +34,8 @@ struct PackageLists {
             }
         }
         guard main.count > 1_000, !security.isEmpty else {
-            throw WireFault(
-                what: "\(main.count) packages and \(security.count) security updates" + hint)
+            throw TestFailure(
+                "\(main.count) packages and \(security.count) security updates" + hint)
         }
         (self.main, self.security) = (main, security)
     }

@@ -35,7 +35,7 @@ struct PackageRun {
                     name, app: Follower.app, token: backend, document)
                 guard answer.status == 201, answer["warnings"] == [],
                     let cursor = answer["cursor"]?.stringValue
-                else { throw WireFault(what: "\(name): \(answer.status) \(answer.text)") }
+                else { throw TestFailure("\(name): \(answer.status) \(answer.text)") }
                 cursors.update { $0[index] = cursor }
             }
         }
@@ -58,8 +58,8 @@ struct PackageRun {
         for (stream, follower) in zip(streams, followers) {
             let head = stream.head(seconds: 60)
             guard head?.status == 200 else {
-                throw WireFault(
-                    what: "\(follower.name): its stream was answered \(head?.status ?? 0)")
+                throw TestFailure(
+                    "\(follower.name): its stream was answered \(head?.status ?? 0)")
             }
         }
         for follower in followers { told[follower.name] = [] }
@@ -74,7 +74,7 @@ struct PackageRun {
             let answer = try http.post(batch.map(\.json), app: Follower.app, token: backend)
             guard answer.status == 202, answer["accepted"]?.integerValue == Int64(batch.count),
                 let sequence = answer["sequence"]?.integerValue
-            else { throw WireFault(what: "a batch: \(answer.status) \(answer.text)") }
+            else { throw TestFailure("a batch: \(answer.status) \(answer.text)") }
             head = sequence
         }
         return UInt64(head)
@@ -87,14 +87,14 @@ struct PackageRun {
             var position: UInt64 = 0
             while position < head {
                 guard case .block(let block) = stream.next(timeout: 60) else {
-                    throw WireFault(
-                        what: "\(follower.name): its stream stands at \(position) of \(head)")
+                    throw TestFailure(
+                        "\(follower.name): its stream stands at \(position) of \(head)")
                 }
                 if let data = block.data { try hear(data, follower.name, isStream: true) }
                 if let id = block.id {
                     let next = try Cursor.sequence(id)
                     guard next >= position else {
-                        throw WireFault(what: "\(follower.name): id \(position), then \(next)")
+                        throw TestFailure("\(follower.name): id \(position), then \(next)")
                     }
                     position = next
                 }

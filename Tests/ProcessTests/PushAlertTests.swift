@@ -31,9 +31,8 @@ extension ProcessTests {
             _ count: Int, options: [String] = [],
             _ body: (PushWorld, () throws -> MetricsHistory.Page) async throws -> Void
         ) async throws {
-            let port = try GatewayProcess.freePort()
-            let world = try PushWorld(options: options, admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: world.gateway.ca)
+            let world = try PushWorld(options: options, admin: GatewayProcess.freeAddress())
+            let admin = world.gateway.adminHTTP()
             for index in 0..<count {
                 try world.register(
                     "phone\(index)", ["hero"], token: "aa" + String(format: "%04x", index))
@@ -104,9 +103,6 @@ extension ProcessTests {
         ])
         func `webhooks that refuse`(status: String, clients: Int, alert: String) throws {
             let folder = try GatewayProcess.temporaryDirectory()
-            let script = folder + "/receiver.py"
-            try WebhookPushTests.receiver.replacing("500 if fails else 204", with: status)
-                .write(toFile: script, atomically: true, encoding: .utf8)
             let ranges = "webhooks: { enabled: true, allowedRanges: [127.0.0.0/8]"
             let watched = try WatchedGateway([ranges + " }"])
             defer { watched.remove() }
@@ -114,26 +110,13 @@ extension ProcessTests {
             try WatchedGateway.write(
                 [ranges + ", ca: \(certificates)/ca.pem }"], in: watched.folder)
             try watched.gateway.restart()
-            let receiver = try TestProgram(
-                "/usr/bin/python3",
-                [script, certificates + "/server.pem", certificates + "/server.key"])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            let receiver = try WebhookReceiver(
+                in: folder, certificate: certificates + "/server.pem",
+                key: certificates + "/server.key", status: status)
             let game = try GameFixture(watched.gateway)
             for index in 0..<clients {
-                let answer = try watched.gateway.http().register(
-                    "renderer\(index)", app: GameFixture.app, token: game.backend,
-                    [
-                        "platform": "linux",
-                        "widgets": [
-                            [
-                                "kind": "detail", "family": "systemSmall",
-                                "parameters": ["character": "hero"],
-                            ]
-                        ],
-                        "delivery": [
-                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
-                        ],
-                    ])
+                let answer = try receiver.register(
+                    "renderer\(index)", at: "/hook", on: watched.gateway, token: game.backend)
                 #expect(answer.status == 201, "\(answer.text)")
             }
             let before = try watched.page()

@@ -147,28 +147,12 @@ extension ProcessTests {
 
         @Test func `webhooks are asked, and where, as of the moment`() async throws {
             let world = try PushWorld(options: Self.fast)
-            let script = world.folder + "/receiver.py"
-            try WebhookPushTests.receiver.write(toFile: script, atomically: true, encoding: .utf8)
             let certificates = world.folder + "/certs"
-            let receiver = try TestProgram(
-                "/usr/bin/python3",
-                [script, certificates + "/server.pem", certificates + "/server.key"])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            let receiver = try WebhookReceiver(
+                in: world.folder, certificate: certificates + "/server.pem",
+                key: certificates + "/server.key")
             func register() throws -> TestHTTPAnswer {
-                try world.gateway.http().register(
-                    "renderer", app: PushWorld.app, token: world.backend,
-                    [
-                        "platform": "linux",
-                        "widgets": [
-                            [
-                                "kind": "detail", "family": "systemSmall",
-                                "parameters": ["character": "hero"],
-                            ]
-                        ],
-                        "delivery": [
-                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
-                        ],
-                    ])
+                try receiver.register(at: "/hook", on: world.gateway, token: world.backend)
             }
             #expect(try register()["webhookKeys"] == nil)
             try world.change(["hero"], run: "one")
@@ -189,7 +173,7 @@ extension ProcessTests {
             try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
             try Self.reload(world)
             // By its schedule, some seconds after the failure.
-            #expect(try receiver.json(line: 1)?["path"] == "/hook")
+            #expect(try receiver.request(1)?["path"] == "/hook")
             await world.stop()
         }
     }

@@ -7,14 +7,14 @@ import WidgetModel
 
 /// A real gateway, and a push service that behaves, and misbehaves, as APNs does.
 final class PushWorld: Sendable {
-    static let app = "com.mygame"
+    static let app = GameFixture.app
 
     let gateway: GatewayProcess
     let apns: APNsServer
     let backend: String
     /// Where its keys and its configuration are.
     let folder: String
-    private let made: DevelopmentCertificates
+    private let configuration: GatewayConfiguration
     private let pushing: [String]
 
     /// - Parameters:
@@ -27,9 +27,8 @@ final class PushWorld: Sendable {
         faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [],
         more: [String] = [], others: [String] = [], admin: String = "127.0.0.1:0"
     ) throws {
-        let data = try GatewayProcess.temporaryDirectory()
-        let made = try DevelopmentCertificates.ensure(
-            in: data, now: Int64(Date().timeIntervalSince1970))
+        configuration = try GatewayConfiguration()
+        let (data, made) = (configuration.folder, configuration.certificates)
         var terms = SimulatedAPNs.Terms()
         terms.environment = .production
         for (id, file) in [("KEY1234567", "apns")] + others.map({ ($0, $0) }) {
@@ -43,29 +42,12 @@ final class PushWorld: Sendable {
             terms,
             APNsServer.Settings(certificate: .file(made.certificate), key: .file(made.key)))
         folder = data
-        self.made = made
         pushing = ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"]
-        let configuration = data + "/gateway.yaml"
-        try Self.text([Self.section(in: data)], pushing + options, made, more)
-            .write(toFile: configuration, atomically: true, encoding: .utf8)
-        gateway = try GatewayProcess(data: data, configuration: configuration, admin: admin)
-        backend = try gateway.token(
-            app: Self.app, scope: "catalog:write changes:write clients:write operator")
-        let put = try gateway.http().request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")],
-            body: """
-                app: \(Self.app)
-                entities: { Character: { properties: [health] } }
-                intents: { One: { parameters: [{ name: character, type: Character }] } }
-                widgets:
-                  - kind: detail
-                    configuration: appIntent
-                    intent: One
-                    families: [systemSmall]
-                    dependsOn: [{ entity: Character, match: { id: $character } }]
-                """)
-        guard put.status == 201 else { throw WireFault(what: put.text) }
+        try configuration.write(
+            Self.lines([Self.section(in: data)], push: pushing + options, others: more))
+        gateway = try GatewayProcess(
+            data: data, configuration: configuration.file, admin: admin)
+        backend = try GameFixture(gateway).backend
     }
 
     /// An app's part of the configuration.
@@ -77,25 +59,20 @@ final class PushWorld: Sendable {
             + " environment: production\(more) }"
     }
 
-    private static func text(
-        _ sections: [String], _ pushing: [String], _ made: DevelopmentCertificates,
-        _ lines: [String] = []
-    ) -> String {
-        let own = [
-            "tls: { certificate: \(made.certificate), key: \(made.key) }", "localIssuer: true",
-            "publicURL: https://gateway.test",
-        ]
+    private static func lines(
+        _ sections: [String], push: [String], others: [String]
+    ) -> [String] {
         let apns = sections.isEmpty ? [] : ["apns:"] + sections
-        return (own + lines + apns + ["push:"] + pushing.map { "  \($0)" })
-            .joined(separator: "\n")
+        return ["publicURL: https://gateway.test"] + others + apns + ["push:"]
+            + push.map { "  \($0)" }
     }
 
-    /// Writes the configuration anew, for whoever reads it.
+    /// Writes the configuration anew.
     func write(
         _ sections: [String], options: [String] = [], also lines: [String] = []
     ) throws {
-        try Self.text(sections, pushing + options, made, lines)
-            .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
+        try configuration.write(
+            Self.lines(sections, push: pushing + options, others: lines))
     }
 
     /// Has the gateway read its configuration now.
@@ -135,7 +112,7 @@ final class PushWorld: Sendable {
                 ],
             ])
         guard answer.status == 201 || answer.status == 200 else {
-            throw WireFault(what: answer.text)
+            throw TestFailure(answer.text)
         }
     }
 
@@ -145,7 +122,7 @@ final class PushWorld: Sendable {
             event(source: run, id: "\(place)", entity: "Character", key: character)
         }
         let answer = try (http ?? gateway.http()).post(events, app: Self.app, token: backend)
-        guard answer.status == 202 else { throw WireFault(what: answer.text) }
+        guard answer.status == 202 else { throw TestFailure(answer.text) }
     }
 
     /// Waits until something holds of what the push service saw; 60 s at the longest.
@@ -156,8 +133,8 @@ final class PushWorld: Sendable {
             if holds(apns.record) { return }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw WireFault(
-            what: "not \(what): \(apns.record.answers), \(apns.record.violations); "
+        throw TestFailure(
+            "not \(what): \(apns.record.answers), \(apns.record.violations); "
                 + gateway.standardErrorTail)
     }
 }

@@ -7,80 +7,12 @@ import WidgetModel
 extension ProcessTests {
     /// A configuration that changes while the gateway runs.
     @Suite struct ReloadTests {
-        /// A gateway with a configuration file, and the files that it names.
-        private struct World {
-            let folder: String
-            let gateway: GatewayProcess
-            let admin: TestHTTP
-
-            private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent().path
-
-            init(_ options: [String] = []) throws {
-                let folder = try GatewayProcess.temporaryDirectory()
-                let port = try GatewayProcess.freePort()
-                self.folder = folder
-                try FileManager.default.createDirectory(
-                    atPath: folder + "/certs", withIntermediateDirectories: true)
-                try Self.makeCertificates(in: folder, days: 30)
-                let file = folder + "/gateway.yaml"
-                try Self.write(options, in: folder)
-                gateway = try GatewayProcess(
-                    data: folder, configuration: file, admin: "127.0.0.1:\(port)")
-                admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: folder + "/certs/ca.pem")
-            }
-
-            /// Makes a server certificate, the authority staying the same.
-            static func makeCertificates(in folder: String, days: Int) throws {
-                let (exit, output) = try GatewayProcess.run(
-                    [
-                        "\(repository)/Certs/make-development", folder + "/certs", "--days",
-                        "\(days)",
-                    ],
-                    program: "/usr/bin/env")
-                guard exit == .status(0) else { throw WireFault(what: output) }
-            }
-
-            /// Writes the configuration anew.
-            static func write(_ options: [String], in folder: String) throws {
-                let lines = [
-                    "publicURL: https://gateway.test", "localIssuer: true",
-                    "tls: { certificate: \(folder)/certs/server.pem, key: \(folder)/certs/server.key }",
-                ]
-                try (lines + options).joined(separator: "\n")
-                    .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
-            }
-
-            var http: TestHTTP { gateway.http() }
-
-            /// A sample of the admin page.
-            func sample(_ name: String) throws -> Double {
-                let page = try admin.request("GET", "/metrics").text
-                let line = page.split(separator: "\n").first {
-                    $0.hasPrefix("timeline_gateway_\(name) ")
-                }
-                return line?.split(separator: " ").last.flatMap { Double($0) } ?? 0
-            }
-
-            /// Waits until a sample is as it should be.
-            func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
-                for _ in 0..<600 {
-                    if try isRight(sample(name)) { return }
-                    Thread.sleep(forTimeInterval: 0.05)
-                }
-                throw WireFault(what: "\(name) stays \(try sample(name))")
-            }
-
-            func hangUp() { _ = kill(gateway.pid, SIGHUP) }
-
-            func remove() {
-                gateway.kill()
-                try? FileManager.default.removeItem(atPath: folder)
-            }
+        private static func world(_ options: [String] = []) throws -> WatchedGateway {
+            try WatchedGateway(options, days: 30)
         }
 
         @Test func `an issuer is believed from a SIGHUP on, and no stream notices`() throws {
-            let world = try World()
+            let world = try Self.world()
             defer { world.remove() }
             let game = try GameFixture(world.gateway)
             let client = try game.client("client", ["a"])
@@ -102,7 +34,7 @@ extension ProcessTests {
                 ).status
             }
             #expect(try post("1") == 401)
-            try World.write(
+            try WatchedGateway.write(
                 [
                     "issuers:",
                     "  - { iss: https://accounts.test, apps: [\(GameFixture.app)],"
@@ -123,10 +55,12 @@ extension ProcessTests {
 
         /// A client's token of an issuer that the configuration names, and how many reloads were
         /// taken over so far.
-        private func addIssuer(_ world: World, _ key: SigningKey, jti: String) throws -> String {
+        private func addIssuer(_ world: WatchedGateway, _ key: SigningKey, jti: String) throws
+            -> String
+        {
             try Data(try key.publicKey.pem()).write(
                 to: URL(filePath: world.folder + "/issuer.pem"))
-            try World.write(Self.issuer(world), in: world.folder)
+            try WatchedGateway.write(Self.issuer(world), in: world.folder)
             world.hangUp()
             try world.wait("configuration_reloads_total{outcome=\"applied\"}") { $0 >= 1 }
             return try TokenIssuer(
@@ -136,7 +70,7 @@ extension ProcessTests {
                 now: Int64(Date().timeIntervalSince1970), jti: jti)
         }
 
-        private static func issuer(_ world: World) -> [String] {
+        private static func issuer(_ world: WatchedGateway) -> [String] {
             [
                 "issuers:",
                 "  - { iss: https://accounts.test, apps: [\(GameFixture.app)],"
@@ -147,7 +81,8 @@ extension ProcessTests {
         /// Opens two streams and a long-poll with a token, has `body` take the token's right away, and
         /// expects all three to end, and a stream of another token to go on.
         private func expectEnds(
-            _ world: World, _ game: GameFixture, _ client: GameFixture.Client, _ token: String,
+            _ world: WatchedGateway, _ game: GameFixture, _ client: GameFixture.Client,
+            _ token: String,
             _ body: () throws -> Void
         ) async throws {
             let kept = game.stream(client)
@@ -188,7 +123,7 @@ extension ProcessTests {
         }
 
         @Test func `what an issuer's key opened ends when the key is replaced`() async throws {
-            let world = try World()
+            let world = try Self.world()
             defer { world.remove() }
             let game = try GameFixture(world.gateway)
             let client = try game.client("client", ["a"])
@@ -202,13 +137,13 @@ extension ProcessTests {
 
         @Test func `what a token opened ends when it is denied, until the entry goes`() async throws
         {
-            let world = try World()
+            let world = try Self.world()
             defer { world.remove() }
             let game = try GameFixture(world.gateway)
             let client = try game.client("client", ["a"])
             let token = try addIssuer(world, try SigningKey(), jti: "token-1")
             try await expectEnds(world, game, client, token) {
-                try World.write(
+                try WatchedGateway.write(
                     Self.issuer(world) + ["denied: [{ jti: token-1 }]"], in: world.folder)
                 world.hangUp()
             }
@@ -220,7 +155,7 @@ extension ProcessTests {
             #expect(try poll(client.token).status == 200)
             // A subject: all of its tokens.
             func deny(_ entry: String, applied: Double) throws {
-                try World.write(Self.issuer(world) + [entry], in: world.folder)
+                try WatchedGateway.write(Self.issuer(world) + [entry], in: world.folder)
                 world.hangUp()
                 try world.wait("configuration_reloads_total{outcome=\"applied\"}") {
                     $0 >= applied
@@ -237,7 +172,7 @@ extension ProcessTests {
         }
 
         @Test func `files are noticed by themselves, and wrong ones change nothing`() throws {
-            let world = try World()
+            let world = try Self.world()
             defer { world.remove() }
             let ends = try world.sample("tls_certificate_not_after_seconds")
             // A certificate without its key: between two writes, or by mistake.
@@ -248,7 +183,7 @@ extension ProcessTests {
             #expect(world.gateway.standardErrorTail.contains("tls.key"))
             try key.write(to: URL(filePath: world.folder + "/certs/server.key"))
             try world.wait("configuration_reloads_total{outcome=\"unchanged\"}") { $0 >= 1 }
-            try World.makeCertificates(in: world.folder, days: 60)
+            try WatchedGateway.makeCertificates(in: world.folder, days: 60)
             try world.wait("tls_certificate_not_after_seconds") { $0 > ends + 29 * 86_400 }
             #expect(try world.http.request("GET", "/.well-known/jwks.json").status == 200)
             let ready = try world.admin.request("GET", "/readyz")
@@ -257,7 +192,7 @@ extension ProcessTests {
 
         @Test func `operators ask what a configuration would change, and have it reloaded`() throws
         {
-            let world = try World()
+            let world = try Self.world()
             defer { world.remove() }
             let one = try world.gateway.token(app: "com.mygame", scope: "operator")
             let all = try world.gateway.token(app: "*", scope: "operator")
@@ -300,11 +235,11 @@ extension ProcessTests {
             let wrong = try ask("diff", all, "lisen: x\n")
             #expect(wrong.status == 422 && wrong.text.contains("did you mean `listen`?"))
             #expect(try ask("reload", all, nil)["changes"] == [])
-            try World.write(["log: { level: debug }"], in: world.folder)
+            try WatchedGateway.write(["log: { level: debug }"], in: world.folder)
             // Who is first, the request or the watch, tells the change.
             #expect(try ask("reload", all, nil).status == 200)
             try world.wait("configuration_reloads_total{outcome=\"applied\"}") { $0 == 1 }
-            try World.write(["log: { level: lots }"], in: world.folder)
+            try WatchedGateway.write(["log: { level: lots }"], in: world.folder)
             let refused = try ask("reload", all, nil)
             #expect(refused.status == 422 && refused.text.contains("log.level"))
         }
@@ -314,7 +249,7 @@ extension ProcessTests {
         {
             let devices = 5_000
             // All come from one address.
-            let world = try World([
+            let world = try Self.world([
                 "signing: { publishLead: 12s }",
                 "limits: { connections: 20000, connectionsPerAddress: 20000 }",
             ])
@@ -337,14 +272,14 @@ extension ProcessTests {
             var waited = 0
             while try world.sample("streams") < Double(devices) {
                 guard fleet.waitForExit(seconds: 0.2) == nil, waited < 2_000 else {
-                    throw WireFault(what: "the devices did not connect: \(fleet.output)")
+                    throw TestFailure("the devices did not connect: \(fleet.output)")
                 }
                 waited += 1
             }
             let signed = try world.sample("signing_key_age_seconds")
             for round in 1...2 {
                 let ends = try world.sample("tls_certificate_not_after_seconds")
-                try World.makeCertificates(in: world.folder, days: 30 + 30 * round)
+                try WatchedGateway.makeCertificates(in: world.folder, days: 30 + 30 * round)
                 world.hangUp()
                 try world.wait("tls_certificate_not_after_seconds") { $0 > ends }
                 let (exit, output) = try GatewayProcess.run([
@@ -367,4 +302,24 @@ extension ProcessTests {
             #expect(summary["posted"]?.integerValue ?? 0 > 0)
         }
     }
+}
+
+extension WatchedGateway {
+    fileprivate var http: TestHTTP { gateway.http() }
+
+    /// A sample of the admin page.
+    fileprivate func sample(_ name: String) throws -> Double {
+        try metrics()["timeline_gateway_\(name)"] ?? 0
+    }
+
+    /// Waits until a sample is as it should be.
+    fileprivate func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
+        for _ in 0..<600 {
+            if try isRight(sample(name)) { return }
+            Thread.sleep(forTimeInterval: 0.05)
+        }
+        throw TestFailure("\(name) stays \(try sample(name))")
+    }
+
+    fileprivate func hangUp() { _ = kill(gateway.pid, SIGHUP) }
 }

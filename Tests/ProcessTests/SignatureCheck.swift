@@ -8,7 +8,7 @@ enum SignatureCheck {
     /// Verifies compact JWS against a JWK set.
     ///
     /// - Returns: What the script says: how many it verified, and of how many.
-    /// - Throws: ``WireFault`` when one does not verify, or says something else than it should.
+    /// - Throws: ``TestFailure`` when one does not verify, or says something else than it should.
     static func verify(
         _ notifications: some Collection<String>, keys: String, app: String
     ) throws -> String {
@@ -25,7 +25,7 @@ enum SignatureCheck {
         ]
         let (exit, output) = try GatewayProcess.run(
             arguments, program: "/usr/bin/env", seconds: 300)
-        guard exit == .status(0) else { throw WireFault(what: "not verified: \(output)") }
+        guard exit == .status(0) else { throw TestFailure("not verified: \(output)") }
         return output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 

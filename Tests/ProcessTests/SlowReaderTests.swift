@@ -72,12 +72,12 @@ private struct Heard {
     mutating func read(_ stream: TestHTTPStream, until head: UInt64) throws {
         while position < head {
             guard case .block(let block) = stream.next(timeout: 40) else {
-                throw WireFault(what: "the stream stands at \(position) of \(head)")
+                throw TestFailure("the stream stands at \(position) of \(head)")
             }
             if let data = block.data { take(try claims(of: data)) }
             if let id = block.id {
                 let next = try Cursor.sequence(id)
-                guard next >= position else { throw WireFault(what: "\(position), then \(next)") }
+                guard next >= position else { throw TestFailure("\(position), then \(next)") }
                 position = next
             }
         }

@@ -11,32 +11,22 @@ struct TracedWorld {
     static let traceparent = "00-\(trace)-\(parent)-01"
 
     let data: String
-    let certificates: (ca: String, certificate: String, key: String)
+    let certificates: DevelopmentCertificates
+    private let configuration: GatewayConfiguration
 
     init() throws {
-        data = try GatewayProcess.temporaryDirectory()
-        let made = try DevelopmentCertificates.ensure(
-            in: data, now: Int64(Date().timeIntervalSince1970))
-        certificates = (made.ca, made.certificate, made.key)
+        configuration = try GatewayConfiguration()
+        (data, certificates) = (configuration.folder, configuration.certificates)
     }
 
     /// The gateway, and its admin port.
     ///
     /// - Parameter lines: Of configuration, beside the usual ones.
     func gateway(_ lines: [String]) throws -> (GatewayProcess, TestHTTP) {
-        let port = try GatewayProcess.freePort()
-        let configuration = data + "/gateway.yaml"
-        let usual = [
-            "tls: { certificate: \(certificates.certificate), key: \(certificates.key) }",
-            "localIssuer: true", "publicURL: https://gateway.test",
-        ]
-        try (usual + lines).joined(separator: "\n")
-            .write(toFile: configuration, atomically: true, encoding: .utf8)
-        return (
-            try GatewayProcess(
-                data: data, configuration: configuration, admin: "127.0.0.1:\(port)"),
-            TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates.ca)
-        )
+        try configuration.write(["publicURL: https://gateway.test"] + lines)
+        let gateway = try GatewayProcess(
+            data: data, configuration: configuration.file, admin: GatewayProcess.freeAddress())
+        return (gateway, gateway.adminHTTP())
     }
 
     /// An event that concerns the hero, with attributes of its own.
@@ -56,17 +46,14 @@ struct TracedWorld {
             "POST", "/v1/apps/\(GameFixture.app)/changes", token: game.backend,
             headers: [("Content-Type", "application/cloudevents+json")] + headers,
             body: event.text)
-        guard answer.status == 202 else { throw WireFault(what: answer.text) }
+        guard answer.status == 202 else { throw TestFailure(answer.text) }
         return answer
     }
 
-    /// How many spans the admin page says something became of.
+    /// Returns the number of spans with an outcome, by the metrics page.
     static func spans(_ admin: TestHTTP, _ outcome: String) throws -> Int {
-        let name = "timeline_gateway_trace_spans_total{outcome=\"\(outcome)\"} "
-        let line = try admin.request("GET", "/metrics").text.split(separator: "\n").first {
-            $0.hasPrefix(name)
-        }
-        return line?.split(separator: " ").last.flatMap { Double($0) }.map { Int($0) } ?? 0
+        let page = MetricsPage(try admin.request("GET", "/metrics").text)
+        return Int(page["timeline_gateway_trace_spans_total{outcome=\"\(outcome)\"}"] ?? 0)
     }
 
     /// Waits until something holds, for a minute at most.
@@ -75,6 +62,6 @@ struct TracedWorld {
             if try holds() { return }
             usleep(50_000)
         }
-        throw WireFault(what: "not \(what)")
+        throw TestFailure("not \(what)")
     }
 }

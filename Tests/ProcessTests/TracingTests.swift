@@ -1,5 +1,6 @@
 import APNsSimulator
 import Foundation
+import GatewayTLS
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -11,12 +12,9 @@ extension ProcessTests {
             let world = try TracedWorld()
             let collector = try CollectorProgram(
                 certificate: (world.certificates.certificate, world.certificates.key))
-            let script = world.data + "/receiver.py"
-            try WebhookPushTests.receiver.write(toFile: script, atomically: true, encoding: .utf8)
-            let receiver = try TestProgram(
-                "/usr/bin/python3",
-                [script, world.certificates.certificate, world.certificates.key])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
+            let receiver = try WebhookReceiver(
+                in: world.data, certificate: world.certificates.certificate,
+                key: world.certificates.key)
             try "# of the collector\nx-api-key: very-secret\n".write(
                 toFile: world.data + "/headers", atomically: true, encoding: .utf8)
             let (gateway, admin) = try world.gateway([
@@ -29,20 +27,8 @@ extension ProcessTests {
             ])
             let game = try GameFixture(gateway)
             let follower = try game.client("follower-7f3a", ["hero"])
-            let registered = try gateway.http().register(
-                "renderer-7f3a", app: GameFixture.app, token: game.backend,
-                [
-                    "platform": "linux",
-                    "widgets": [
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": "hero"],
-                        ]
-                    ],
-                    "delivery": [
-                        ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
-                    ],
-                ])
+            let registered = try receiver.register(
+                "renderer-7f3a", at: "/hook", on: gateway, token: game.backend)
             try #require(registered.status == 201)
             let stream = game.stream(follower)
             try #require(stream.head()?.status == 200)
@@ -127,11 +113,11 @@ extension ProcessTests {
             }
 
             // What devices and webhooks were told has nothing of it in it.
-            let hook = try #require(try receiver.json(line: 1))
+            let hook = try #require(try receiver.request(1))
             var told: [String] = []
             while told.isEmpty {
                 guard case .block(let block) = stream.next(timeout: 40) else {
-                    throw WireFault(what: "the stream ended")
+                    throw TestFailure("the stream ended")
                 }
                 if let data = block.data { told.append(data) }
             }
@@ -140,8 +126,8 @@ extension ProcessTests {
             let inner = try JSONValue(parsing: Array((hook["body"]?.stringValue ?? "").utf8))
             let notification = inner.objectValue?["notifications"]?.arrayValue?.first?.stringValue
             for jws in [told[0], try #require(notification)] {
-                told += jws.split(separator: ".").prefix(2).map {
-                    String(decoding: base64URLDecoded($0), as: UTF8.self)
+                told += try jws.split(separator: ".").prefix(2).map {
+                    String(decoding: try #require(Base64.url.decode($0.utf8)), as: UTF8.self)
                 }
             }
             #expect(told.last?.contains(#""reload""#) == true, "the claims are among it")

@@ -72,7 +72,7 @@ extension ProcessTests {
                         ],
                     ])
                 guard let cursor = answer["cursor"]?.stringValue else {
-                    throw WireFault(what: answer.text)
+                    throw TestFailure(answer.text)
                 }
                 return cursor
             }

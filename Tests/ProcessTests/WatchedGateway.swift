@@ -8,7 +8,7 @@ struct WatchedGateway {
     let gateway: GatewayProcess
     /// Where its admin port is, on loopback.
     let port: UInt16
-    private let admin: TestHTTP
+    let admin: TestHTTP
 
     private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path
@@ -21,15 +21,20 @@ struct WatchedGateway {
         let certificates = folder + "/certs"
         try FileManager.default.createDirectory(
             atPath: certificates, withIntermediateDirectories: true)
-        let (exit, output) = try GatewayProcess.run(
-            ["\(Self.repository)/Certs/make-development", certificates, "--days", "\(days)"],
-            program: "/usr/bin/env")
-        guard exit == .status(0) else { throw WireFault(what: output) }
+        try Self.makeCertificates(in: folder, days: days)
         try Self.write(options, in: folder)
         port = try GatewayProcess.freePort()
         gateway = try GatewayProcess(
             data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
         admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")
+    }
+
+    /// Makes a server certificate, the authority staying the same.
+    static func makeCertificates(in folder: String, days: Int) throws {
+        let (exit, output) = try GatewayProcess.run(
+            ["\(Self.repository)/Certs/make-development", folder + "/certs", "--days", "\(days)"],
+            program: "/usr/bin/env")
+        guard exit == .status(0) else { throw TestFailure(output) }
     }
 
     /// Writes the configuration, at first or anew.
@@ -46,7 +51,12 @@ struct WatchedGateway {
     /// now.
     func page() throws -> MetricsHistory.Page {
         Thread.sleep(forTimeInterval: 1.2)
-        return MetricsHistory.page(try admin.request("GET", "/metrics").text)
+        return try metrics()
+    }
+
+    /// The page of metrics as it is.
+    func metrics() throws -> MetricsHistory.Page {
+        MetricsHistory.page(try admin.request("GET", "/metrics").text)
     }
 
     /// The page as soon as it is as it should be.
@@ -57,7 +67,7 @@ struct WatchedGateway {
             let page = try page()
             if isRight(page) { return page }
         }
-        throw WireFault(what: "the metrics stay as they are: \(gateway.standardErrorTail)")
+        throw TestFailure("the metrics stay as they are: \(gateway.standardErrorTail)")
     }
 
     func remove() {

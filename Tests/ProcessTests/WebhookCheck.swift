@@ -6,7 +6,7 @@ import GatewayTestSupport
 enum WebhookCheck {
     /// Which of a message's signatures a public key (`whpk_…`) verifies, by their places.
     ///
-    /// - Throws: ``WireFault`` when a field is missing or not of the form that is specified.
+    /// - Throws: ``TestFailure`` when a field is missing or not of the form that is specified.
     static func good(
         _ fields: [String: String], body: String, key: String
     ) throws -> [Int] {
@@ -19,7 +19,7 @@ enum WebhookCheck {
         let (exit, output) = try GatewayProcess.run(
             ["python3", script, directory, key] + names.map { fields[$0] ?? "" },
             program: "/usr/bin/env")
-        guard exit == .status(0) else { throw WireFault(what: "not verified: \(output)") }
+        guard exit == .status(0) else { throw TestFailure("not verified: \(output)") }
         return output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
     }
 

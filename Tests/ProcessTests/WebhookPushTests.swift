@@ -1,5 +1,4 @@
 import Foundation
-import GatewayTLS
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -7,66 +6,15 @@ import WidgetModel
 extension ProcessTests {
     /// Pushes of a real gateway to a webhook, which another language's TLS and HTTP receive.
     @Suite struct WebhookPushTests {
-        /// Prints its port, then each request; answers 500 to the first of each path that says so.
-        static let receiver = """
-            import http.server, json, ssl, sys
-            seen = set()
-            class Receiver(http.server.BaseHTTPRequestHandler):
-                protocol_version = "HTTP/1.1"
-                def do_POST(self):
-                    body = self.rfile.read(int(self.headers["content-length"])).decode()
-                    fields = {name.lower(): value for name, value in self.headers.items()}
-                    print(json.dumps({"path": self.path, "fields": fields, "body": body}), flush=True)
-                    fails = self.path.startswith("/fails-once") and self.path not in seen
-                    seen.add(self.path)
-                    self.send_response(500 if fails else 204)
-                    self.send_header("content-length", "0")
-                    self.end_headers()
-                def log_message(self, *arguments): pass
-            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(sys.argv[1], sys.argv[2])
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-            print(json.dumps({"port": server.server_address[1]}), flush=True)
-            server.serve_forever()
-            """
-
         @Test func `a webhook is told what is stale, signed, and again until it takes it`() throws {
-            let data = try GatewayProcess.temporaryDirectory()
-            let made = try DevelopmentCertificates.ensure(
-                in: data, now: Int64(Date().timeIntervalSince1970))
-            let script = data + "/receiver.py"
-            try Self.receiver.write(toFile: script, atomically: true, encoding: .utf8)
-            let receiver = try TestProgram(
-                "/usr/bin/python3", [script, made.certificate, made.key])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
-            let configuration = data + "/gateway.yaml"
-            try """
-            tls: { certificate: \(made.certificate), key: \(made.key) }
-            localIssuer: true
-            webhooks: { enabled: true, allowedRanges: [127.0.0.0/8], ca: \(made.ca) }
-            """.write(toFile: configuration, atomically: true, encoding: .utf8)
-            let gateway = try GatewayProcess(data: data, configuration: configuration)
-            let game = try GameFixture(gateway)
-            let answer = try gateway.http().register(
-                "renderer", app: GameFixture.app, token: game.backend,
-                [
-                    "platform": "linux",
-                    "widgets": [
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": "hero"],
-                        ]
-                    ],
-                    "delivery": [
-                        ["type": "webhook", "url": .string("https://localhost:\(port)/fails-once")]
-                    ],
-                ])
+            let fixture = try WebhookFixture()
+            let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
+            let answer = try fixture.register(at: "/fails-once")
             let key = try #require(answer["webhookKeys"]?.arrayValue?.first?.stringValue)
             #expect(key.hasPrefix("whpk_"))
             try game.change(gateway.http(), ["hero"], run: "one")
-            let first = try #require(try receiver.json(line: 1))
-            let second = try #require(try receiver.json(line: 2))
+            let first = try #require(try receiver.request(1))
+            let second = try #require(try receiver.request(2))
             for request in [first, second] {
                 let fields = try #require(request["fields"]?.objectValue)
                 #expect(fields["content-type"] == "application/json")
@@ -85,28 +33,35 @@ extension ProcessTests {
             gateway.terminate()
         }
 
+        @Test func `an operator is shown when a webhook that fails is asked again`() throws {
+            let fixture = try WebhookFixture()
+            let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
+            _ = try fixture.register(at: "/later")
+            try game.change(gateway.http(), ["hero"], run: "one")
+            _ = try #require(try receiver.request(1))
+            var address: JSONObject = [:]
+            let limit = ContinuousClock.now + .seconds(60)
+            while address["retryAt"] == nil, ContinuousClock.now < limit {
+                let answer = try gateway.http().request(
+                    "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
+                    token: game.backend)
+                address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
+            }
+            #expect(address["failures"] == 1)
+            // RFC 3339 in UTC, which is in the order of time.
+            let now = Date().formatted(.iso8601)
+            #expect(try #require(address["retryAt"]?.stringValue) > now)
+            gateway.terminate()
+        }
+
         @Test func `what is delivered verifies, with either key while they are changed`() throws {
-            let data = try GatewayProcess.temporaryDirectory()
-            let made = try DevelopmentCertificates.ensure(
-                in: data, now: Int64(Date().timeIntervalSince1970))
-            let script = data + "/receiver.py"
-            try Self.receiver.write(toFile: script, atomically: true, encoding: .utf8)
-            let receiver = try TestProgram(
-                "/usr/bin/python3", [script, made.certificate, made.key])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
-            let configuration = data + "/gateway.yaml"
-            try """
-            tls: { certificate: \(made.certificate), key: \(made.key) }
-            localIssuer: true
-            webhooks: { enabled: true, allowedRanges: [127.0.0.0/8], ca: \(made.ca) }
-            """.write(toFile: configuration, atomically: true, encoding: .utf8)
-            let gateway = try GatewayProcess(data: data, configuration: configuration)
-            let game = try GameFixture(gateway)
+            let fixture = try WebhookFixture()
+            let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
             func keys(_ answer: TestHTTPAnswer) -> [String] {
                 (answer["webhookKeys"]?.arrayValue ?? []).compactMap(\.stringValue)
             }
             func received(_ line: Int) throws -> (fields: [String: String], body: String) {
-                let request = try #require(try receiver.json(line: line))
+                let request = try #require(try receiver.request(line))
                 let members = request["fields"]?.objectValue?.members ?? []
                 let fields = members.map { ($0.name, $0.value.stringValue ?? "") }
                 return (
@@ -115,20 +70,7 @@ extension ProcessTests {
                 )
             }
             let old = keys(
-                try gateway.http().register(
-                    "renderer", app: GameFixture.app, token: game.backend,
-                    [
-                        "platform": "linux",
-                        "widgets": [
-                            [
-                                "kind": "detail", "family": "systemSmall",
-                                "parameters": ["character": "hero"],
-                            ]
-                        ],
-                        "delivery": [
-                            ["type": "webhook", "url": .string("https://localhost:\(port)/hook")]
-                        ],
-                    ]))
+                try fixture.register(at: "/hook"))
             #expect(old.count == 1)
             try game.change(gateway.http(), ["hero"], run: "one")
             let first = try received(1)
@@ -141,7 +83,7 @@ extension ProcessTests {
             #expect(try WebhookCheck.good(later, body: first.body, key: old[0]) == [])
 
             let (exit, output) = try GatewayProcess.run(
-                ["keys", "rotate", "--data", data, "--purpose", "webhooks"])
+                ["keys", "rotate", "--data", fixture.data, "--purpose", "webhooks"])
             #expect(exit == .status(0) && output.contains(old[0]), "\(output)")
             // The gateway that runs takes it over, and tells any who registers.
             var both = old
@@ -162,54 +104,26 @@ extension ProcessTests {
                     try WebhookCheck.good(second.fields, body: second.body, key: key) == [place])
             }
             let again = try GatewayProcess.run(
-                ["keys", "rotate", "--data", data, "--purpose", "webhooks"])
+                ["keys", "rotate", "--data", fixture.data, "--purpose", "webhooks"])
             #expect(again.exit == .status(1) && again.output.contains("being changed"))
             gateway.terminate()
         }
 
         @Test func `a webhook at a private address is not asked unless that is allowed`() throws {
-            let data = try GatewayProcess.temporaryDirectory()
-            let made = try DevelopmentCertificates.ensure(
-                in: data, now: Int64(Date().timeIntervalSince1970))
-            let script = data + "/receiver.py"
-            try Self.receiver.write(toFile: script, atomically: true, encoding: .utf8)
-            let receiver = try TestProgram(
-                "/usr/bin/python3", [script, made.certificate, made.key])
-            let port = try #require(try receiver.json(line: 0)?["port"]?.integerValue)
-            let configuration = data + "/gateway.yaml"
             let admin = "127.0.0.1:\(try GatewayProcess.freePort())"
-            try """
-            tls: { certificate: \(made.certificate), key: \(made.key) }
-            localIssuer: true
-            webhooks: { enabled: true, ca: \(made.ca) }
-            """.write(toFile: configuration, atomically: true, encoding: .utf8)
-            let gateway = try GatewayProcess(
-                data: data, configuration: configuration, admin: admin)
-            let game = try GameFixture(gateway)
-            _ = try gateway.http().register(
-                "renderer", app: GameFixture.app, token: game.backend,
-                [
-                    "platform": "linux",
-                    "widgets": [
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": "hero"],
-                        ]
-                    ],
-                    "delivery": [
-                        ["type": "webhook", "url": .string("https://localhost:\(port)/private")]
-                    ],
-                ])
+            let fixture = try WebhookFixture(allowed: "", admin: admin)
+            let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
+            _ = try fixture.register(at: "/private")
             try game.change(gateway.http(), ["hero"], run: "one")
             let refused =
                 #"pushes_total{channel="webhook",outcome="retry",reason="address-not-allowed"} 1"#
-            let page = TestHTTP(url: "http://\(admin)", ca: made.ca)
+            let page = TestHTTP(url: "http://\(admin)", ca: fixture.ca)
             for _ in 0..<500 {
                 if try page.request("GET", "/metrics").text.contains(refused) { break }
                 usleep(20_000)
             }
             #expect(try page.request("GET", "/metrics").text.contains(refused))
-            #expect(receiver.output.split(separator: "\n").count == 1)
+            #expect(receiver.requestCount == 0)
             gateway.terminate()
         }
     }

@@ -31,7 +31,7 @@ private struct Rename: AppIntent {
     }
 }
 
-/// A task, as an intent's parameter: found by its id when the intent is performed.
+/// A task as an intent's parameter. It is looked up by its id when the intent is performed.
 private struct Task: AppEntity {
     let id: Int
     static let typeDisplayRepresentation: TypeDisplayRepresentation = "Task"
@@ -45,7 +45,7 @@ private struct TaskQuery: EntityQuery {
     }
 }
 
-/// What the widget's provider and the intents share, as a database would be.
+/// The data that the widget's provider and the intents share, in the place of a database.
 private final class Board: Sendable {
     @TaskLocal static var current = Board()
     let done = Mutex<Set<Int>>([])
@@ -104,7 +104,7 @@ private func boardRuntime() throws -> WidgetRuntime {
     ])
 }
 
-/// What the widget shows in a place.
+/// Returns the drawing of a view for a widget of a family at a location.
 private func drawn(
     _ family: WidgetFamily = .systemSmall, at location: WidgetLocation = .homeScreen,
     _ view: () -> some View
@@ -115,7 +115,7 @@ private func drawn(
     ).draw(view)
 }
 
-/// As the article's `TodoToggleStyle`: checks whether it is on.
+/// A toggle style like the article's `TodoToggleStyle`, which looks different when it is on.
 private struct TodoToggleStyle: ToggleStyle {
     @Environment(\.colorScheme) private var scheme
 
@@ -216,7 +216,8 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             #expect(error?.parameter == "task", "there no more")
         }
 
-        /// Nobody is there to be asked for it.
+        /// Performing an intent that lacks a parameter's value fails, since no person is there to
+        /// ask.
         @Test func aParameterWithoutValueIsAnErrorAndNoQuestion() async throws {
             let intents = try WidgetRuntime([], intents: [CompleteTask.self])
             await #expect(throws: IntentError.self) {
@@ -256,7 +257,8 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
     }
 
     @Suite("Understand the role of app intents") struct Role {
-        /// What an archive keeps of a button is a name and values: enough to perform it later.
+        /// An archive keeps a button as an intent's name and values, which is enough to perform it
+        /// later.
         @Test func whatAnArchiveKeepsOfAButtonIsPerformed() async throws {
             let intents = try WidgetRuntime([], intents: [SuperCharge.self, Rename.self])
             let call = IntentCall(Rename("Spouty", to: "Moby"))
@@ -270,7 +272,7 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
         @Test func whatTheAppHasNotIsNotPerformed() async throws {
             let intents = try WidgetRuntime([], intents: [SuperCharge.self])
             await #expect(
-                throws: WidgetRuntime.Failure(description: "the app declares no intent Rename")
+                throws: WidgetFailure(description: "the app declares no intent Rename")
             ) {
                 try await intents.perform(IntentCall(Rename("Spouty", to: "Moby")))
             }
@@ -319,7 +321,7 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             #expect(node.parts.last?.parts == [WidgetNode(.text("Plain"))])
         }
 
-        /// It stays in no state, so there is nothing of it that a timeline could contradict.
+        /// A button has no state of its own, so no timeline can contradict it.
         @Test func itIsTheSameWhateverHappened() throws {
             let before = try drawn { BoardView(done: []) }
             let after = try drawn { BoardView(done: [7]) }
@@ -355,13 +357,13 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
                 state: WidgetDeviceState(lock: lock))
         }
 
-        /// The iPhone performs it, and only where it may.
+        /// The iPhone decides whether an interaction is allowed, and performs it.
         @Test func theIPhoneDecides() throws {
             #expect(try environment().isInteractive)
             #expect(try environment(.lockedWithPasscode).interactionRefusal == .locked)
         }
 
-        /// What the Mac has is what the iPhone drew: with every mark and every call.
+        /// The Mac receives exactly what the iPhone drew, with every mark and every call.
         @Test func whatIsSentToTheMacIsWhatWasDrawn() throws {
             let node = try environment().draw { BoardView(done: [7]) }
             let sent = node.json.serialized
@@ -369,7 +371,7 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             #expect("\(node)".contains("CompleteTask"))
         }
 
-        /// However long the way to the iPhone and back takes.
+        /// The toggle shows its new state however long the way to the iPhone and back takes.
         @Test func aToggleShowsItsNewStateUntilTheIPhonesTimelineIsThere() throws {
             let now = Date(timeIntervalSince1970: 0)
             var toggle = ToggleInteraction(isOn: false, timeout: 60)
@@ -396,7 +398,8 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
 
         init() throws { home = try Self.environment() }
 
-        /// The app's code runs when it is archived and no more: both states are drawn then.
+        /// A custom style's code runs only while the widget is archived, so both states are drawn
+        /// then.
         @Test func aStyleOfOnesOwnIsDrawnForBothStates() throws {
             let call = IntentCall(CompleteTask(Task(id: 7)))
             let node = home.draw {
@@ -450,7 +453,7 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             var toggle = ToggleInteraction(isOn: false)
             #expect(try toggle.tap(in: home, now: Self.now) == [.perform(isOn: true)])
             #expect(toggle.isOn && toggle.isOptimistic)
-            // A timeline that was under way tells of the time before.
+            // A timeline that was already being built shows the state before the tap.
             toggle.rebuilt(isOn: false)
             #expect(toggle.isOn)
             #expect(toggle.performed() == [.reload])
@@ -483,7 +486,7 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             #expect(toggle.woke(now: Self.now + 4.9).isEmpty)
             #expect(toggle.woke(now: Self.now + 5) == [.reload])
             #expect(!toggle.isOn && toggle.error == "no answer in time")
-            // It had success after all.
+            // The action succeeded after all, later than its timeout.
             #expect(toggle.performed() == [.reload])
             toggle.rebuilt(isOn: true)
             #expect(toggle.isOn && toggle.error == nil)
@@ -503,8 +506,9 @@ private struct DescribedOptionally: WidgetConfigurationIntent {
             case tap, performed, failed, saysOn, saysOff, timePasses
         }
 
-        /// Every sequence of seven events: one action at a time, each followed by a reload, the
-        /// truth wherever nothing is predicted, and an end to every wait.
+        /// Every sequence of seven events keeps three promises: actions run one at a time and each
+        /// is followed by a reload, the toggle shows the truth wherever nothing is predicted, and
+        /// every wait ends.
         @Test func whateverHappensItKeepsItsPromises() throws {
             for number in 0..<279_936 {
                 var toggle = ToggleInteraction(isOn: false, timeout: 1)

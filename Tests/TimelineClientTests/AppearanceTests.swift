@@ -74,7 +74,7 @@ struct SupportAlwaysOnTests {
     @Test func accessoriesAreDimmedWhereTheyStayVisible() throws {
         for place in Articles.places {
             for isAlwaysOn in [false, true] {
-                // A system family on the iPad's Lock Screen is dimmed like its neighbours.
+                // On the iPad's Lock Screen a system family is dimmed like its neighbours.
                 let staysVisible = [.lockScreen, .watchFace, .smartStack].contains(place.location)
                 let environment = try environment(
                     place.family, place.location, on: WidgetDevice(place.platform),

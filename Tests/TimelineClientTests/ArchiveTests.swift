@@ -49,7 +49,8 @@ import WidgetModel
     @Test func aSaveThatFailsLeavesTheOneBefore() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try file.save(sample)
-        // A directory in the place of the temporary file: it can be neither made nor replaced.
+        // A directory takes the place of the temporary file, so the file can be neither made nor
+        // replaced.
         try FileManager.default.createDirectory(
             atPath: file.statePath + ".new", withIntermediateDirectories: false)
         var later = sample
@@ -65,7 +66,7 @@ import WidgetModel
         later.state.position = cursor(99)
         let bytes = later.json.serialized
         for count in stride(from: 0, to: bytes.count, by: 37) {
-            // What a crash during the write leaves behind.
+            // The state that a crash during the write leaves behind.
             try Data(bytes.prefix(count)).write(to: URL(fileURLWithPath: file.statePath + ".new"))
             #expect(file.load(owner: sample.owner) == sample)
         }
@@ -87,7 +88,7 @@ import WidgetModel
         }
     }
 
-    /// While the device is locked, what people see may be unreadable: the cursors are not.
+    /// While the device is locked, the timelines may be unreadable, but the cursors are not.
     @Test func cursorsAndBudgetsAreReadWithoutTheTimelines() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var budget = ReloadBudget()

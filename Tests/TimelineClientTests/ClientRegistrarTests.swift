@@ -14,7 +14,7 @@ private struct GamePushHandler: WidgetPushHandler {
     }
 }
 
-/// Three processes of one app, each of which knows a part of its registration.
+/// Three processes of one app, each of them knowing only a part of the app's registration.
 @Suite(.timeLimit(.minutes(2))) struct ClientRegistrarTests {
     private let panda = character("Power Panda")
     private let gateway: ScriptedGateway
@@ -127,10 +127,10 @@ private struct GamePushHandler: WidgetPushHandler {
         #expect(await client.widgetCenter.currentPushInfo == push)
     }
 
-    /// The gateway's registration after any patch is what the app knows now, and what the others
-    /// said is untouched.
+    /// A patch turns the last registration into the next: the gateway then has what this process
+    /// knows now, and the parts that other processes registered are untouched.
     @Test func aPatchMakesOfTheLastRegistrationTheNext() {
-        var random = JitterGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         func any() -> ClientRegistration {
             var next = registration(
                 [panda, status].filter { _ in Bool.random(using: &random) },
@@ -155,7 +155,7 @@ private struct GamePushHandler: WidgetPushHandler {
     }
 }
 
-/// "Offer configurable widgets and complications on Apple Watch".
+/// The article's heading "Offer configurable widgets and complications on Apple Watch".
 @Suite struct RecommendationOfferTests {
     @Test(arguments: [
         (["Unipony"], "11.6", "preconfigured"), (["Unipony"], "26.0", "preconfigured"),
@@ -172,7 +172,7 @@ private struct GamePushHandler: WidgetPushHandler {
         let offered = try await runtime.offer(ofKind: "k", on: watch)
         #expect("\(offered)".hasPrefix(offer))
         #expect(try await runtime.offer(ofKind: "k", on: WidgetDevice(.iOS)) == .configurable)
-        await #expect(throws: WidgetRuntime.Failure.self) {
+        await #expect(throws: WidgetFailure.self) {
             try await runtime.offer(ofKind: "other", on: watch)
         }
     }

@@ -22,13 +22,13 @@ struct SelectCharacterIntent: WidgetConfigurationIntent {
     init(_ character: String) { self.character = character }
 }
 
-/// Counts what it is asked, and recommends what it is told to.
+/// A provider that counts the requests it gets, and recommends the characters that a test sets.
 final class CharacterProvider: AppIntentTimelineProvider {
     let builds = Mutex<[String]>([])
     let names = Mutex(["Unipony"])
-    /// How often it is asked what it recommends.
+    /// The number of times that it was asked for its recommendations.
     let asked = Mutex(0)
-    /// How often it is asked in vain, and one more.
+    /// The number of requests for recommendations that still fail, plus one.
     let refusals = Mutex(0)
 
     func placeholder(in context: Context) -> CharacterEntry {
@@ -59,9 +59,9 @@ final class CharacterProvider: AppIntentTimelineProvider {
             left -= left > 0 ? 1 : 0
             return left > 0
         }
-        // As from a server.
+        // The answer comes later, as it would from a server.
         await Task.yield()
-        if isRefused { throw WidgetRuntime.Failure(description: "no network") }
+        if isRefused { throw WidgetFailure(description: "no network") }
         return names.withLock { $0 }.map {
             AppIntentRecommendation(intent: SelectCharacterIntent($0), description: $0)
         }
@@ -133,13 +133,13 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aNotificationRebuildsOneWidgetAndIsAcknowledged() async throws {
         let client = try client()
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await gateway.wait { $0.isBuilt }
             #expect(provider.builds.withLock { $0.sorted() } == ["Power Panda", "Unipony"])
             #expect(gateway.read { $0.resumptions } == [cursor(10).text])
             try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 3 }
             #expect(provider.builds.withLock { $0.count } == 3)
-            let told = gateway.read { $0.acknowledgements[1].objectValue }
+            let told = gateway.read { $0.acknowledgements.last?.objectValue }
             #expect(told?["cursor"] == .string(cursor(11).text))
             #expect(told?["rebuilt"]?.arrayValue?.count == 1)
             let shown = try await client.timelines[unipony]?.node(at: .now, in: home(unipony))
@@ -151,7 +151,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         gateway.read { $0.statuses = [503, 500] }
         let client = try client()
         try await running(client) {
-            await gateway.wait { $0.stream != nil && $0.acknowledgements.count == 1 }
+            await gateway.wait { $0.isBuilt }
             gateway.closeStream()
             await gateway.wait { $0.resumptions.count == 2 && $0.stream != nil }
             gateway.tell("id: \(cursor(99).text)\nevent: reload\ndata: e30.e30.e30\n\n")
@@ -159,7 +159,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(gateway.read { $0.resumptions[2] } == cursor(10).text)
             gateway.read { $0.knowsClient = false }
             gateway.closeStream()
-            await gateway.wait { $0.registrations.count == 2 && $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.registrations.count == 2 && $0.rebuilt.count == 4 }
             #expect(provider.builds.withLock { $0.count } == 4, "all is rebuilt after a 404")
         }
     }
@@ -169,7 +169,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let first = try client(archive: ClientArchive(directory: path))
         try await running(first) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await gateway.wait { $0.isBuilt }
             gateway.tell("id: \(cursor(40).text)\n\n")
             while await first.cursor != cursor(40) { await Task.yield() }
         }
@@ -184,15 +184,15 @@ final class CharacterProvider: AppIntentTimelineProvider {
         #expect(provider.builds.withLock { $0.count } == 2)
     }
 
-    /// What a system finds on disk, whatever happened to it: the drawing, or else the placeholder
-    /// and a rebuild.
+    /// Whatever happened to a widget's file, a system finds either the drawing on disk, or a
+    /// placeholder and a rebuild.
     @Test(arguments: ["", "{}", #"{"version":9,"checksum":"","timeline":{}}"#, "cut"])
     func whatCannotBeReadIsAPlaceholderAndBuiltAgain(damage: String) async throws {
         let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
         let archive = ClientArchive(directory: path)
         defer { try? FileManager.default.removeItem(atPath: path) }
         try await running(try client(archive: archive)) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await gateway.wait { $0.isBuilt }
         }
         let home = try home(panda)
         #expect(archive.node(of: panda, at: .now, in: home)?.isText(of: "Power Panda") == true)
@@ -202,7 +202,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         #expect(archive.node(of: panda, at: .now, in: home) == WidgetNode(.redacted))
         #expect(throws: TimelineArchive.Fault.self) { try archive.timeline(of: panda) }
         try await running(try client(archive: archive)) {
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 3 }
         }
         #expect(provider.builds.withLock { $0.count } == 3)
         #expect(
@@ -216,7 +216,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let client = try client(archive: archive)
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
+            await gateway.wait { $0.isBuilt }
             await client.place([unipony])
         }
         #expect(try archive.timeline(of: panda) == nil)
@@ -224,20 +224,18 @@ final class CharacterProvider: AppIntentTimelineProvider {
         #expect(try archive.timeline(of: unipony) != nil)
     }
 
-    /// A timeline that cannot be kept cannot be shown: it is not acknowledged as built.
+    /// A timeline that cannot be archived cannot be shown, so it is not acknowledged as built.
     @Test func whatCannotBeArchivedIsNotBuilt() async throws {
         let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
         let archive = ClientArchive(directory: path)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        // A directory in the place of the file.
+        // A directory takes the place of the file.
         try FileManager.default.createDirectory(
             atPath: archive.timelinePath(panda), withIntermediateDirectories: true)
         let client = try client(archive: archive)
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
-            let told = gateway.read { $0.acknowledgements[0].objectValue }
-            #expect(told?["rebuilt"]?.arrayValue?.count == 1)
-            #expect(told?["failed"]?.arrayValue?.count == 1)
+            await gateway.wait { !$0.rebuilt.isEmpty && !$0.failed.isEmpty }
+            #expect(gateway.read { ($0.rebuilt.count, $0.failed.count) } == (1, 1))
             #expect(await client.timelines[panda] == nil)
         }
     }
@@ -245,20 +243,20 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aWidgetPlacedLaterIsRegisteredAndBuiltAlone() async throws {
         let client = try client(widgets: [panda])
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
+            await gateway.wait { $0.isBuilt }
             await client.place([panda, unipony, unipony])
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 2 }
             let widgets = gateway.read { $0.registrations.last?.objectValue?["widgets"] }
             #expect(widgets?.arrayValue?.last?.objectValue?["count"] == 2)
-            // Other processes know the rest.
+            // Other processes know the rest of the registration.
             #expect(gateway.read { $0.methods } == ["PUT", "PATCH"])
             #expect(gateway.read { $0.registrations[1].objectValue?.members.count } == 1)
             #expect(provider.builds.withLock { $0 } == ["Power Panda", "Unipony"])
         }
     }
 
-    /// What a kind recommends is not known before its provider was asked, and an empty set would
-    /// say that people configure the widget themselves.
+    /// The recommendations of a kind are unknown until its provider has answered, and registering
+    /// an empty set would say that people configure the widget themselves.
     @Test func aFirstStartOfflineRegistersNoSetBeforeItsProviderAnswers() async throws {
         provider.refusals.withLock { $0 = 3 }
         let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
@@ -287,7 +285,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     /// Waits until the client knows that its sets are registered.
     private func registeredSets(of client: TimelineClient) async {
-        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        await gateway.wait { $0.isBuilt }
         while await client.engine?.registered?.recommendations.isEmpty != false {
             await Task.yield()
         }
@@ -307,7 +305,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         }
     }
 
-    /// The gateway keeps the set it has, and gets the new one when the server can be asked again.
+    /// The gateway keeps the set it has, and gets the new one once the server can be asked again.
     @Test func recommendationsThatCannotBeFetchedAreAskedForAgain() async throws {
         let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
         try await running(client) {
@@ -323,7 +321,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         }
     }
 
-    /// A restart without a network forgets no set, and shows what is kept meanwhile.
+    /// A restart without a network forgets no set, and shows the archived timelines meanwhile.
     @Test func aSetThatCannotBeFetchedAtTheStartIsAsItWas() async throws {
         let path = NSTemporaryDirectory() + "client-\(UUID().uuidString)"
         let archive = ClientArchive(directory: path)
@@ -345,10 +343,10 @@ final class CharacterProvider: AppIntentTimelineProvider {
         let client = try client(platform: "watchOS")
         try await running(client) {
             await registeredSets(of: client)
+            #expect(gateway.read { $0.confirmedSets } == [])
             client.widgetCenter.invalidateConfigurationRecommendations()
-            await gateway.wait { $0.acknowledgements.count == 2 }
-            let told = gateway.read { $0.acknowledgements[1].objectValue }
-            #expect(told?["recommendations"] == [.string(panda.kind)])
+            await gateway.wait { !$0.confirmedSets.isEmpty }
+            #expect(gateway.read { $0.confirmedSets } == [.string(panda.kind)])
             #expect(gateway.read { $0.registrations.count } == 2)
             provider.names.withLock { $0 = [] }
             client.widgetCenter.invalidateConfigurationRecommendations()
@@ -361,7 +359,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func wherePeopleConfigureWidgetsNothingIsRecommended() async throws {
         let client = try client()
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
+            await gateway.wait { $0.isBuilt }
             #expect(
                 gateway.read { $0.registrations[0].objectValue?["recommendations"] } == [])
         }
@@ -374,10 +372,10 @@ final class CharacterProvider: AppIntentTimelineProvider {
         gateway.read {
             $0.polled = ["cursor": .string(cursor(10).text), "notifications": []]
         }
-        // An extension is a process of its own each time.
+        // An extension is a new process each time.
         #expect(try await client(archive: archive).refresh())
         #expect(provider.builds.withLock { $0.count } == 2)
-        #expect(gateway.read { $0.acknowledgements.count } == 1)
+        #expect(gateway.read { $0.rebuilt.count } == 2)
         #expect(try await client(archive: archive).refresh())
         #expect(provider.builds.withLock { $0.count } == 2, "what is fresh was built again")
         let stale = try gateway.signed(told([panda], at: cursor(11)))
@@ -391,7 +389,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         #expect(provider.builds.withLock { $0.count } == 3)
         let told = gateway.read { $0.acknowledgements.last?.objectValue }
         #expect(told?["cursor"] == .string(cursor(11).text))
-        // A configuration that is not registered is, before it is built.
+        // A configuration that is not registered yet is registered before it is built.
         gateway.read {
             $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
         }
@@ -409,7 +407,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         let archive = ClientArchive(directory: path)
         defer { try? FileManager.default.removeItem(atPath: path) }
         try await running(try client(archive: archive)) {
-            await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+            await gateway.wait { $0.isBuilt }
         }
         let again = try client(archive: archive)
         await again.set(lock: .beforeFirstUnlock)
@@ -420,7 +418,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(await again.timelines.count == 2)
             #expect(try await again.shown(panda, in: home(panda)) != nil)
             try gateway.tell(told([panda], at: cursor(11)), id: cursor(11))
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 3 }
         }
         #expect(provider.builds.withLock { $0.count } == 3)
     }
@@ -442,7 +440,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aProviderThatNeverAnswersIsGivenUp() async throws {
         await #expect(throws: Deadline.Passed.self) {
             try await Deadline.run(.milliseconds(20)) {
-                // Does not heed its cancellation.
+                // This body ignores its cancellation.
                 await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
             }
         }
@@ -451,9 +449,9 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func theCenterReloadsWhatTheAppKnowsToBeStale() async throws {
         let client = try client()
         try await running(client) {
-            await gateway.wait { $0.acknowledgements.count == 1 }
+            await gateway.wait { $0.isBuilt }
             client.widgetCenter.reloadTimelines(ofKind: panda.kind)
-            await gateway.wait { $0.acknowledgements.count >= 2 }
+            await gateway.wait { $0.rebuilt.count == 4 }
             #expect(provider.builds.withLock { $0.count } == 4)
             #expect(await client.widgetCenter.currentConfigurations() == [panda, unipony])
             await client.place([panda, panda])
@@ -468,7 +466,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
 }
 
 extension WidgetNode {
-    /// Whether it is the text of a build for this character.
+    /// Whether the node is the text of a build for this character.
     fileprivate func isText(of name: String) -> Bool {
         if case .text(let text) = content { text.hasPrefix(name) } else { false }
     }

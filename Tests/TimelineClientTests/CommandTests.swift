@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import GatewaySigning
 import Testing
 import TimelineClient
@@ -144,7 +145,7 @@ import WidgetModel
 }
 
 @Suite struct ConfigCommandTests {
-    @Test func `what differs is a table, and contents stay where they are`() {
+    @Test func `what differs is a table, and contents stay where they are`() throws {
         let answer: JSONValue = [
             "changes": [
                 [
@@ -154,12 +155,13 @@ import WidgetModel
                 ["option": "tls.key", "takesEffect": "now", "contents": "changed"],
             ]
         ]
-        let lines = ConfigCommand.text(answer).split(separator: "\n").map(String.init)
+        let difference = try ConfigurationDifference(decoding: answer)
+        let lines = ConfigCommand.text(difference).split(separator: "\n").map(String.init)
         #expect(lines.count == 3)
         #expect(lines[1].split(separator: " ").prefix(3) == ["threads", "default", "2"])
         #expect(lines[1].hasSuffix("at the next start"))
         #expect(lines[2].contains("other contents"))
-        #expect(ConfigCommand.text(["changes": []]) == "no difference")
+        #expect(ConfigCommand.text(ConfigurationDifference(changes: [])) == "no difference")
     }
 }
 

@@ -55,7 +55,7 @@ private struct BalanceView: View {
 }
 
 /// The heading "Display content in your widget" of the article "Creating a widget extension", and
-/// what the others ask of its views.
+/// what the other articles require of a widget's views.
 @Suite("Display content in your widget") struct ContentTests {
     private func environment(
         _ family: WidgetFamily = .systemSmall, at location: WidgetLocation = .homeScreen,
@@ -130,7 +130,7 @@ private struct BalanceView: View {
         }
     }
 
-    /// As the article's `EmojiRangerWidgetEntryView` has it.
+    /// A color as the container background, as in the article's `EmojiRangerWidgetEntryView`.
     @Test func aColourIsABackgroundThatTheSystemMayTakeAway() throws {
         let view = { Text("3").containerBackground(for: .widget) { Color("gameBackground") } }
         let shown = try environment().draw(view)
@@ -140,7 +140,8 @@ private struct BalanceView: View {
         #expect(accented.draw(view).parts == [text("3")])
     }
 
-    /// A bar that turns red when something is wrong says so without a word.
+    /// A bar that turns red when something is wrong reveals that without a word, so its color is
+    /// hidden.
     @Test func aColourIsHiddenWithWhatItTellsOf() throws {
         let view = { Text("low").foregroundStyle(.red).tint(.red).privacySensitive() }
         #expect(try environment().draw(view).style.foreground == .red)
@@ -224,7 +225,8 @@ private struct BalanceView: View {
         #expect(node == WidgetNode(.gauge(expected, label: text("health"))))
     }
 
-    /// What must not be recognised is not in the archive, nor what it would do.
+    /// Content that must not be recognized is absent from the drawing, and so is the action behind
+    /// it.
     @Test func whatIsSensitiveIsNotThereWhereItIsHidden() throws {
         let url = try #require(URL(string: "game://secret"))
         let hidden = WidgetDeviceState(
@@ -248,7 +250,7 @@ private struct BalanceView: View {
         #expect("\(node)".contains("open") && "\(node)".contains("fine"))
     }
 
-    /// `redacted(reason:)` of the heading "Hide sensitive content".
+    /// The modifier `redacted(reason:)` of the heading "Hide sensitive content".
     @Test func anAppHidesPartsForReasonsOfItsOwn() throws {
         let view = {
             VStack {
@@ -294,7 +296,7 @@ private struct BalanceView: View {
 
     // MARK: The archived form
 
-    private static func node(_ depth: Int, _ random: inout JitterGenerator) -> WidgetNode {
+    private static func node(_ depth: Int, _ random: inout SplitMix64) -> WidgetNode {
         let texts = ["", "turn 1", "\u{1F43C} \"quoted\"\n", "\u{0}"]
         let text = texts[Int(random.next() % 4)]
         let call = IntentCall(
@@ -322,7 +324,7 @@ private struct BalanceView: View {
     }
 
     @Test func whatIsArchivedIsReadBack() throws {
-        var random = JitterGenerator(seed: 20_261_121)
+        var random = SplitMix64(seed: 20_261_121)
         for _ in 0..<2_000 {
             let node = Self.node(4, &random)
             let bytes = node.json.serialized
@@ -330,9 +332,9 @@ private struct BalanceView: View {
         }
     }
 
-    /// A damaged archive is nothing, or another tree, and never the end of the process.
+    /// A damaged archive gives nothing or another tree, and never ends the process.
     @Test func whatIsDamagedIsReadWithoutHarm() throws {
-        var random = JitterGenerator(seed: 7)
+        var random = SplitMix64(seed: 7)
         var refused = 0
         for _ in 0..<5_000 {
             var bytes = Self.node(3, &random).json.serialized

@@ -1,7 +1,7 @@
 import TimelineClient
 import WidgetModel
 
-/// The articles' tables written out once more, so that the tests do not ask the code what it does.
+/// The articles' tables, written out once more so that the tests do not ask the code under test.
 enum Articles {
     static let families: [WidgetFamily] = [
         .systemSmall, .systemMedium, .systemLarge, .systemExtraLarge, .systemExtraLargePortrait,
@@ -14,8 +14,8 @@ enum Articles {
     static let system = families.filter { $0.rawValue.hasPrefix("system") }
     static let accessory = families.filter { $0.rawValue.hasPrefix("accessory") }
 
-    /// The columns are iPhone, iPad, Apple Watch, Mac and Apple Vision Pro; a place is a location
-    /// and its first version.
+    /// The availability table, with the columns iPhone, iPad, Apple Watch, Mac and Apple Vision
+    /// Pro. Each place is a location and the first version of the system that has it.
     static let availability = """
         systemSmall | homeScreen.14 standBy.17 carPlay.26 iPhoneWidgetsOnMac.17 | homeScreen.14 \
         lockScreen.17 | | desktop.14 notificationCenter.11 | surface.26
@@ -33,7 +33,7 @@ enum Articles {
         accessoryInline | lockScreen.16 | lockScreen.17 | watchFace.9 | |
         """
 
-    /// The columns are fullColor, accented and vibrant.
+    /// The table of rendering modes, with the columns fullColor, accented and vibrant.
     static let modes = """
         systemSmall              Yes Yes Yes
         systemMedium             Yes Yes Yes
@@ -52,7 +52,7 @@ enum Articles {
         var location: WidgetLocation
     }
 
-    /// The first version of each place that exists.
+    /// The first system version of each place that exists.
     static let since: [Place: Int] = {
         var since: [Place: Int] = [:]
         for line in availability.split(separator: "\n") {
@@ -72,7 +72,7 @@ enum Articles {
         return since
     }()
 
-    /// What the table of modes says "Yes" to.
+    /// The rendering modes that the table marks with "Yes", for each family.
     static let modesOfFamily: [WidgetFamily: Set<WidgetRenderingMode>] = {
         var table: [WidgetFamily: Set<WidgetRenderingMode>] = [:]
         for line in modes.split(separator: "\n") {
@@ -84,7 +84,7 @@ enum Articles {
         return table
     }()
 
-    /// What the articles' texts say of locations; silent ones have every mode.
+    /// The modes that the articles' texts give for a location, or all modes where they give none.
     static func modes(at location: WidgetLocation) -> Set<WidgetRenderingMode> {
         switch location {
         case .homeScreen, .notificationCenter: [.fullColor, .accented]
@@ -95,18 +95,18 @@ enum Articles {
         }
     }
 
-    /// Every family, platform and location, whether they go together or not.
+    /// Every combination of a family, a platform and a location, whether it exists or not.
     static let combinations: [Place] = families.flatMap { family in
         WidgetDevice.Platform.allCases.flatMap { platform in
             locations.map { Place(family: family, platform: platform, location: $0) }
         }
     }
 
-    /// Those that go together.
+    /// The combinations that exist.
     static let places = combinations.filter { since[$0] != nil }
 }
 
-/// The refusal that `body` ends with, `nil` when there is none.
+/// Returns the error that `body` throws, or `nil` when it throws none.
 func refusal(_ body: () throws(UnsupportedContext) -> Void) -> UnsupportedContext? {
     do {
         try body()

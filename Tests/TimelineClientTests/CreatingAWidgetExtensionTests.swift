@@ -9,7 +9,7 @@ private struct GameStatusEntry: TimelineEntry {
     var gameStatus: String
 }
 
-/// Calls its completion handlers as often as it is told to.
+/// A provider that calls its completion handlers as often as a test asks for.
 private struct GameStatusProvider: TimelineProvider {
     var hasFetchedGameStatus = true
     var calls = 1
@@ -87,7 +87,7 @@ private struct TeamProvider: AppIntentTimelineProvider {
     }
 }
 
-/// A view for more than one family.
+/// A view that differs between families.
 private struct StatusView: View {
     @Environment(\.widgetFamily) private var family
     var status: String
@@ -118,7 +118,7 @@ private struct StatusWidget: Widget {
     }
 }
 
-/// The systems of the article "Creating a widget extension", heading by heading.
+/// The article "Creating a widget extension", with one suite for each of its headings.
 @Suite("Creating a widget extension") struct CreatingAWidgetExtensionTests {
     private static let info = WidgetInfo(kind: "com.mygame.game-status", family: .systemSmall)
 
@@ -152,7 +152,8 @@ private struct StatusWidget: Widget {
             #expect(runtime.recommendedKinds == ["team"])
         }
 
-        /// Relevance clues are for watches: nobody places such a widget, so no gallery has it.
+        /// A relevance widget exists on watches only, and is in no gallery because people cannot
+        /// place it.
         @Test func aRelevanceWidgetIsInNoGalleryAndOnWatchesAlone() throws {
             let runtime = try WidgetRuntime([
                 StatusWidget().body,
@@ -206,7 +207,7 @@ private struct StatusWidget: Widget {
 
         @Test func aHandlerThatIsDroppedIsAFailure() async throws {
             let runtime = try runtime(GameStatusProvider(calls: 0))
-            await #expect(throws: WidgetRuntime.Failure.self) {
+            await #expect(throws: WidgetFailure.self) {
                 try await runtime.timeline(of: info)
             }
         }
@@ -230,7 +231,8 @@ private struct StatusWidget: Widget {
     }
 
     @Suite("Add dynamic content to your widget") struct Dynamic {
-        /// It goes on while the widget is seen, without the app: so the date itself is kept.
+        /// The date itself is archived, because it goes on counting while the widget is seen,
+        /// without the app.
         @Test func aDateIsKeptAsADate() throws {
             guard case .stack(_, let parts) = try drawn("turn 1", .systemMedium).content else {
                 Issue.record("not drawn as a stack")
@@ -266,7 +268,8 @@ private struct StatusWidget: Widget {
     }
 
     @Suite("Preview widgets in Xcode") struct PreviewsOfEntries {
-        /// An entry of one's own, in each family, without provider, device or gateway.
+        /// A preview draws an entry of your own in each family, without provider, device or
+        /// gateway.
         @Test func anyEntryIsDrawnInAnyFamily() throws {
             #expect("\(try drawn("sample", .systemSmall))".contains("sample"))
             #expect("\(try drawn("sample", .systemMedium))".contains("sample"))

@@ -21,7 +21,7 @@ import WidgetModel
         return try CurlConnection(configuration)
     }
 
-    /// The code of the error thrown, if it is one of a connection.
+    /// Returns the code of the connection error that `body` throws, or `nil` when it throws none.
     func code(_ body: () async throws -> Void) async -> ConnectionError.Code? {
         do {
             try await body()
@@ -31,7 +31,7 @@ import WidgetModel
         }
     }
 
-    /// Waits until no handle is left; the time limit of the suite bounds it.
+    /// Waits until no handle is left. The time limit of the suite bounds the wait.
     func allHandlesEnd(_ connection: CurlConnection) async {
         while connection.openExchanges > 0 { await Task.yield() }
     }
@@ -97,7 +97,7 @@ import WidgetModel
     }
 
     @Test func aSilentStreamIsGivenUp() async throws {
-        let connection = try connection { $0.silenceMax = .milliseconds(200) }
+        let connection = try connection { $0.silenceMax = .seconds(2) }
         let stream = try await connection.stream(GatewayRequest(target: "/hold"))
         var read = ""
         let failure = await code {
@@ -151,7 +151,8 @@ import WidgetModel
         let stream = try await connection.stream(GatewayRequest(target: "/flood"))
         var pieces = stream.body.makeAsyncIterator()
         _ = try await pieces.next()
-        // The server counts what it could send; it stops when every buffer on the way is full.
+        // The server counts the bytes it could send, and stops when every buffer on the way is
+        // full.
         var before = -1
         var now = 0
         while now != before {

@@ -28,10 +28,10 @@ private struct DrawnView: View {
     }
 }
 
-/// What "Understand the role of app intents" asks: a system shows what was archived, wherever it
-/// shows it.
+/// Tests for "Understand the role of app intents": wherever a system shows a widget, it shows the
+/// archived drawing.
 @Suite struct DrawnContextsTests {
-    /// Every family on every device, in every state: what is archived is what would be drawn there.
+    /// For every family on every device, in every state, the archived drawing equals a fresh one.
     @Test func whereverAWidgetCanBeThereIsADrawing() async throws {
         let rules = WidgetContextRules()
         var shown = 0

@@ -1,4 +1,5 @@
 import Foundation
+import OpenMetrics
 import Testing
 
 @testable import timelinectl
@@ -38,14 +39,29 @@ import Testing
         #expect(due.rebuilt(7, upTo: 11, at: at(1)) == .init())
         #expect(due.accepted(change, at: 11) == .init(took: [(7, .seconds(1))]))
         #expect(due.due == 0)
-        // One that was for nothing is a stray once that is known.
+        // A rebuild that had no reason counts as a stray once that is known.
         let next = due.post([7: [1]], at: at(2))
         #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
         #expect(due.accepted(next, at: 12) == .init(strays: 1))
         #expect(due.rebuilt(7, upTo: 12, at: at(4)) == .init(took: [(7, .seconds(2))]))
     }
 
-    /// Each rule notifies when its own collapse window ends.
+    /// Several posts are answered in any order, some of them after the rebuild that covers all.
+    @Test(arguments: [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+    func `a rebuild counts once, however late the posts are answered`(order: [Int]) {
+        var due = DueReloads(patience: .seconds(10))
+        let changes = (0..<3).map { due.post([7: [1]], at: at($0)) }
+        #expect(due.rebuilt(7, upTo: 13, at: at(4)) == .init())
+        let later = due.post([7: [1]], at: at(5))
+        let outcomes = order.map { due.accepted(changes[$0], at: UInt64($0) + 11) }
+        #expect(outcomes == [.init(), .init(), .init(took: [(7, .seconds(2))])])
+        #expect(due.due == 1)
+        #expect(due.accepted(later, at: 14) == .init())
+        #expect(due.rebuilt(7, upTo: 14, at: at(6)) == .init(took: [(7, .seconds(1))]))
+    }
+
+    /// A widget may be rebuilt once for each rule, because each rule's collapse window ends
+    /// separately.
     @Test func aChangeThatSeveralRulesHitMayBeRebuiltForOncePerRule() {
         var due = DueReloads(patience: .seconds(10))
         _ = due.accepted(due.post([7: [1, 2, 3]], at: at(0)), at: 11)
@@ -53,14 +69,14 @@ import Testing
         #expect(due.rebuilt(7, upTo: 11, at: at(2)) == .init())
         #expect(due.rebuilt(7, upTo: 11, at: at(3)) == .init())
         #expect(due.rebuilt(7, upTo: 11, at: at(4)) == .init(strays: 1))
-        // Not for ever: no window is that long.
+        // The allowance ends after the patience, since no collapse window is that long.
         _ = due.accepted(due.post([7: [1, 2]], at: at(5)), at: 12)
         #expect(due.rebuilt(7, upTo: 12, at: at(6)) == .init(took: [(7, .seconds(1))]))
         #expect(due.rebuilt(7, upTo: 12, at: at(15)) == .init(strays: 1))
     }
 
-    /// The window of one rule ends, and the latest change is told; those of another are told later,
-    /// though a rebuild covered them.
+    /// When the window of one rule ends, the latest change is notified; the changes of another rule
+    /// are notified later, even though a rebuild has covered them.
     @Test func changesOfSeveralRulesMayBeRebuiltForOncePerRule() {
         var due = DueReloads(patience: .seconds(10))
         for (sequence, rule) in [(UInt64(58), 1), (59, 2), (60, 1), (61, 1)] {
@@ -83,22 +99,22 @@ import Testing
 
     @Test func quantilesAreRightToTwoPercent() throws {
         var histogram = LatencyHistogram()
-        #expect(histogram.quantile(0.5) == nil)
-        for milliseconds in 1...1_000 { histogram.add(.milliseconds(milliseconds)) }
+        #expect(histogram.seconds(0.5) == nil)
+        for milliseconds in 1...1_000 { histogram.record(.milliseconds(milliseconds)) }
         for share in [0.01, 0.5, 0.99, 1] {
-            let quantile = try #require(histogram.quantile(share))
+            let quantile = try #require(histogram.seconds(share))
             #expect(abs(quantile / share - 1) < 0.02, "\(share): \(quantile)")
         }
-        histogram.add(.seconds(-1))
-        histogram.add(.seconds(1_000_000))
+        histogram.record(.seconds(-1))
+        histogram.record(.seconds(1_000_000))
         #expect(histogram.count == 1_002)
     }
 
     @Test func bucketsSayWhatTheyHoldSinceAnEarlierReading() {
-        let before = FreshnessBuckets(cumulative: [0.1: 5, 0.5: 9, 1: 9, .infinity: 9])
-        let after = FreshnessBuckets(cumulative: [0.1: 5, 0.5: 19, 1: 108, .infinity: 109])
+        let before = HistogramCounts(cumulative: [0.1: 5, 0.5: 9, 1: 9, .infinity: 9])
+        let after = HistogramCounts(cumulative: [0.1: 5, 0.5: 19, 1: 108, .infinity: 109])
         let window = after.since(before)
-        #expect(window.count == 100)
+        #expect(window.total == 100)
         #expect(window.bucket(ofQuantile: 0.1)?.upTo == 0.5)
         #expect(window.bucket(ofQuantile: 0.5)?.above == 0.5)
         #expect(window.bucket(ofQuantile: 1)?.upTo == .infinity)

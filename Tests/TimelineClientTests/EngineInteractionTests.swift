@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// What follows an interaction: one reload, and none for its own change when that comes back.
+/// An interaction is followed by one reload, and by none for its own change when that comes back.
 @Suite struct EngineInteractionTests {
     private let panda = character("Power Panda")
 
@@ -39,14 +39,14 @@ import WidgetModel
         done.rebuilt = [.init(widget: panda, milliseconds: 1)]
         #expect(finish(&engine) == [.save, .acknowledge(done)])
         _ = engine.handle(.acknowledged, now: .zero)
-        // What the stream carried is acknowledged by a cursor that covers it.
+        // The change from the stream is acknowledged with a cursor that covers it.
         #expect(told(&engine, 11) == [.acknowledge(Acknowledgement(cursor: cursor(11)))])
         #expect(engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero) == [])
         _ = engine.handle(.acknowledged, now: .zero)
         #expect(told(&engine, 12) == [.saveBudgets, .build(panda)], "another's change")
     }
 
-    /// The gateway tells of the change before the intent has returned.
+    /// The gateway notifies of the change before the intent has returned.
     @Test func itsOwnChangeThatComesBackBeforeTheReloadIsServedByIt() {
         var engine = running()
         #expect(engine.handle(.interacting(panda), now: .zero) == [])
@@ -101,7 +101,7 @@ import WidgetModel
         engine = running()
         _ = engine.handle(.interacted(panda, at: cursor(90)), now: .zero)
         _ = finish(&engine)
-        // The gateway is restored: another connection, another log.
+        // The gateway is restored from a backup, so there is another connection and another log.
         _ = engine.handle(.ended(attempt: 1, .closed), now: .zero)
         _ = engine.handle(.woke, now: .seconds(60))
         _ = engine.handle(.opened(attempt: 2, resumedFrom: cursor(90)), now: .seconds(60))
@@ -129,7 +129,8 @@ import WidgetModel
         #expect(engine.state.positions[.timeline(panda)]?.awaitsBuild == true)
     }
 
-    /// Relevance and controls are told beside timelines, and are not in them.
+    /// Notifications of relevance and controls are separate from timelines, and no timeline covers
+    /// them.
     @Test func aTimelineThatIsAheadSkipsNothingElseThatIsTold() {
         var engine = running()
         _ = engine.handle(.interacted(panda, at: cursor(50)), now: .zero)

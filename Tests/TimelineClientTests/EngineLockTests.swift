@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// "Hide sensitive content": what protected files mean for the timelines that are built of them.
+/// Tests for "Hide sensitive content": how protected files affect the timelines built from them.
 @Suite struct EngineLockTests {
     private let panda = character("Power Panda")
 
@@ -76,7 +76,7 @@ import WidgetModel
             _ = engine.handle(.buildFailed(panda, reason: "not permitted"), now: now)
             #expect(engine.handle(.lockChanged(.unlocked), now: now) == [.build(panda)])
         }
-        // The person may be faster than the provider.
+        // The person may unlock the device before the provider fails.
         _ = engine.handle(.lockChanged(.lockedWithPasscode), now: .seconds(4))
         _ = engine.handle(.lockChanged(.unlocked), now: .seconds(4))
         #expect(
@@ -84,7 +84,7 @@ import WidgetModel
                 .build(panda)
             ])
         #expect(engine.state.budgets[panda]?.dates.count == 1)
-        // One that fails by itself spends like any other, and there is nothing left to spend.
+        // A build that fails for another reason spends as usual, and then nothing is left to spend.
         _ = engine.handle(.buildFailed(panda, reason: "no data"), now: .seconds(5))
         _ = engine.handle(.woke, now: .seconds(3_600))
         #expect(engine.records[.timeline(panda)]?.build == nil)

@@ -3,12 +3,12 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// What the engine does when the gateway has another registration in force than it believes.
+/// The engine's behavior when the gateway's current registration is not the one it assumes.
 @Suite struct EngineMismatchTests {
     private let panda = character("Panda")
     private let other = EngineEvent.Refusal.otherRegistration(digest: "other")
 
-    /// An engine whose stream is refused or open.
+    /// Returns an engine whose stream can be refused or open.
     private func connected() -> ReloadEngine {
         var engine = ReloadEngine(
             state: EngineState(
@@ -32,7 +32,7 @@ import WidgetModel
                 .save, .connect(attempt: 2, since: cursor(10)),
             ])
         #expect(engine.state.digest == "other")
-        // Refused once more, it waits before it asks again.
+        // After a second refusal, it waits before it asks again.
         #expect(
             engine.handle(
                 .ended(attempt: 2, .refused(.otherRegistration(digest: "third"))), now: .zero) == [
@@ -43,7 +43,8 @@ import WidgetModel
             engine.handle(.woke, now: .seconds(60)) == [.connect(attempt: 3, since: cursor(10))])
     }
 
-    /// Another process, or a restore, may have come between what it patched and its patch.
+    /// A restore or another process may have changed the registration between reading and patching
+    /// it.
     @Test func `what a patch leaves in force is read before it is relied on`() {
         var engine = connected()
         _ = engine.handle(.ended(attempt: 1, .refused(other)), now: .zero)
@@ -51,7 +52,7 @@ import WidgetModel
             engine.handle(.patched(cursor(11)), now: .zero) == [
                 .save, .reconcile(registration([panda])),
             ])
-        // It is not forgotten when the process ends here.
+        // The mismatch is not forgotten when the process ends here.
         #expect(engine.state.digest == "own")
         var next = ReloadEngine(
             state: engine.state, desired: registration([panda]), seed: 2)
@@ -115,7 +116,7 @@ import WidgetModel
             ])
     }
 
-    /// A request that was sent before the gateway took a registration is refused after it.
+    /// A request sent before the gateway accepted a registration may be refused after it.
     @Test func `what names the digest that it has is no mismatch`() {
         var engine = connected()
         let orders = engine.handle(

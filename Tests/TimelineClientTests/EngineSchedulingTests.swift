@@ -4,12 +4,12 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// When the engine has what is stale built, and what that costs.
+/// When the engine has stale timelines built, and what that costs of their budgets.
 @Suite struct EngineSchedulingTests {
     private let panda = character("Power Panda")
     private let day = Duration.seconds(86_400)
 
-    /// An engine that shows `widgets`, registered at 10, with a stream open.
+    /// Returns an engine that shows `widgets`, registered at sequence 10, with a stream open.
     private func running(
         _ widgets: [WidgetInfo], budgets: [WidgetInfo: ReloadBudget] = [:],
         reloadDate: Date? = nil, adjust: (inout ReloadScheduler.Settings) -> Void = { _ in }
@@ -131,11 +131,11 @@ import WidgetModel
         #expect(engine.nextWake == .seconds(900))
         #expect(engine.handle(.woke, now: .seconds(900)) == [])
         #expect(engine.nextWake == .seconds(1800))
-        // The clock is set to the day the policy names.
+        // The clock is set to the day that the policy names.
         let orders = engine.handle(.woke, now: .seconds(1800), date: date(1e6))
         #expect(orders == [.saveBudgets, .build(panda)])
         var other = running([panda], reloadDate: date(100))
-        // And back, so that what was a moment away is a day away.
+        // The clock is set back, so that a date a moment away becomes a day away.
         #expect(other.handle(.woke, now: .seconds(100), date: date(-86_400)) == [])
         #expect(other.nextWake == .seconds(1000))
     }

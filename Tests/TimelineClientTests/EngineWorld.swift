@@ -5,10 +5,10 @@ import WidgetModel
 
 /// A gateway, a set of providers and a naive account of what must be true, around one engine.
 ///
-/// Everything that can happen is one of `step`'s cases, drawn from a seed. The account knows what
-/// the engine does not: which changes there were, and how new the data of each build is.
+/// Each event that can happen is one case of `step`, drawn from a seed. The account knows what the
+/// engine does not: which changes there were, and how new the data of each build is.
 struct EngineWorld {
-    /// A change as it is logged: where, when, and what it hits.
+    /// A change in the log: its position, its moment, and the archived item it hits.
     struct Change {
         let cursor: Cursor
         let moment: Int
@@ -20,16 +20,17 @@ struct EngineWorld {
         case id(Cursor)
     }
 
-    /// What a person can place.
+    /// The widgets that a person can place.
     let pool: [WidgetInfo]
-    /// What nobody places, and the gateway tells of by its kind alone: a relevance widget.
+    /// A relevance widget. People cannot place it, and the gateway notifies of it by its kind
+    /// alone.
     let card = WidgetInfo(kind: "com.mygame.card", family: .accessoryRectangular)
     let setKind: String
-    var random: JitterGenerator
+    var random: SplitMix64
     var now: Duration = .zero
-    /// How far the device's clock is ahead of the time, seconds.
+    /// The lead of the device's clock over the true time, in seconds.
     var skew: Double = 0
-    /// Counts data changes; unlike sequences it never goes back.
+    /// The number of data changes so far. Unlike sequences, it never goes back.
     var moment = 0
 
     // The gateway.
@@ -46,28 +47,28 @@ struct EngineWorld {
     var content: [Archived: Int] = [:]
     var saved = EngineState()
     var lock = DeviceLock.unlocked
-    /// Builds whose files the lock has taken away since they began.
+    /// The items whose files the lock has made unreadable since their builds began.
     var overtaken: Set<Archived> = []
     var savedContent: [Archived: Int] = [:]
     var savedPolicies: [WidgetInfo: Date] = [:]
     var savedBudgets: [WidgetInfo: JSONValue] = [:]
     var accounts: ReloadAccounts
     var pending: [EngineAction] = []
-    /// How new the data is that a build under way has fetched.
+    /// The moment of the data that each running build has fetched.
     var fetched: [Archived: Int] = [:]
-    /// What something asked to be built.
+    /// The items that something asked to build.
     var reasons: Set<Archived> = []
-    /// What must not be and was.
+    /// Descriptions of everything that broke a rule.
     var violations: [String] = []
     var builds = 0
-    /// Notifications of what was shown already.
+    /// The number of notifications of changes that were already shown.
     var spared = 0
     var restarts = 0
-    /// Notifications that a relevance widget is stale.
+    /// The number of notifications that a relevance widget is stale.
     var cardsTold = 0
 
     init(seed: UInt64) {
-        random = JitterGenerator(seed: seed)
+        random = SplitMix64(seed: seed)
         pool = (1...5).map { character("C\($0)") } + [status]
         setKind = pool[0].kind
         placed = Array(pool.prefix(3)) + [status, card]
@@ -89,7 +90,7 @@ struct EngineWorld {
         return settings
     }
 
-    /// What the device's clock says.
+    /// The date on the device's clock.
     var date: Date {
         Date(timeIntervalSinceReferenceDate: 800_000_000 + skew + now / .seconds(1))
     }
@@ -98,7 +99,7 @@ struct EngineWorld {
 
     mutating func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
 
-    /// Hands an event in, notes the orders and checks what must hold after every step.
+    /// Hands the engine an event, records its orders and checks what must hold after every step.
     mutating func hand(_ event: EngineEvent) {
         accounts.clockStands(at: date)
         for action in engine.handle(event, now: now, date: date) {
@@ -137,11 +138,11 @@ struct EngineWorld {
         }
         if reasons.remove(item) == nil { violations.append("built \(item) unasked") }
         overtaken.remove(item)
-        // The worst provider fetches at once.
+        // The worst provider fetches its data at once.
         fetched[item] = moment
     }
 
-    /// No position may claim a change that is not in what was built.
+    /// Checks that no position claims a change that is missing from the built content.
     private mutating func check(
         _ state: EngineState, _ content: [Archived: Int], _ what: String
     ) {
@@ -155,12 +156,12 @@ struct EngineWorld {
         }
     }
 
-    /// Whether a cursor is of this log, and not beyond the end of its epoch.
+    /// Whether a cursor belongs to this log, and is not beyond the end of its epoch.
     private func isKnown(_ cursor: Cursor) -> Bool {
         cursor.sequence <= (cursor.epoch == head.epoch ? head.sequence : ends[cursor.epoch] ?? 0)
     }
 
-    /// Whether a cursor claims a change; one that proves a lost tail claims nothing.
+    /// Whether a cursor claims a change. A cursor that proves a lost tail claims nothing.
     private func covers(_ cursor: Cursor, _ change: Change) -> Bool {
         change.cursor <= cursor && isKnown(cursor)
     }
@@ -205,18 +206,19 @@ struct EngineWorld {
         }
     }
 
-    /// A person's tap changes what a widget shows; the change comes back, perhaps.
+    /// Lets a person's tap change the content of a widget. The notification of it may or may not
+    /// follow.
     private mutating func use() {
-        // The Smart Stack of a watch has no controls.
+        // Controls do not exist in the Smart Stack of a watch.
         let used = placed.filter { $0 != card }
         let info = used[pick(used.count)]
-        // Mostly after a while in which nothing happened.
+        // Most of the time, nothing else happened for a while before.
         if pick(4) > 0 {
             while !frames.isEmpty { deliverFrame() }
             deliverFrame()
         }
         change(.timeline(info))
-        // Until the answer is here, others change things too.
+        // Others change data too until the answer arrives.
         let answer = head
         if pick(3) == 0 { change() }
         reasons.insert(.timeline(info))
@@ -232,7 +234,7 @@ struct EngineWorld {
         hand(.lockChanged(lock))
     }
 
-    /// The lock comes while something is built, and may be gone again when that fails.
+    /// Locks the device during a build. The lock may be gone again when that build fails.
     private mutating func overtake() {
         lockChanges(.lockedWithPasscode)
         if pick(3) == 0 { lockChanges(.unlocked) }
@@ -259,7 +261,7 @@ struct EngineWorld {
         log.append(Change(cursor: head, moment: moment, item: item))
         guard openAttempt != nil, let registered else { return }
         if registered.contains(item) { frames.append(.notification(naming([item], head))) }
-        // Sometimes the id of several changes comes only with the last.
+        // Sometimes several changes share one id, which comes only with the last.
         if pick(4) > 0 { frames.append(.id(head)) }
     }
 
@@ -294,7 +296,7 @@ struct EngineWorld {
             }
             if !claims.relevance.isEmpty { cardsTold += 1 }
             hand(.notification(attempt: attempt, claims))
-            // What is shown already is owed nothing.
+            // A rebuild is never owed for content that is already shown.
             for item in items where item.isConcerned(by: claims) {
                 if let record = engine.records[item], !record.isStale,
                     record.build?.isOutdated != true, !claims.all
@@ -311,7 +313,7 @@ struct EngineWorld {
         }
     }
 
-    /// Does one of the orders, in any order.
+    /// Carries out one of the pending orders, chosen at random.
     mutating func obey() {
         guard !pending.isEmpty else { return }
         let action = pending.remove(at: pick(pending.count))
@@ -337,7 +339,7 @@ struct EngineWorld {
     }
 
     private mutating func finish(_ item: Archived) {
-        // Of a widget that was removed meanwhile.
+        // The build may be of a widget that was removed meanwhile.
         guard items.contains(item) else { return }
         guard let data = fetched.removeValue(forKey: item) else { return }
         content[item] = max(content[item] ?? -1, data)
@@ -356,12 +358,12 @@ struct EngineWorld {
                 reasons.insert(item)
                 continue
             }
-            // It is owed what happened since, and told at once.
+            // The client is owed the changes since its build, and is notified of them at once.
             if openAttempt != nil, log.contains(where: { $0.item == item && $0.cursor > builtAt }) {
                 frames.insert(.notification(naming([item], head)), at: 0)
             }
         }
-        // A client that learns here that its cursors are void need not wait to be told.
+        // A client that learns here that its cursors are void need not wait for a notification.
         if engine.state.positions.values.contains(where: { !isKnown($0.cursor) }) {
             reasons.formUnion(items)
         }
@@ -369,7 +371,7 @@ struct EngineWorld {
     }
 
     private mutating func connect(_ attempt: Int, _ since: Cursor?) {
-        // The shell closes a stream that is no longer wanted as soon as it is open.
+        // The client's shell closes a stream that is no longer wanted as soon as it is open.
         guard engine.isCurrent(attempt: attempt) else { return }
         guard let registered else {
             reasons.formUnion(items)
@@ -378,7 +380,7 @@ struct EngineWorld {
         frames = []
         openAttempt = attempt
         guard let since, isKnown(since) else {
-            // It proves a lost tail: everything is stale.
+            // The cursor proves a lost tail, so everything is stale.
             reasons.formUnion(items)
             hand(.opened(attempt: attempt, resumedFrom: head))
             frames.append(
@@ -437,7 +439,7 @@ struct EngineWorld {
             hand(.recommendFailed(kind: kind))
         }
         guard case .build(let info) = action else { return }
-        // One of a widget that was removed since was paid for from a budget that is gone with it.
+        // A build of a widget removed since then was paid from a budget that is gone as well.
         let isPaid = fetched.removeValue(forKey: .timeline(info)) ?? -1 >= 0
         reasons.insert(.timeline(info))
         if isPaid, overtaken.contains(.timeline(info)) {
@@ -466,7 +468,7 @@ struct EngineWorld {
         }
     }
 
-    /// The process dies and starts again from its archive.
+    /// Ends the process and starts it again from its archive.
     mutating func restart() {
         restarts += 1
         pending = []
@@ -515,25 +517,26 @@ struct EngineWorld {
         hand(.configurationChanged(registration(placed)))
     }
 
-    /// The gateway is restored from a backup: part of its log is gone, and a new epoch begins.
+    /// Restores the gateway from a backup: part of its log is gone, and a new epoch begins.
     mutating func loseTail() {
         dropStream()
         let lost = UInt64(pick(5))
         let sequence = max(100, head.sequence - min(head.sequence, lost))
         log.removeAll { $0.cursor.sequence > sequence }
         ends = ends.mapValues { min($0, sequence) }
-        // From before the current epoch began: then it counts as many as the one it lost.
+        // The backup may be older than the current epoch; then the new one has the same ordinal as
+        // the lost one.
         let isSameOrdinal = pick(3) == 0
         if !isSameOrdinal { ends[head.epoch] = sequence }
         head = cursor(
             sequence, epoch: head.epoch.ordinal + (isSameOrdinal ? 0 : 1),
             nonce: UInt32(truncatingIfNeeded: random.next()))
-        // What is left of the log is read as the new epoch's past.
+        // The remaining log now counts as the new epoch's past.
     }
 
     // MARK: The end
 
-    /// Lets everything come to rest without faults.
+    /// Runs the world without faults until nothing is left to do.
     mutating func settle() {
         lockChanges(.unlocked)
         for _ in 0..<600 {
@@ -543,7 +546,7 @@ struct EngineWorld {
         }
     }
 
-    /// What is still older than the data, after everything came to rest.
+    /// The items that are still older than the data after everything has settled.
     var outdated: [Archived] {
         items.filter { item in
             let newest = log.last { $0.item == item }?.moment ?? -1

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetModel
 
 @testable import TimelineClient
 
@@ -92,11 +93,11 @@ import Testing
         #expect(EntrySequence(timeline).nextChange(after: date(3)) == date(303))
     }
 
-    /// The model looks at every second: it shows the latest that has begun as soon as what it
-    /// shows has been shown for the spacing.
+    /// The model looks at every second: it shows the latest entry that has begun, as soon as the
+    /// shown one has been visible for the spacing.
     @Test(arguments: 0..<400)
     func itShowsWhatWatchingTheClockWouldShow(seed: UInt64) {
-        var generator = JitterGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let seconds = (0..<Int.random(in: 0...12, using: &generator)).map { _ in
             Int.random(in: 0...60, using: &generator)
         }
@@ -122,7 +123,8 @@ import Testing
         }
     }
 
-    /// A timeline shows what its sequence says, before its first entry and among equals too.
+    /// A timeline shows the entry its sequence selects, also before the first entry and among equal
+    /// dates.
     @Test func aTimelineShowsWhatItsSequenceSays() {
         struct Numbered: TimelineEntry {
             var date: Date

@@ -58,10 +58,10 @@ import WidgetModel
         #expect(plan.timelineKinds.count == next)
     }
 
-    /// Against the words of the catalog above, written out.
+    /// Compares the plan with the catalog's texts above, written out as code.
     @Test func aChangeConcernsWhatDependsOnItAndNothingElse() throws {
         let plan = try plan()
-        var generator = JitterGenerator(seed: 3)
+        var generator = SplitMix64(seed: 3)
         var hits = 0
         for _ in 0..<200 {
             let change = try #require(plan.change(using: &generator))
@@ -91,7 +91,7 @@ import WidgetModel
     }
 
     @Test func lowRanksAreDrawnTheMostOften() {
-        var generator = JitterGenerator(seed: 1)
+        var generator = SplitMix64(seed: 1)
         var counts = [Int](repeating: 0, count: 5)
         let popularity = Popularity(ranks: 4)
         for _ in 0..<12_500 { counts[popularity.draw(using: &generator)] += 1 }

@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// What the game's server knows. A character that is not available is suggested no more.
+/// The characters that the game's server knows. A character that is not available is not suggested.
 private let allCharacters = Mutex([
     CharacterDetail(id: "Power Panda", avatar: "🐼", isAvailable: true),
     CharacterDetail(id: "Unipony", avatar: "🦄", isAvailable: true),
@@ -64,7 +64,7 @@ private struct SelectCharacter: WidgetConfigurationIntent {
     init(character: CharacterDetail) { self.character = character }
 }
 
-/// A game whose rivals can only be found by their names, without a default.
+/// A rival in a game, found by its name only, and without a default.
 private struct Rival: AppEntity {
     let id: Int
     static let typeDisplayRepresentation: TypeDisplayRepresentation = "Rival"
@@ -79,7 +79,7 @@ private struct RivalQuery: EntityStringQuery {
     }
 }
 
-/// Teams are few: all of them can be listed.
+/// A team. Teams are few, so all of them can be listed.
 private struct Team: AppEntity {
     let id: UUID
     static let typeDisplayRepresentation: TypeDisplayRepresentation = "Team"
@@ -137,7 +137,7 @@ private struct CharacterDetailWidget: Widget {
     }
 }
 
-/// The systems of the article "Making a configurable widget", heading by heading.
+/// The article "Making a configurable widget", with one suite for each of its headings.
 @Suite("Making a configurable widget", .serialized) struct MakingAConfigurableWidgetTests {
     private func runtime() throws -> WidgetRuntime {
         try WidgetRuntime([CharacterDetailWidget().body])
@@ -200,7 +200,7 @@ private struct CharacterDetailWidget: Widget {
             #expect((first.level, second.level) == (7, 8))
         }
 
-        /// By its name, for every parameter that nothing gives a value.
+        /// The error names every parameter that has no value from anywhere.
         @Test func aMissingDefaultIsAnErrorOfTheDeclaration() throws {
             let error = #expect(throws: WidgetDeclarationError.self) {
                 try WidgetRuntime([
@@ -280,7 +280,7 @@ private struct CharacterDetailWidget: Widget {
             #expect(intent.character.avatar == "🐳")
         }
 
-        /// Another one in its place would be shown for what the person chose.
+        /// Showing another entity in its place would present it as the person's choice.
         @Test func anEntityThatIsGoneIsAnErrorWithoutItsName() async throws {
             let error = await #expect(throws: IntentError.self) {
                 try await SelectCharacter.resolved(from: ["character": .single("Secret Name")])
@@ -339,7 +339,7 @@ private struct CharacterDetailWidget: Widget {
             let entry = try #require(try await runtime.timeline(of: info).entries.first)
             let node = try runtime.draw(entry, of: info, in: environment)
             #expect(node == WidgetNode(.text("My hero: 🦄")))
-            #expect(throws: WidgetRuntime.Failure.self) {
+            #expect(throws: WidgetFailure.self) {
                 try runtime.draw(
                     CharacterEntry(date: .now, name: "", build: 0), of: info, in: environment)
             }
@@ -365,7 +365,7 @@ private struct CharacterDetailWidget: Widget {
             #expect(await info.widgetConfigurationIntent(of: SelectRival.self) == nil)
         }
 
-        /// What the app is opened with.
+        /// The app is opened with the configuration intent of the tapped widget.
         @Test func aTappedWidgetBringsItsIntent() async throws {
             let panda = try #require(await CharacterDetail.defaultValue())
             let activity = WidgetActivity(
@@ -378,7 +378,7 @@ private struct CharacterDetailWidget: Widget {
             #expect(await activity.widgetConfigurationIntent(of: SelectRival.self) == nil)
         }
 
-        /// Which is gone since then has no intent, and no other in its place.
+        /// A choice that is gone since then has no intent, and no other takes its place.
         @Test func aChoiceThatIsGoneHasNoIntent() async {
             let info = WidgetInfo(
                 kind: "k", family: .systemSmall, configuration: ["character": .single("Nobody")])

@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// "Review interactions in iPhone widgets on Mac": a Mac beside a running iPhone.
+/// Tests for "Review interactions in iPhone widgets on Mac": a Mac beside a running iPhone.
 @Suite(.timeLimit(.minutes(2))) struct MirroredWidgetsTests {
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
@@ -43,7 +43,7 @@ import WidgetModel
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"))
         let run = Task { await phone.run() }
         defer { run.cancel() }
-        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        await gateway.wait { $0.isBuilt }
         let mac = MirroredWidgets(host: phone)
         await mac.receive(try #require(await phone.timelines[info]))
         try await body(phone, mac)

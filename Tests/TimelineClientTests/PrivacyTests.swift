@@ -1,7 +1,7 @@
 import Testing
 import TimelineClient
 
-/// The articles' sentences about levels and locks, row by row: what a device in that state hides.
+/// The articles' sentences about levels and locks: the levels that a device in each state hides.
 private let hidden: [DeviceLock: Set<DataProtection>] = [
     .unlocked: [],
     .lockedWithoutPasscode: [.complete],
@@ -70,7 +70,7 @@ struct HideSensitiveContentTests {
             ])
     }
 
-    /// Every place, lock, level, state of the display and choice of the person.
+    /// Covers every place, lock, level, display state and choice of the person.
     @Test func whatIsShownFollowsTheArticle() throws {
         for place in Articles.places {
             for lock in DeviceLock.allCases {
@@ -160,8 +160,8 @@ struct HideSensitiveContentTests {
         }
     }
 
-    /// A notification while the device is in any state, then every change of the lock: the old
-    /// timeline stands until the first state that lets it be built, and it is built once.
+    /// A notification arrives in any state of the device, then the lock changes in every way: the
+    /// old timeline stays until the first state that lets it be built, and it is built once.
     @Test func whatWasNotifiedWhileLockedIsRebuiltAfterUnlock() {
         for level in DataProtection.allCases {
             for first in DeviceLock.allCases {
@@ -185,8 +185,8 @@ struct HideSensitiveContentTests {
         }
     }
 
-    /// What could not be built is not what is seen: wherever a rebuild has to wait, the widget
-    /// shows its placeholder anyway.
+    /// A timeline that cannot be rebuilt is not visible either: wherever a rebuild has to wait, the
+    /// widget shows its placeholder anyway.
     @Test func aTimelineThatCannotBeRebuiltIsNotShown() {
         for lock in DeviceLock.allCases {
             for level in DataProtection.allCases

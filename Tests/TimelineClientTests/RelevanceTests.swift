@@ -19,7 +19,7 @@ struct ChooseCard: WidgetConfigurationIntent {
     init(_ name: String) { self.name = name }
 }
 
-/// Says what a test tells it to, and counts how often it is asked.
+/// A provider that gives the entries a test sets, and counts how often it is asked.
 final class CardProvider: RelevanceEntriesProvider {
     struct State {
         var relevant: [(name: String, context: RelevantContext)] = []
@@ -32,7 +32,7 @@ final class CardProvider: RelevanceEntriesProvider {
     func relevance() async throws -> WidgetRelevance<ChooseCard> {
         try state.withLock { state in
             state.asked += 1
-            if state.isUnreachable { throw WidgetRuntime.Failure(description: "no network") }
+            if state.isUnreachable { throw WidgetFailure(description: "no network") }
             return WidgetRelevance(
                 state.relevant.map {
                     WidgetRelevanceAttribute(
@@ -48,7 +48,7 @@ final class CardProvider: RelevanceEntriesProvider {
     func placeholder(context: Context) -> CardEntry { CardEntry(text: "…") }
 }
 
-/// A placed widget of a train line, relevant when its trains leave.
+/// A provider for a placed widget of a train line, which is relevant when its trains leave.
 private final class TrainProvider: AppIntentTimelineProvider {
     let departures: Mutex<[String: Date]>
 
@@ -93,8 +93,8 @@ private struct ScoredProvider: AsyncTimelineProvider {
     }
 }
 
-/// What `RelevanceConfiguration` of the heading "Add a widget target to your app" stands for, and the
-/// relevance of what people place.
+/// Tests for `RelevanceConfiguration` of the heading "Add a widget target to your app", and for the
+/// relevance of the widgets that people place.
 @Suite(.timeLimit(.minutes(2))) struct RelevanceTests {
     private static let kind = "com.mygame.card"
     private let start = Date(timeIntervalSince1970: 2_000_000_000)
@@ -128,7 +128,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
     private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
         let run = Task { await client.run() }
         defer { run.cancel() }
-        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        await gateway.wait { $0.isBuilt }
         try await body()
         run.cancel()
         await run.value
@@ -167,7 +167,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
             #expect(await shown(client, after: 700) == ["quest 172", "late 172"])
             #expect(await shown(client, after: 900) == ["quest 172"])
             #expect(await shown(client, after: 1_000) == [])
-            // When the last context is over it may be relevant again.
+            // It may become relevant again when the last context is over.
             let reload = try #require(await client.nextReload)
             #expect(reload >= start + 1_000)
         }
@@ -179,19 +179,19 @@ private struct ScoredProvider: AsyncTimelineProvider {
         try await running(client) {
             say([("boss", 0, 1_000)])
             try tell(11)
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 2 }
             #expect(await shown(client, after: 0) == ["boss 172"])
-            let told = gateway.read { $0.acknowledgements[1].objectValue?["cursor"] }
+            let told = gateway.read { $0.acknowledgements.last?.objectValue?["cursor"] }
             #expect(told == .string(cursor(11).text))
             say([])
             client.widgetCenter.invalidateRelevance(ofKind: Self.kind)
-            await gateway.wait { $0.acknowledgements.count == 3 }
+            await gateway.wait { $0.rebuilt.count == 3 }
             #expect(await shown(client, after: 0) == [])
             #expect(cards.state.withLock { $0.asked } == 3)
         }
     }
 
-    /// What it shows stays, and the gateway tells of the change again after a restart.
+    /// The shown content stays, and the gateway notifies of the change again after a restart.
     @Test func aProviderThatCannotFetchHoldsTheCursorBack() async throws {
         say([("quest", 0, 1_000)])
         let client = try client([card])
@@ -223,7 +223,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
         #expect(cards.state.withLock { $0.asked } == 1)
     }
 
-    /// In a crowded stack, one of them is enough.
+    /// One of the widgets is enough in a crowded stack.
     @Test func aRelevanceWidgetStandsInForThoseOfItsAssociatedKind() async throws {
         say([("quest", 0, 1_000)])
         let placed = WidgetInfo(
@@ -256,8 +256,8 @@ private struct ScoredProvider: AsyncTimelineProvider {
             provider.departures.withLock { $0 = ["C": start] }
             client.widgetCenter.invalidateRelevance(ofKind: "trains")
             while await shown(client, after: 0) != ["C", "A", "B"] { await Task.yield() }
-            // No timeline was asked for.
-            #expect(gateway.read { $0.acknowledgements.count } == 1)
+            // No timeline was requested.
+            #expect(gateway.read { $0.rebuilt.count } == 3)
         }
     }
 

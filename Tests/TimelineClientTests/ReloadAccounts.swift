@@ -2,24 +2,24 @@ import Foundation
 
 @testable import TimelineClient
 
-/// The plainest account of what placed widgets are owed and have spent: lists that are never
-/// shortened but by what the rules say, beside an engine that must agree with them at every moment.
+/// The simplest account of the reloads that placed widgets are owed and have spent. Its lists lose
+/// entries only where a rule says so, and the engine must agree with it at every moment.
 struct ReloadAccounts {
-    /// Of one placed widget.
+    /// The account of one placed widget.
     struct Account {
-        /// When each reload that counts began.
+        /// The dates at which the reloads that count began.
         var spent: [Date] = []
-        /// It was told, or asked for, since its last build began.
+        /// Whether a reload was notified or requested since its last build began.
         var isOwed = false
-        /// A person used it since its last build began.
+        /// Whether a person used it since its last build began.
         var wasUsed = false
-        /// Its last build failed.
+        /// Whether its last build failed.
         var hasFailed = false
-        /// The lock overtook its last build, which was spent for.
+        /// Whether the lock stopped its last build, whose cost was already spent.
         var isPaid = false
-        /// Its last build did not end well, and what it was for is still owed.
+        /// Whether its last build did not end well, and its reasons are still owed.
         var mayRepeat = false
-        /// When its policy asks.
+        /// The date at which its policy asks for a reload.
         var policy: Date?
     }
 
@@ -33,7 +33,7 @@ struct ReloadAccounts {
 
     init(limit: Int) { self.limit = limit }
 
-    /// What the clock now places in the future counts as of now.
+    /// Moves every date that the clock now places in the future to the present.
     mutating func clockStands(at now: Date) {
         if now < last {
             accounts = accounts.mapValues { account in
@@ -75,7 +75,7 @@ struct ReloadAccounts {
         accounts[info]?.policy = policy
     }
 
-    /// The process died: what was asked for is forgotten, what was spent is not.
+    /// Restarts the process: requests are forgotten, spent reloads are not.
     mutating func restart(policies: [WidgetInfo: Date]) {
         accounts = accounts.mapValues { Account(spent: $0.spent) }
         for (info, date) in policies { accounts[info]?.policy = date }
@@ -85,7 +85,7 @@ struct ReloadAccounts {
         max(0, limit - (accounts[info]?.spent.count { last < $0 + 86_400 } ?? 0))
     }
 
-    /// Whether the policy is a reason to build.
+    /// Whether the policy is a reason to build the widget.
     func policyAsks(_ info: WidgetInfo) -> Bool {
         accounts[info]?.policy.map { $0 <= last } ?? false
     }
@@ -117,8 +117,8 @@ struct ReloadAccounts {
         accounts[info] = account
     }
 
-    /// After everything the engine had to do: the budgets agree to the reload, and nobody waits for
-    /// nothing.
+    /// Checks, after the engine has done all it can, that the budgets agree to the reload, and that
+    /// no widget waits without a reason.
     mutating func check(_ engine: ReloadEngine) {
         let places =
             engine.settings.buildsMax - engine.records.values.count { $0.build != nil }

@@ -54,7 +54,8 @@ import WidgetModel
         #expect(budget.nextReload(now: date(100)) == date(50 + day))
         budget.spend(now: date(100))
         #expect(budget.nextReload(now: date(100)) == date(100 + day))
-        // Once: a clock that stays behind does not renew it with every question.
+        // This happens once: a clock that stays behind does not renew the budget with every
+        // question.
         #expect(budget.nextReload(now: date(5000)) == date(100 + day))
         #expect(budget.remaining(now: date(100 + day)) == 2)
     }
@@ -101,10 +102,10 @@ import WidgetModel
         #expect(ReloadBudget(.array(tooMany)) == nil)
     }
 
-    /// The model keeps every date for ever and counts.
+    /// The model keeps every date forever and counts.
     @Test(arguments: 0..<60)
     func itAnswersLikeAListOfAllReloads(seed: UInt64) throws {
-        var generator = JitterGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         var budget = ReloadBudget(limit: Int.random(in: 1...6, using: &generator))
         var all: [Date] = []
         var now = date(0)

@@ -7,7 +7,7 @@ import WidgetModel
     let panda = character("Power Panda")
     let unipony = character("Unipony")
 
-    /// An engine that has registered at 10, built everything and holds a stream open.
+    /// Returns an engine that registered at sequence 10, built everything and holds a stream open.
     func running(
         _ widgets: [WidgetInfo], sets: [RecommendationSet] = [],
         settings: ReloadEngine.Settings = .init()
@@ -198,7 +198,8 @@ import WidgetModel
         #expect(!told, "a set that is not registered yet was acknowledged")
     }
 
-    /// Nobody tells of a set before it is registered: until then it is as old as when it was built.
+    /// The gateway does not notify of a set before it is registered, so the set is as old as its
+    /// build.
     @Test func aSetIsRegisteredWithTheCursorItWasBuiltAtHoweverLateThatIs() throws {
         let set = recommended(panda.kind, ["Power Panda"])
         var engine = ReloadEngine(
@@ -224,7 +225,7 @@ import WidgetModel
         #expect(engine.cursor == cursor(13))
     }
 
-    /// What happened before it was registered is told of after that.
+    /// Changes from before the registration are notified after it.
     @Test func aSetThatIsRegisteredWhileItIsBuiltAgainClaimsNothingThatWasNotTold() {
         let set = recommended(panda.kind, ["Power Panda"])
         let item = Archived.recommendations(kind: panda.kind)
@@ -237,12 +238,12 @@ import WidgetModel
         #expect(
             engine.handle(.recommendationsInvalidated, now: .zero)
                 == [.recommend(kind: panda.kind)])
-        // The id of a change to the set, which nobody tells of.
+        // This is the id of a change to the set that was never notified.
         _ = engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero)
         _ = engine.handle(.registered(cursor(13)), now: .zero)
         _ = engine.handle(.recommended(kind: panda.kind, set.items), now: .zero)
         #expect(engine.state.positions[item]?.cursor == cursor(10))
-        // Now it is told of that, and then of everything.
+        // Now the client is notified of that change, and later of all others.
         _ = engine.handle(.idMoved(attempt: 1, cursor(14)), now: .zero)
         #expect(engine.state.positions[item]?.cursor == cursor(14))
     }
@@ -272,7 +273,7 @@ import WidgetModel
         let wake = try #require(engine.nextWake)
         #expect(engine.handle(.woke, now: wake - .milliseconds(1)) == [])
         #expect(engine.handle(.woke, now: wake) == [.recommend(kind: panda.kind)])
-        // Each failure waits longer, but the app may know better.
+        // The wait grows with each failure, but the app may know better.
         #expect(engine.handle(.recommendFailed(kind: panda.kind), now: wake) == [])
         #expect(try #require(engine.nextWake) > wake)
         #expect(
@@ -294,7 +295,7 @@ import WidgetModel
 
     @Test func anAcknowledgementFollowsTheIdThatCoversWhatWasTold() {
         var engine = running([panda])
-        // Of several frames for one sequence only the last carries the id.
+        // When several frames have one sequence, only the last carries the id.
         _ = engine.handle(.notification(attempt: 1, claims([status], sequence: 11)), now: .zero)
         #expect(
             engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero) == [
@@ -320,7 +321,8 @@ import WidgetModel
         _ = engine.handle(.idMoved(attempt: 1, cursor(90, epoch: 4, nonce: 1)), now: .zero)
         _ = engine.handle(.ended(attempt: 1, .closed), now: .zero)
         _ = engine.handle(.woke, now: .seconds(60))
-        // Restored from before epoch 4 began, it opened an epoch 4 of its own.
+        // The gateway was restored from a time before epoch 4, and then opened an epoch 4 of its
+        // own.
         let resumed = cursor(40, epoch: 4, nonce: 2)
         let orders = engine.handle(
             .opened(attempt: 2, resumedFrom: resumed), now: .seconds(60))
@@ -343,7 +345,8 @@ import WidgetModel
         _ = engine.handle(.buildFailed(panda, reason: "no network"), now: .zero)
         let wake = try #require(engine.nextWake)
         #expect(engine.handle(.woke, now: wake).contains(.build(panda)))
-        // Restored from before its second epoch, the gateway is in another second one.
+        // The gateway was restored from a time before its second epoch, and is now in another
+        // second one.
         _ = engine.handle(.configurationChanged(registration([panda, status])), now: wake)
         _ = engine.handle(.registered(cursor(105, epoch: 2, nonce: 2)), now: wake)
         _ = engine.handle(.rebuilt(panda, milliseconds: 1, reloadDate: nil), now: wake)
@@ -384,7 +387,7 @@ import WidgetModel
         var waits: Set<Int64> = []
         for seed in UInt64(1)...20 {
             var other = engine
-            other.generator = JitterGenerator(seed: seed)
+            other.generator = SplitMix64(seed: seed)
             let wake = try #require(other.nextWake)
             _ = other.handle(.woke, now: wake)
             _ = other.handle(

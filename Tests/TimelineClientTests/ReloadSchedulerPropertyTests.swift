@@ -16,7 +16,7 @@ import Testing
             reloads += world.reloads
             withheld += world.withheld
         }
-        // A world in which nothing happens, or nothing has to wait, would prove nothing.
+        // A world without events, or one in which nothing has to wait, would prove nothing.
         #expect(reloads > 100)
         #expect(withheld > 100)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetModel
 
 @testable import TimelineClient
 
@@ -8,7 +9,7 @@ import Testing
     private let bob = character("bob")
     private let day: Double = 86_400
 
-    // MARK: What is asked for
+    // MARK: Requests
 
     @Test func nothingIsDueThatNobodyAskedFor() {
         var widgets = ScheduledWidgets([ann, bob])
@@ -145,7 +146,7 @@ import Testing
             var moments: Set<Double> = []
             for seed in 0..<50 {
                 var widgets = ScheduledWidgets([ann]) { $0.policyJitterMax = 60 }
-                widgets.generator = JitterGenerator(seed: UInt64(seed))
+                widgets.generator = SplitMix64(seed: UInt64(seed))
                 widgets.request(ann, .app)
                 widgets.finish(widgets.due(0), reloadDate: reloadDate)
                 let due = widgets.nextDue ?? 0
@@ -169,7 +170,7 @@ import Testing
         let reloads = widgets.due(day)
         #expect(reloads.map(\.reasons) == [[.notification]])
         widgets.finish(reloads, reloadDate: day + 500)
-        // The policy has a budget to keep too.
+        // The policy's reload needs budget as well.
         #expect(widgets.nextDue == day + 1000)
     }
 
@@ -190,7 +191,7 @@ import Testing
             widgets.request(ann, .notification)
             #expect(widgets.nextDue == day)
             widgets.scheduler.activity = activity
-            // The budget no longer withholds it, the interval does.
+            // The budget no longer withholds it, but the interval does.
             #expect(widgets.nextDue == 300)
             #expect(widgets.due(300).map(\.budgetsSpent) == [0])
         }
@@ -277,7 +278,7 @@ import Testing
         #expect(widgets.nextDue == 1005)
         widgets.request(status, .interaction)
         #expect(widgets.nextDue == 1000)
-        // What waited for others is due, and goes along; what is not, does not.
+        // A widget that waited for others and is due goes along; one that is not due does not.
         #expect(widgets.due(1000).map(\.widget) == [status, bob])
         #expect(widgets.nextDue == 1005)
     }
@@ -438,7 +439,7 @@ import Testing
         #expect(widgets.due(0).isEmpty)
         #expect(widgets.nextDue == 300)
         #expect(widgets.due(300).map(\.widget) == [bob])
-        // Its own failed try has used the budget up.
+        // Its own failed attempt has used the budget up.
         #expect(widgets.nextDue == day)
         #expect(widgets.due(day).map(\.widget) == [ann, status])
     }

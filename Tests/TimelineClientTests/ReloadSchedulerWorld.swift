@@ -1,14 +1,15 @@
 import Foundation
+import WidgetModel
 
 @testable import TimelineClient
 
-/// A scheduler among people, apps, failing providers and clocks that jump, and beside it the
-/// plainest account of the same world: lists of everything asked and spent that are never shortened
-/// but by what the rules say, and one question, whether a widget may be reloaded at a moment.
+/// A scheduler among people, apps, failing providers and jumping clocks, beside the simplest
+/// account of the same world. The account lists everything requested and spent, loses entries only
+/// where a rule says so, and answers one question: whether a widget may be reloaded at a moment.
 struct ReloadSchedulerWorld {
-    /// A widget as the account keeps it.
+    /// The account of one widget.
     struct Account {
-        /// One list of all counted reloads for each placed instance, in the order of placing.
+        /// The counted reloads of each placed instance, in the order in which they were placed.
         var spent: [[Date]] = []
         var asked: [(reason: ReloadReason, at: Date)] = []
         var retry: (reasons: Set<ReloadReason>, at: Date, wait: TimeInterval, isPaid: Bool)?
@@ -25,15 +26,15 @@ struct ReloadSchedulerWorld {
     private var placed: [WidgetInfo] = []
     private var now = date(0)
     /// Of what happens.
-    private var chance: JitterGenerator
+    private var chance: SplitMix64
     /// Of the jitter: the account draws the same.
-    private var jitter: JitterGenerator
+    private var jitter: SplitMix64
     private let settings: ReloadScheduler.Settings
     private let widgets = (0..<5).map { character("c\($0)") }
 
     init(seed: UInt64) {
-        chance = JitterGenerator(seed: seed)
-        jitter = JitterGenerator(seed: ~seed)
+        chance = SplitMix64(seed: seed)
+        jitter = SplitMix64(seed: ~seed)
         var settings = ReloadScheduler.Settings()
         settings.policyIntervalMin = Double([0, 300, 2000].randomElement(using: &chance) ?? 0)
         settings.requestIntervalMin = Double([0, 300, 2000].randomElement(using: &chance) ?? 0)
@@ -44,7 +45,7 @@ struct ReloadSchedulerWorld {
         scheduler = ReloadScheduler(settings: settings)
     }
 
-    // MARK: The rules, as they are told to people
+    // MARK: The rules, as the documentation states them
 
     private func isFree(_ reasons: Set<ReloadReason>) -> Bool {
         settings.budgetLimit == nil || !scheduler.activity.isEmpty
@@ -63,13 +64,13 @@ struct ReloadSchedulerWorld {
 
     private func policyAsks(_ account: Account, at moment: Date) -> Bool {
         guard let policy = account.policy else { return false }
-        // The same sums as the scheduler's, for they are not exact.
+        // The sums are the same as the scheduler's, because they are not exact.
         let start = max(
             policy.date, account.lastReload.map { $0 + settings.policyIntervalMin } ?? policy.date)
         return start + policy.jitter <= moment
     }
 
-    /// Why the rules allow to reload it at a moment; empty when they do not.
+    /// Returns the reasons that allow a reload at a moment under the rules, or none.
     private func allowed(_ account: Account, at moment: Date) -> Set<ReloadReason> {
         guard account.running == nil else { return [] }
         var reasons: Set<ReloadReason> = []
@@ -118,7 +119,7 @@ struct ReloadSchedulerWorld {
         for (widget, account) in accounts { check(widget, account) }
     }
 
-    /// Lets everything that is owed happen: without failures, requests and policies.
+    /// Runs everything that is owed, without failures, requests and policies.
     mutating func settle() {
         for _ in 0..<1000 {
             for account in accounts.values {
@@ -141,7 +142,7 @@ struct ReloadSchedulerWorld {
         let reasons: [ReloadReason] = [
             .notification, .notification, .app, .app, .policy, .interaction, .system(.locale),
         ]
-        // One of them may not be placed.
+        // The chosen widget may not be placed.
         guard let widget = widgets.randomElement(using: &chance),
             let reason = reasons.randomElement(using: &chance)
         else { return }
@@ -207,7 +208,7 @@ struct ReloadSchedulerWorld {
     private mutating func pass(_ seconds: TimeInterval) {
         now += seconds
         guard seconds < 0 else { return }
-        // What the clock now places in the future counts as of now.
+        // Every date that the clock now places in the future counts as the present.
         for (widget, account) in accounts {
             var account = account
             account.spent = account.spent.map { $0.map { min($0, now) } }
@@ -218,7 +219,7 @@ struct ReloadSchedulerWorld {
             account.lastReload = account.lastReload.map { min($0, now) }
             accounts[widget] = account
         }
-        // The scheduler learns of it with the next call only.
+        // The scheduler learns of the jump only with the next call.
         scheduler.request(character("nobody"), .app, now: now)
     }
 
@@ -229,7 +230,7 @@ struct ReloadSchedulerWorld {
 
     // MARK: What must hold
 
-    /// Nothing is due before `nextDue`, and something is at it.
+    /// Checks that nothing is due before `nextDue`, and that something is due at it.
     private mutating func checkNextDue() {
         var copy = scheduler
         guard let due = copy.nextDue else {
@@ -323,7 +324,7 @@ struct ReloadSchedulerWorld {
             return
         }
         let least = account.spent.map { list in limit - list.count { now < $0 + 86_400 } }.min()
-        // Below nothing when the clock went forth, reloads ran, and it came back.
+        // The difference is below zero when the clock went forward, reloads ran, and it came back.
         let left = least.map { max(0, $0) }
         if budget.remaining(now: now) != left {
             violations.append("\(widget): \(budget.remaining(now: now)) left, not \(left ?? -1)")

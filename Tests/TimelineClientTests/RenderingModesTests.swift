@@ -208,7 +208,7 @@ struct PreparingWidgetsForAdditionalPlatformsTests {
     }
 }
 
-/// Content that looks different in each mode.
+/// A view that looks different in each mode.
 private struct ScoreView: View {
     @Environment(\.widgetRenderingMode) private var renderingMode
     @Environment(\.isLuminanceReduced) private var isLuminanceReduced

@@ -3,22 +3,22 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// A cursor of the first epoch, or of another.
+/// Returns a cursor of the first epoch, or of another one.
 func cursor(_ sequence: UInt64, epoch: UInt32 = 1, nonce: UInt32 = 0) -> Cursor {
     Cursor(epoch: EpochID(ordinal: epoch, nonce: nonce), sequence: sequence, tag: 0)
 }
 
-/// A character widget of the sample game.
+/// Returns a character widget of the sample game.
 func character(_ name: String) -> WidgetInfo {
     WidgetInfo(
         kind: "com.mygame.character-detail", family: .systemSmall,
         configuration: ["character": .single(name)])
 }
 
-/// The status widget of the sample game, which nobody can configure.
+/// The status widget of the sample game, which has no configuration.
 let status = WidgetInfo(kind: "com.mygame.game-status", family: .systemSmall)
 
-/// A registration of these widgets and of the sets of these kinds.
+/// Returns a registration of these widgets and these recommendation sets.
 func registration(_ widgets: [WidgetInfo], sets: [RecommendationSet] = []) -> ClientRegistration {
     ClientRegistration(
         platform: "iOS",
@@ -29,14 +29,14 @@ func registration(_ widgets: [WidgetInfo], sets: [RecommendationSet] = []) -> Cl
         recommendations: sets)
 }
 
-/// A set of one kind that recommends these characters.
+/// Returns a recommendation set of one kind with these characters.
 func recommended(_ kind: String, _ names: [String]) -> RecommendationSet {
     RecommendationSet(
         kind: kind,
         items: names.map { .init(parameters: ["character": .single($0)], description: $0) })
 }
 
-/// The claims of a notification that names these widgets and sets.
+/// Returns the claims of a notification that names these widgets and sets.
 func claims(
     _ widgets: [WidgetInfo] = [], sets: [String] = [], all: Bool = false, sequence: UInt64 = 1
 ) -> ReloadNotification {
@@ -54,13 +54,13 @@ func claims(
 }
 
 extension ReloadEngine {
-    /// Takes what happened on a device whose clock nobody sets.
+    /// Handles an event on a device whose clock is never set.
     mutating func handle(_ event: EngineEvent, now: Duration) -> [EngineAction] {
         handle(event, now: now, date: Date(timeIntervalSinceReferenceDate: now / .seconds(1)))
     }
 }
 
-/// The archived timelines of these widgets, which never ask for the next.
+/// Returns the archived timelines of these widgets, whose policies never ask for a reload.
 func kept(_ widgets: [WidgetInfo]) -> [EngineEvent.KeptTimeline] {
     widgets.map { .init(widget: $0, reloadDate: nil) }
 }

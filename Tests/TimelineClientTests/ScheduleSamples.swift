@@ -1,19 +1,20 @@
 import Foundation
+import WidgetModel
 
 @testable import TimelineClient
 
-/// A moment, in seconds after the reference date.
+/// Returns a moment, in seconds after the reference date.
 func date(_ seconds: Double) -> Date {
     Date(timeIntervalSinceReferenceDate: seconds)
 }
 
-/// A scheduler, with the clock and the generator it is asked with.
+/// A scheduler together with its clock and its random generator.
 struct ScheduledWidgets {
     var scheduler: ReloadScheduler
-    var generator = JitterGenerator(seed: 1)
+    var generator = SplitMix64(seed: 1)
     var now: Double = 0
 
-    /// Without jitter, for dates that tests can name.
+    /// Creates a scheduler without jitter, so that tests can name the dates.
     init(_ widgets: [WidgetInfo], adjust: (inout ReloadScheduler.Settings) -> Void = { _ in }) {
         var settings = ReloadScheduler.Settings()
         settings.policyJitterMax = 0
@@ -22,14 +23,14 @@ struct ScheduledWidgets {
         scheduler.place(widgets)
     }
 
-    /// When something is due next, in seconds.
+    /// The second at which something is due next.
     var nextDue: Double? { scheduler.nextDue?.timeIntervalSinceReferenceDate }
 
     mutating func request(_ widget: WidgetInfo, _ reason: ReloadReason) {
         scheduler.request(widget, reason, now: date(now))
     }
 
-    /// What is due at this second, which then is the present.
+    /// Sets the clock to a second, and returns the reloads that are due at it.
     mutating func due(_ second: Double) -> [ReloadScheduler.Reload] {
         now = second
         return scheduler.due(now: date(now))
@@ -46,7 +47,7 @@ struct ScheduledWidgets {
         for reload in reloads { scheduler.failed(reload, retryAfter: wait, now: date(now)) }
     }
 
-    /// Asks, starts and finishes at this second.
+    /// Requests, starts and finishes a reload at this second.
     @discardableResult
     mutating func reload(
         _ widget: WidgetInfo, _ reason: ReloadReason, at second: Double
@@ -58,7 +59,7 @@ struct ScheduledWidgets {
         return reloads
     }
 
-    /// What is left of the budget of each widget placed like this.
+    /// Returns the remaining budget of each widget placed like this, or `nil` when there is none.
     func remaining(_ widget: WidgetInfo) -> Int? {
         var budget = scheduler.budget(of: widget)
         return budget?.remaining(now: date(now))

@@ -3,17 +3,17 @@ import Synchronization
 import TimelineClient
 import WidgetModel
 
-/// A gateway in memory: answers registrations, streams and acknowledgements as a test says.
+/// A gateway in memory that answers registrations, streams and acknowledgements as a test decides.
 final class ScriptedGateway: GatewayConnection {
     struct State {
         var head = cursor(10)
         var knowsClient = false
         var registrations: [JSONValue] = []
-        /// The registration in force.
+        /// The current registration.
         var inForce: JSONValue = .null
-        /// Requests that named another registration than the one in force.
+        /// The number of requests that named another registration than the current one.
         var mismatches = 0
-        /// Of the registrations.
+        /// The methods of the registration requests.
         var methods: [String] = []
         var acknowledgements: [JSONValue] = []
         var resumptions: [String?] = []
@@ -23,10 +23,28 @@ final class ScriptedGateway: GatewayConnection {
         var stream: AsyncStream<[UInt8]>.Continuation?
         var changed: [CheckedContinuation<Void, Never>] = []
 
-        /// Stands for the registration in force.
+        /// The timelines reported as rebuilt. A busy machine builds them one after the other, so
+        /// several acknowledgements may report what a single one reports on an idle machine.
+        var rebuilt: [JSONValue] { reported("rebuilt") }
+        /// The timelines reported as failed.
+        var failed: [JSONValue] { reported("failed") }
+        /// The kinds reported as having the registered recommendation set.
+        var confirmedSets: [JSONValue] { reported("recommendations") }
+
+        private func reported(_ member: String) -> [JSONValue] {
+            acknowledgements.flatMap { $0.objectValue?[member]?.arrayValue ?? [] }
+        }
+
+        /// Whether a stream is open and every registered widget was built once.
+        var isBuilt: Bool {
+            let registered = inForce.objectValue?["widgets"]?.arrayValue?.count
+            return stream != nil && registered.map { rebuilt.count >= $0 } == true
+        }
+
+        /// The digest of the current registration.
         var digest: String { "d\(inForce.hashValue)" }
 
-        /// Whether a request names another registration than the one in force.
+        /// Whether a request names another registration than the current one.
         mutating func isMismatch(_ request: GatewayRequest) -> Bool {
             guard let named = request.headers.first(where: { $0.name == "timeline-registration" }),
                 named.value != digest
@@ -57,11 +75,11 @@ final class ScriptedGateway: GatewayConnection {
         state.withLock { value(&$0) }
     }
 
-    /// Waits until `condition` holds; the time limit of the test bounds it.
+    /// Waits until `condition` holds. The time limit of the test bounds the wait.
     func wait(until condition: @Sendable (State) -> Bool) async {
         while true {
             let isMet = state.withLock { condition($0) }
-            // A test whose time is over ends with what it then finds.
+            // When its time is over, the test goes on with the state at that point.
             if isMet || Task.isCancelled { return }
             await Task.yield()
         }
@@ -71,7 +89,7 @@ final class ScriptedGateway: GatewayConnection {
         String(decoding: try signer.sign(payload: claims.json.serialized), as: UTF8.self)
     }
 
-    /// Sends a block over the open stream.
+    /// Sends a block of text over the open stream.
     func tell(_ text: String) {
         state.withLock { _ = $0.stream?.yield(Array(text.utf8)) }
     }
@@ -165,6 +183,6 @@ final class ScriptedGateway: GatewayConnection {
     }
 
     private static let fields = [(name: "Date", value: "Sat, 21 Nov 2026 06:32:54 GMT")]
-    /// The time of `fields`.
+    /// The time in `fields`, in seconds after 1970.
     static let seconds: Int64 = 1_795_242_774
 }

@@ -52,14 +52,14 @@ private struct BridgeView: View {
     }
 }
 
-/// What `timelinectl show` prints of archives that a client wrote.
+/// The output of `timelinectl show` for archives that a client wrote.
 @Suite(.timeLimit(.minutes(2))) struct ShowCommandTests {
     private let directory = FileManager.default.temporaryDirectory
         .appending(path: "show-\(UUID().uuidString)").path
     private let info = WidgetInfo(kind: "bridge", family: .systemSmall)
     private let date = "2026-01-31T12:30:00Z"
 
-    /// Lets a client build the widget, and stops it.
+    /// Lets a client build the widgets, and stops it.
     private func build(
         _ widgets: [WidgetInfo]? = nil, protection: DataProtection? = nil,
         relevance: CardProvider? = nil
@@ -85,7 +85,7 @@ private struct BridgeView: View {
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             archive: ClientArchive(directory: directory))
         let run = Task { await client.run() }
-        await gateway.wait { $0.acknowledgements.count == 1 && $0.stream != nil }
+        await gateway.wait { $0.isBuilt }
         run.cancel()
         await run.value
     }
@@ -129,7 +129,7 @@ private struct BridgeView: View {
         #expect(try show("--kind", "other").isEmpty)
     }
 
-    /// A device that is locked shows nothing of a widget whose files are protected then.
+    /// A locked device shows nothing of a widget whose files are protected in that state.
     @Test(arguments: DataProtection.allCases)
     func aLockHidesWhatTheWidgetProtects(protection: DataProtection) async throws {
         try await build(protection: protection)
@@ -197,7 +197,7 @@ private struct BridgeView: View {
         #expect(report.faults == ["its timeline is damaged"])
     }
 
-    /// The cursor of a stale timeline stays where it was while the others go on.
+    /// A stale timeline keeps its cursor while those of the others advance.
     @Test func whatTheArchiveKnowsToBeStaleIsStale() async throws {
         try await build()
         let archive = ClientArchive(directory: directory)

@@ -12,7 +12,7 @@ final class TLSServer: Sendable {
     private let input = Pipe()
 
     var caFile: String { directory + "/ca.pem" }
-    /// Certificates of an authority that did not sign the server's.
+    /// The path of the certificate of an authority that did not sign the server's.
     var otherCAFile: String { directory + "/other.pem" }
 
     init() throws {
@@ -34,7 +34,8 @@ final class TLSServer: Sendable {
         process.arguments = ["python3", script, directory]
         let output = Pipe()
         process.standardOutput = output
-        // The server ends with its standard input, so none outlives even a test that crashed.
+        // The server ends when its standard input closes, so none survives, not even a crashed
+        // test.
         process.standardInput = input
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -50,7 +51,7 @@ final class TLSServer: Sendable {
     }
 
     deinit {
-        // Not SIGTERM: a child of a thread that blocks it never sees it.
+        // SIGTERM would not do: a child of a thread that blocks it never receives it.
         kill(process.processIdentifier, SIGKILL)
         try? FileManager.default.removeItem(atPath: directory)
     }

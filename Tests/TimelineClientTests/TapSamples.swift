@@ -3,7 +3,7 @@ import Synchronization
 import TimelineClient
 import WidgetModel
 
-/// What the tasks of one test are; intents are made of values alone, so they find it by its name.
+/// The tasks of one test. Intents consist of values only, so they look the list up by its name.
 final class TapList: Sendable {
     struct State {
         var isDone = false
@@ -15,7 +15,7 @@ final class TapList: Sendable {
     }
 
     static let all = Mutex<[String: TapList]>([:])
-    /// Which process runs, where one plays several.
+    /// The process that runs, where a test plays several.
     @TaskLocal static var process = IntentProcess.widgetExtension
     let state = Mutex(State())
 
@@ -28,7 +28,7 @@ final class TapList: Sendable {
         }
     }
 
-    /// What the intents do.
+    /// Performs the tap of an intent, and throws the failure that the test has set.
     func tap() async throws {
         await state.withLock { $0.onPerform }?()
         try state.withLock { state in
@@ -58,7 +58,7 @@ struct TapIntent: AppIntent {
     }
 }
 
-/// The same, but only the app can do it.
+/// An intent like `TapIntent` that only the app can perform.
 struct AppTapIntent: LiveActivityIntent {
     static let title: LocalizedStringResource = "Complete, in the app"
     @Parameter(title: "List", default: "") var list: String
@@ -73,7 +73,7 @@ struct AppTapIntent: LiveActivityIntent {
     }
 }
 
-/// The app, as its extension reaches it: only what can be written goes from one to the other.
+/// The app as its extension reaches it: only values that can be serialized pass between the two.
 final class TapApp: AppProcess {
     private let runtime: WidgetRuntime
     let opened = Mutex<[WidgetActivity]>([])
@@ -117,7 +117,7 @@ struct TapProvider: AsyncTimelineProvider {
 }
 
 extension WidgetNode {
-    /// Every text in it.
+    /// All texts in the node.
     var texts: [String] {
         if case .text(let text) = content { [text] } else { parts.flatMap(\.texts) }
     }

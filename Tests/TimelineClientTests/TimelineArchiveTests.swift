@@ -10,7 +10,7 @@ private struct StatusEntry: TimelineEntry {
     var relevance: TimelineEntryRelevance?
 }
 
-/// What "Understand the role of app intents" asks: what is shown is what was archived.
+/// Tests for "Understand the role of app intents": the shown drawing is the archived one.
 @Suite("Archived timelines") struct TimelineArchiveTests {
     private static let start = Date(timeIntervalSince1970: 1_795_244_400)
     private static let info = WidgetInfo(
@@ -70,7 +70,7 @@ private struct StatusEntry: TimelineEntry {
         #expect(try TimelineArchive(serialized: empty.serialized) == empty)
     }
 
-    /// Whoever shows it without the app knows what a lock hides.
+    /// A process that shows the timeline without the app knows what a lock hides.
     @Test func whatDecidesWhatIsShownIsArchivedToo() throws {
         for protection in DataProtection.allCases {
             for isOn in [false, true] {
@@ -87,7 +87,7 @@ private struct StatusEntry: TimelineEntry {
         }
     }
 
-    /// Three entries in four contexts look alike in each: they are written once.
+    /// Three entries that look alike in four contexts are written once.
     @Test func drawingsThatAreAlikeAreKeptOnce() throws {
         let text = String(decoding: try Self.sample().serialized, as: UTF8.self)
         #expect(text.components(separatedBy: "turn 1").count == 2)
@@ -101,7 +101,7 @@ private struct StatusEntry: TimelineEntry {
             damaged[place] ^= 0x01
             do {
                 let read = try TimelineArchive(serialized: damaged)
-                // White space and the like may change without harm, what is read may not.
+                // White space and the like may change without harm, but no content may.
                 if try read != Self.sample() { unnoticed += 1 }
             } catch {
                 continue

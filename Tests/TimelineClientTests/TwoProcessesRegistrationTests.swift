@@ -4,29 +4,29 @@ import WidgetModel
 @testable import TimelineClient
 
 /// Two processes of one app that share a client id, each with kinds of its own, and a gateway that
-/// tells whoever believes another registration in force than is.
+/// refuses whoever assumes another registration than the current one.
 @Suite struct TwoProcessesRegistrationTests {
     private struct World {
         struct Process {
             let kind: String
             var engine: ReloadEngine
             var pending: [EngineAction] = []
-            /// What was read of the registration in force, and not registered yet.
+            /// The current registration as the process read it, until it has registered.
             var read: RegistrationInForce?
             var sharedRegistered: ClientRegistration?
             var widgets: [WidgetInfo] = []
         }
 
-        var random: JitterGenerator
+        var random: SplitMix64
         var processes: [Process] = []
         var inForce: JSONObject?
         var now = Duration.zero
         var head: UInt64 = 1
-        /// Requests that were sent.
+        /// The number of requests sent.
         var requests = 0
 
         init(seed: UInt64) {
-            random = JitterGenerator(seed: seed)
+            random = SplitMix64(seed: seed)
             for kind in ["app", "extension"] {
                 let engine = ReloadEngine(state: EngineState(), desired: registration([]), seed: 1)
                 processes.append(Process(kind: kind, engine: engine))
@@ -48,7 +48,7 @@ import WidgetModel
             }
         }
 
-        /// A person places widgets of a process's kind, and the language is another one.
+        /// Lets a person place widgets of a process's kind and change the language.
         mutating func configure(_ index: Int) {
             let kind = processes[index].kind
             processes[index].widgets = (0..<Int.random(in: 0...2, using: &random)).map {
@@ -95,7 +95,7 @@ import WidgetModel
                     var shown = inForce
                     shown["digest"] = .string(digest)
                     processes[index].read = RegistrationInForce(.object(shown))
-                    // Others may register before it does.
+                    // Others may register before this process does.
                     processes[index].pending.append(action)
                     return
                 }
@@ -132,7 +132,7 @@ import WidgetModel
             }
         }
 
-        /// Everybody does what there is to do, and polls again after its interval.
+        /// Lets each process do all it has to do and poll again after its interval.
         mutating func settle(rounds: Int) {
             for _ in 0..<rounds {
                 while processes.contains(where: { !$0.pending.isEmpty }) {
@@ -146,7 +146,7 @@ import WidgetModel
             }
         }
 
-        /// The widgets in force, as text.
+        /// The widgets of the current registration, as text.
         var registered: Set<String> {
             Set((inForce?["widgets"]?.arrayValue ?? []).map(\.text))
         }
@@ -164,7 +164,7 @@ import WidgetModel
             let index = Int.random(in: world.processes.indices, using: &world.random)
             switch Int.random(in: 0..<20, using: &world.random) {
             case 0: world.configure(index)
-            // A backup is restored, of another time or of none.
+            // A backup is restored, from another time or empty.
             case 1: world.inForce?["widgets"] = .array([])
             case 2: world.inForce = nil
             case 3:
@@ -179,7 +179,7 @@ import WidgetModel
         for process in world.processes {
             #expect(process.engine.digest == world.digest)
         }
-        // Two polls a round, and what they registered before they agreed.
+        // Each round has two polls, and the rest is from before the processes agreed.
         #expect(world.requests <= 2 * 9 + 30, "\(world.requests) requests")
         let inForce = world.inForce
         world.requests = 0

@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// What an app with WidgetKit uses, against a gateway in memory.
+/// Tests for the client that an app with WidgetKit uses, against a gateway in memory.
 @Suite(.timeLimit(.minutes(2))) final class WidgetExtensionClientTests: Sendable {
     private let gateway: ScriptedGateway
     private let directory: URL
@@ -26,7 +26,7 @@ import WidgetModel
         directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     }
 
-    /// A process of the app: several share a directory.
+    /// Returns the client of one process of the app. Several processes share a directory.
     private func client(sets: [RecommendationSet] = []) throws -> WidgetExtensionClient {
         let widgets = placed.withLock { $0 }
         let client = WidgetExtensionClient(
@@ -51,7 +51,7 @@ import WidgetModel
         }
     }
 
-    /// From now on the gateway's answer to polls.
+    /// Sets the gateway's answer to all following polls.
     private func polls(
         _ widgets: [WidgetInfo] = [], sets: [String] = [], at sequence: UInt64
     ) throws {
@@ -82,7 +82,7 @@ import WidgetModel
         #expect(told == [.string(cursor(10).text), .string(cursor(13).text)])
     }
 
-    /// A set is owed by its name, whatever the cursor.
+    /// A set is confirmed by its name, whatever the cursor.
     @Test func anAcknowledgementHasItsCursorBesideSetsToo() async throws {
         let client = try client(sets: [recommended(Self.panda.kind, ["Power Panda"])])
         _ = try await shown(by: client)
@@ -102,7 +102,7 @@ import WidgetModel
         #expect(try await shown(isUsable: { $0 == 2 }) == 2)
     }
 
-    /// Nothing that goes wrong on the way may hide a change.
+    /// No error on the way may hide a change.
     @Test func whatCannotBeAskedOrBelievedIsBuilt() async throws {
         _ = try await shown()
         gateway.read { $0.statuses = [503] }
@@ -142,7 +142,7 @@ import WidgetModel
         #expect(gateway.read { $0.registrations.count } == 2)
     }
 
-    /// A person has just changed a widget, and the app has not told of it yet.
+    /// A person has just changed a widget, and the app has not registered that yet.
     @Test func aConfigurationThatIsNotRegisteredIsRegisteredFirst() async throws {
         _ = try await shown()
         try polls(at: 11)

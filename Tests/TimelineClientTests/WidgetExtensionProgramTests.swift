@@ -34,8 +34,8 @@ private struct RoomsWidget: Widget {
     }
 }
 
-/// What `main()` of a widget makes of its environment. That it keeps the widget current is in the
-/// tests of the tutorial and of the lamp.
+/// Tests how `main()` of a widget reads its environment. The tests of the tutorial and of the lamp
+/// check that it keeps the widget current.
 @Suite struct WidgetExtensionProgramTests {
     private let environment: [String: String]
 

@@ -6,7 +6,8 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// The running client's side of the article "Adding interactivity to widgets and Live Activities".
+/// Tests of the running client for the article "Adding interactivity to widgets and Live
+/// Activities".
 @Suite(.timeLimit(.minutes(2))) struct WidgetInteractionsTests {
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
@@ -57,10 +58,10 @@ import WidgetModel
 
     private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
         // A test may run two clients, one after the other.
-        let before = gateway.read { $0.acknowledgements.count }
+        let before = gateway.read { $0.rebuilt.count }
         let run = Task { await client.run() }
         defer { run.cancel() }
-        await gateway.wait { $0.acknowledgements.count > before && $0.stream != nil }
+        await gateway.wait { $0.rebuilt.count > before && $0.stream != nil }
         try await body()
         run.cancel()
         await run.value
@@ -86,7 +87,7 @@ import WidgetModel
             #expect(try await client.shown(info, in: environment())?.isUpdating == true)
             gate.continuation.yield()
             try await tap.value
-            // More often than the budget allows.
+            // The tap reloads more often than the budget allows.
             while tasks.state.withLock({ $0.builds }) < 2 {
                 try await Task.sleep(for: .milliseconds(1))
             }
@@ -107,7 +108,7 @@ import WidgetModel
             while tasks.state.withLock({ $0.builds }) < 2 {
                 try await Task.sleep(for: .milliseconds(1))
             }
-            // The next success takes it away.
+            // The next success removes the failure.
             tasks.state.withLock { $0.failure = nil }
             try await client.interact(with: call, of: info, in: environment())
             while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
@@ -143,7 +144,7 @@ import WidgetModel
                 try await client.interact(
                     with: call, of: info, in: environment(.lockedWithPasscode))
             }
-            // What is shown may be from before.
+            // The shown widget may have been drawn before the lock.
             await client.set(lock: .lockedWithPasscode)
             await #expect(throws: InteractionRefusal.locked) {
                 try await client.interact(with: call, of: info, in: environment())
@@ -184,7 +185,7 @@ import WidgetModel
             #expect(tasks.state.withLock { $0.performedBy } == [.app, .widgetExtension])
             #expect(processes.withLock { $0 } == [.app, .widgetExtension])
             #expect(app.foregrounds.withLock { $0 } == [false])
-            // What it says when it fails comes back.
+            // A failure's message comes back from the app.
             tasks.state.withLock { $0.failure = "not synchronised" }
             try await client.interact(with: appCall, of: info, in: environment())
             let shown = try await client.shown(info, in: environment())?.node
@@ -192,7 +193,7 @@ import WidgetModel
         }
     }
 
-    /// Nothing of the app's may run in the extension, for it would find nothing there.
+    /// The app's code must not run in the extension, because it would find none of its data there.
     @Test func withoutAnAppItsIntentsFailAndTheTimelineIsReloadedAllTheSame() async throws {
         let client = try client()
         try await running(client) {
@@ -208,7 +209,7 @@ import WidgetModel
         }
     }
 
-    /// "Respond to user interactions", "Access customized values in your app".
+    /// Tests for "Respond to user interactions" and "Access customized values in your app".
     @Test func aTapOpensTheAppWhereTheWidgetOrItsLinkSays() async throws {
         let app = try TapApp([])
         let client = try client(app: app)
@@ -227,7 +228,7 @@ import WidgetModel
         #expect(opened.map(\.widget) == [info, info])
         let alone = try self.client()
         try await running(alone) {
-            await #expect(throws: WidgetRuntime.Failure.self) {
+            await #expect(throws: WidgetFailure.self) {
                 try await alone.open(info, in: environment())
             }
         }
@@ -243,7 +244,7 @@ import WidgetModel
             while tasks.state.withLock({ $0.builds }) < 2 {
                 try await Task.sleep(for: .milliseconds(1))
             }
-            await gateway.wait { $0.acknowledgements.count == 2 }
+            await gateway.wait { $0.rebuilt.count == 2 }
             for sequence in [UInt64(11), 12] {
                 var told = claims([info], sequence: sequence)
                 told.expires = ScriptedGateway.seconds + 60

@@ -6,7 +6,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// What an app with WidgetKit uses, against the real daemon over real TLS.
+/// The interface that an app with WidgetKit uses, against the real daemon over real TLS.
 @Suite(.serialized, .timeLimit(.minutes(2))) final class ExtensionTests: Sendable {
     private let gateway: GatewayProcess
     private let backend: String

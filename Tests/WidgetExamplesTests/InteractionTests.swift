@@ -53,7 +53,7 @@ import WidgetModel
                 await phone.waitForBuild(2)
                 await pad.waitForBuild(2)
                 for device in [phone, pad] { await device.waitForLight(true) }
-                // The echo is heard before the next change.
+                // The echo arrives before the next change.
                 try await waitForAnotherChange([phone, pad], builds: 3)
                 for device in [phone, pad] { await device.waitForLight(false) }
                 #expect(phone.builds == 3 && pad.builds == 3)
@@ -92,7 +92,7 @@ import WidgetModel
     }
 }
 
-/// What the widget shows, on the person's server.
+/// The state that the widget shows, on the person's server.
 private final class Lamp: Sendable {
     /// The one that the app's code reaches.
     static let current = Mutex<Lamp?>(nil)
@@ -197,7 +197,7 @@ private final class Room: Sendable {
     /// Of how many changes it was notified.
     var changesTold: Int { counts.told.withLock(\.count) }
 
-    /// What its widget shows.
+    /// The text of its widget.
     var isLit: Bool {
         get async {
             guard let environment = try? environment,
@@ -214,10 +214,16 @@ private final class Room: Sendable {
         }
     }
 
+    /// Taps the toggle, once it is shown: a stream may be open before the first timeline is drawn.
     func tap() async throws {
-        try await client.interact(
-            with: IntentCall(intent: "ToggleLamp", parameters: [:]), of: widget, in: try environment
-        )
+        let call = IntentCall(intent: "ToggleLamp", parameters: [:])
+        while true {
+            do {
+                return try await client.interact(with: call, of: widget, in: try environment)
+            } catch InteractionRefusal.notShown {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
     }
 
     /// Is in use while `body` runs.

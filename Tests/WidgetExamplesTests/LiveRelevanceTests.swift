@@ -37,7 +37,7 @@ private struct BossProvider: RelevanceEntriesProvider {
     func placeholder(context: Context) -> BossEntry { BossEntry(name: "") }
 }
 
-/// A widget that nobody places, on a watch that follows a real gateway.
+/// A widget that is not placed, on a watch that follows a real gateway.
 @Suite(.serialized, .timeLimit(.minutes(2))) final class LiveRelevanceTests: Sendable {
     private static let app = "com.mygame"
     private let bosses = Mutex(["Troll"])

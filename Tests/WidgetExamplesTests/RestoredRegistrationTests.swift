@@ -20,7 +20,7 @@ private struct NumberProvider: AsyncTimelineProvider {
 }
 
 /// A gateway that is restored from a backup older than a registration: its clients register again,
-/// so that what was placed since is told of.
+/// so that widgets placed since are notified.
 @Suite(.serialized, .timeLimit(.minutes(4))) struct RestoredRegistrationTests {
     private static let app = "com.mygame"
     private static let kinds = ["first", "second"]
@@ -77,7 +77,7 @@ private struct NumberProvider: AsyncTimelineProvider {
             try run("backup", "--data", gateway.data, "--to", place + "/copy")
         }
 
-        /// What came after the backup is lost.
+        /// The changes after the backup are lost.
         func restore() throws {
             gateway.kill()
             try run("restore", "--from", place + "/copy", "--data", place + "/data")

@@ -11,14 +11,14 @@ private func resource(_ name: String) throws -> String {
     return try String(contentsOfFile: directory + name, encoding: .utf8)
 }
 
-/// What the tutorial's reader has at the end, and does then.
+/// The program at the tutorial's end, and the reader's next steps.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct TutorialTests {
     /// Every command, as its reader types it. Two things stand in: a gateway that runs already for
     /// the one that `Deploy/run` starts, and what `swift run` would build and run for `swift`.
     @Test func theWidgetFollowsTheServer() throws {
         let gateway = try GatewayProcess()
         let reader = try Reader(gateway)
-        // What the reader made in the sections before.
+        // The files that the reader made in the sections before.
         try reader.write("ferry/catalog.yaml", resource("Ferry-catalog.yaml"))
         let first = try reader.terminal("variables", "commands")
         defer { reader.endSwift() }

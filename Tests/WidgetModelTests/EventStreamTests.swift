@@ -31,7 +31,7 @@ import Testing
         for cut in 0...count { #expect(try Self.parse(text, cutAt: [cut]) == whole) }
         #expect(try Self.parse(text, cutAt: Array(0...count)) == whole)
         for seed in 0..<50 {
-            var random = SeededGenerator(seed: UInt64(seed))
+            var random = SplitMix64(seed: UInt64(seed))
             let cuts = (0..<5).map { _ in random.below(count + 1) }.sorted()
             #expect(try Self.parse(text, cutAt: cuts) == whole, "seed \(seed)")
         }
@@ -93,7 +93,7 @@ import Testing
 @Suite struct CursorTests {
     @Test func `a cursor reads back from its text, which is fit for headers and URLs`() throws {
         for seed in 0..<300 {
-            var random = SeededGenerator(seed: UInt64(seed))
+            var random = SplitMix64(seed: UInt64(seed))
             let cursor = Cursor(
                 epoch: EpochID(
                     ordinal: UInt32(truncatingIfNeeded: random.next()),

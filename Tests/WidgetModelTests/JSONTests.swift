@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    static func random(_ generator: inout SeededGenerator, depth: Int) -> JSONValue {
+    static func random(_ generator: inout SplitMix64, depth: Int) -> JSONValue {
         switch generator.below(depth > 0 ? 8 : 5) {
         case 0: return .null
         case 1: return .bool(generator.happens(50))
@@ -99,7 +99,7 @@ import Testing
 
     @Test func `what is written reads back the same, indented or not`() throws {
         for seed in 0..<500 {
-            var generator = SeededGenerator(seed: UInt64(seed))
+            var generator = SplitMix64(seed: UInt64(seed))
             let value = Self.random(&generator, depth: 5)
             #expect(try JSONValue(parsing: value.serialized) == value, "seed \(seed)")
             #expect(try JSONValue(parsing: value.indented()) == value, "seed \(seed)")
@@ -111,7 +111,7 @@ import Testing
     {
         var accepted = 0
         for seed in 0..<3_000 {
-            var generator = SeededGenerator(seed: UInt64(seed))
+            var generator = SplitMix64(seed: UInt64(seed))
             var bytes = Self.random(&generator, depth: 4).serialized
             for _ in 0...generator.below(4) {
                 let place = generator.below(bytes.count + 1)

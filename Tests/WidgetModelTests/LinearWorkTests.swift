@@ -42,7 +42,7 @@ import Testing
 
     @Test(arguments: 0..<40 as Range<UInt64>)
     func `a merge patch does what RFC 7396 says, member by member`(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         func value(_ depth: Int) -> JSONValue {
             switch Int.random(in: 0..<5, using: &random) {
             case 0: return nil
@@ -116,7 +116,7 @@ import Testing
 
     @Test(arguments: 0..<60 as Range<UInt64>)
     func `the nearest name is that of the whole table`(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         func name() -> String {
             String(
                 (0..<Int.random(in: 1..<9, using: &random)).map { _ in
@@ -141,18 +141,5 @@ import Testing
         let nearest = zip(distances, candidates).min { $0 < $1 }
         let isNear = (nearest?.0 ?? .max) <= max(1, text.utf8.count / 3)
         #expect(text.nearest(of: candidates) == (isNear ? nearest?.1 : nil))
-    }
-}
-
-/// Random numbers from a seed (SplitMix64).
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

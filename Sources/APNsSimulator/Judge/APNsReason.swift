@@ -1,5 +1,5 @@
-/// The reasons that Apple documents for a push that APNs refuses, by Apple's names. A real APNs may
-/// give others.
+/// The reasons for a rejected push that Apple documents, by Apple's names. The real APNs may return
+/// others.
 package enum APNsReason: String, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -34,7 +34,7 @@ package enum APNsReason: String, Sendable, CaseIterable {
     case serviceUnavailable = "ServiceUnavailable"
     case shutdown = "Shutdown"
 
-    /// The status it comes with.
+    /// The HTTP status of the reason.
     package var status: Int {
         switch self {
         case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority,
@@ -67,7 +67,7 @@ package enum APNsReason: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether nothing may be pushed to the device token any more, whatever the push.
+    /// Whether no push to the device token is allowed any more.
     package var endsToken: Bool {
         switch self {
         case .badDeviceToken, .deviceTokenNotForTopic, .expiredToken, .unregistered: true

@@ -1,20 +1,20 @@
-/// What was answered to which push, by `apns-id`. The oldest are forgotten.
+/// The responses to recent pushes, by `apns-id`. The oldest are removed.
 struct AnsweredPushes: Sendable {
-    /// What is known of a push.
+    /// The state of a push.
     struct Standing: Sendable, Hashable {
-        /// Whether it was taken, answered or not.
+        /// Whether the push was accepted, with or without a response.
         var isTaken = false
-        /// The last status it was told; 0 for none.
+        /// The last status in a response; 0 for none.
         private var status = 0
-        /// Why it must not be sent again.
+        /// The reason why it must not be sent again.
         private(set) var refusal: APNsReason?
-        /// The connection by which it was told.
+        /// The connection of the last response.
         private(set) var connection = 0
 
-        /// Whether that was the last status it was told.
+        /// Returns whether this was the status of the last response.
         func wasTold(_ status: Int) -> Bool { self.status == status }
 
-        /// It was told something.
+        /// Records a response.
         mutating func note(_ answer: PushAnswer, on connection: Int) {
             status = answer.status
             let reason = answer.documentedReason
@@ -26,10 +26,10 @@ struct AnsweredPushes: Sendable {
     private let capacity: Int
     private var young: [PushID: Standing] = [:]
     private var old: [PushID: Standing] = [:]
-    /// Connections whose last answers may not have arrived.
+    /// The connections whose last responses may not have arrived.
     var lost: Set<Int> = []
 
-    /// Remembers at least `capacity` pushes, and at most twice as many.
+    /// Creates an instance that stores at least `capacity` pushes, and at most twice as many.
     init(capacity: Int) {
         self.capacity = max(1, capacity)
     }

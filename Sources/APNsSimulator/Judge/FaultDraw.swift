@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Draws faults: by the device token and how many pushes it had, so that a seed gives the same
 /// faults however requests interleave.
 struct FaultDraw: Sendable {
@@ -9,7 +11,7 @@ struct FaultDraw: Sendable {
         self.seed = seed
     }
 
-    /// What goes wrong with a push, if anything.
+    /// Returns the fault of a push; `nil` for none.
     func fault(token: String, request number: Int) -> PushBehaviour? {
         guard !faults.isEmpty else { return nil }
         // FNV-1a.
@@ -24,11 +26,9 @@ struct FaultDraw: Sendable {
         return nil
     }
 
-    /// A number in which every bit depends on every bit of `value` (SplitMix64's last step).
+    /// Returns a number in which every bit depends on every bit of `value`.
     static func mixed(_ value: UInt64) -> UInt64 {
-        var mixed = value &+ 0x9E37_79B9_7F4A_7C15
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
+        var generator = SplitMix64(seed: value)
+        return generator.next()
     }
 }

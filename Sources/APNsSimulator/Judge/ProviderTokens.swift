@@ -1,25 +1,25 @@
 import GatewaySigning
 import WidgetModel
 
-/// APNs' two environments.
+/// The two environments of APNs.
 package enum SimulatedEnvironment: String, Sendable, CaseIterable {
     case production
     case sandbox
 }
 
-/// A key that a team made for its provider tokens.
+/// A team's key for provider tokens.
 package struct ProviderKey: Sendable {
-    /// The key id: `kid` of its tokens.
+    /// The key id (`kid` of its tokens).
     package let id: String
-    /// The team: `iss` of its tokens.
+    /// The team (`iss` of its tokens).
     package let team: String
-    /// The environments it is for.
+    /// The environments that the key is valid in.
     package let environments: Set<SimulatedEnvironment>
     private let keys: JWKSet
 
-    /// A P-256 key.
+    /// Creates a P-256 key.
     ///
-    /// - Throws: `SigningError` for another one, and for an id that is no text for a `kid`.
+    /// - Throws: `SigningError` for another algorithm, and for an id that is not a valid `kid`.
     package init(
         id: String, team: String, key: VerificationKey,
         environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
@@ -35,27 +35,27 @@ package struct ProviderKey: Sendable {
         self.environments = environments
     }
 
-    /// The claims of a token that this key signed; `nil` for any other.
+    /// Returns the claims of a token that this key signed; `nil` for any other.
     fileprivate func claims(_ token: JWS) -> JSONObject? {
         guard let payload = try? token.verifiedPayload(by: keys, as: .token) else { return nil }
         return try? JSONValue(parsing: payload).objectValue
     }
 }
 
-/// Looks at provider tokens; each is verified once.
+/// Verifies provider tokens, each only once.
 package struct ProviderTokens: Sendable {
-    /// Tokens whose verification is remembered; then all are forgotten.
+    /// The number of cached results after which the cache is cleared.
     static let rememberedMax = 10_000
-    /// How far in the future `iat` may lie, in seconds.
+    /// The longest time that `iat` may be in the future, seconds.
     static let aheadMax: Int64 = 60
 
-    /// A token whose signature holds.
+    /// A token with a valid signature.
     package struct Token: Sendable, Hashable {
-        /// The key that signed it.
+        /// The id of the signing key.
         package let keyID: String
-        /// The team it speaks for.
+        /// The team that issued it.
         package let team: String
-        /// `iat`, in seconds since 1970.
+        /// The `iat`, seconds since 1970.
         package let issuedAt: Int64
     }
 
@@ -63,24 +63,26 @@ package struct ProviderTokens: Sendable {
     private let environment: SimulatedEnvironment
     private let ageMax: Int64
     private var remembered: [String: Result<Token, Refusal>] = [:]
-    /// The different tokens whose signature held, oldest first; no more than are remembered.
+    /// The distinct tokens with valid signatures, oldest first; limited like the cache.
     private(set) var valid: [Token] = []
 
-    /// Why a token is refused.
+    /// The reason why a token is rejected.
     struct Refusal: Error, Hashable {
         let reason: APNsReason
     }
 
-    /// - Parameter ageMax: From `iat` to its end, in seconds.
+    /// Creates a verifier.
+    ///
+    /// - Parameter ageMax: The lifetime after `iat`, seconds.
     init(_ keys: [ProviderKey], environment: SimulatedEnvironment, ageMax: Int64) {
         self.keys = Dictionary(keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         self.environment = environment
         self.ageMax = ageMax
     }
 
-    /// The token in an `authorization` field, if it holds now.
+    /// Returns the token in an `authorization` field if it is valid now.
     ///
-    /// - Parameter wall: Seconds since 1970.
+    /// - Parameter wall: The time in seconds since 1970.
     mutating func token(_ authorization: String, wall: Int64) -> Result<Token, Refusal> {
         let known = remembered[authorization]
         let found = known ?? read(authorization)

@@ -1,31 +1,31 @@
-/// What APNs answers to a push.
+/// The response of APNs to a push.
 package struct PushAnswer: Sendable, Hashable {
-    /// The status.
+    /// The HTTP status.
     package let status: Int
-    /// Why, unless the push was taken.
+    /// The reason; `nil` if the push was accepted.
     package let reason: String?
-    /// With 410: when the device token was found dead, in milliseconds since 1970.
+    /// The time at which the device token was found dead, ms since 1970; only with 410.
     package let timestamp: Int64?
 
-    /// Any answer, also one that APNs is not known to give.
+    /// Creates any response, even one that APNs is not known to return.
     package init(status: Int, reason: String? = nil, timestamp: Int64? = nil) {
         self.status = status
         self.reason = reason
         self.timestamp = timestamp
     }
 
-    /// The push was taken.
+    /// The response to an accepted push.
     package static let taken = PushAnswer(status: 200)
 
-    /// One of the documented refusals.
+    /// Returns a documented rejection.
     package static func refused(_ reason: APNsReason, timestamp: Int64? = nil) -> PushAnswer {
         PushAnswer(status: reason.status, reason: reason.rawValue, timestamp: timestamp)
     }
 
-    /// The reason, where it is a documented one.
+    /// The reason, if it is a documented one.
     package var documentedReason: APNsReason? { reason.flatMap(APNsReason.init) }
 
-    /// The body: JSON, or nothing for a push that was taken.
+    /// The body: JSON, or empty for an accepted push.
     package var body: String {
         guard let reason else { return "" }
         guard let timestamp else { return #"{"reason":"\#(reason)"}"# }
@@ -33,33 +33,33 @@ package struct PushAnswer: Sendable, Hashable {
     }
 }
 
-/// What becomes of a push, beside what the rules of APNs make of it.
+/// The handling of a push beyond the rules of APNs.
 package enum PushBehaviour: Sendable, Hashable {
-    /// It is answered; with status 200 it is taken.
+    /// Respond; status 200 accepts the push.
     case answer(PushAnswer)
-    /// It is answered after so many milliseconds.
+    /// Respond after this many milliseconds.
     case slow(Int, PushAnswer)
-    /// It is never answered.
+    /// Never respond.
     case silence(isTaken: Bool)
-    /// Its stream is reset with INTERNAL_ERROR.
+    /// Reset the stream with INTERNAL_ERROR.
     case resetStream(isTaken: Bool)
-    /// Its stream is reset with REFUSED_STREAM, which promises that nothing was done about it.
+    /// Reset the stream with REFUSED_STREAM, which guarantees that the push was not processed.
     case refuseStream
-    /// The connection is reset.
+    /// Reset the connection.
     case resetConnection(isTaken: Bool)
-    /// The connection is ended by GOAWAY with a reason. Streams before this one are still answered;
-    /// this one is, and is taken, if the GOAWAY includes it.
+    /// End the connection by GOAWAY with a reason. Streams before this one still get a response;
+    /// this one does, and is accepted, if the GOAWAY includes it.
     case goAway(reason: String, includesThis: Bool)
 
-    /// One of the documented refusals.
+    /// Returns the behavior for a documented rejection.
     package static func refused(_ reason: APNsReason, timestamp: Int64? = nil) -> PushBehaviour {
         .answer(.refused(reason, timestamp: timestamp))
     }
 
-    /// It is taken.
+    /// Accept the push.
     package static let take = PushBehaviour.answer(.taken)
 
-    /// What it is answered, at once or later.
+    /// The response, immediate or delayed; `nil` for none.
     package var answer: PushAnswer? {
         switch self {
         case .answer(let answer), .slow(_, let answer): answer
@@ -69,14 +69,14 @@ package enum PushBehaviour: Sendable, Hashable {
     }
 }
 
-/// Something that goes wrong now and then.
+/// A fault with its frequency.
 package struct PushFault: Sendable, Hashable {
-    /// What.
+    /// The behavior of the fault.
     package let behaviour: PushBehaviour
-    /// How often, in millionths of all pushes that no rule refuses.
+    /// The frequency in millionths of all pushes that no rule rejects.
     package let share: Int
 
-    /// A fault; shares out of range count as the nearest one in it.
+    /// Creates a fault; a share out of range is clamped.
     package init(_ behaviour: PushBehaviour, share: Int) {
         self.behaviour = behaviour
         self.share = min(max(0, share), 1_000_000)

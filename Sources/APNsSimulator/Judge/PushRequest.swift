@@ -1,49 +1,49 @@
-/// A request as it came, with the fields that APNs looks at.
+/// A request with the fields that APNs evaluates.
 package struct PushRequest: Sendable, Hashable {
-    /// `:method`.
+    /// The pseudo-header `:method`.
     package var method = ""
-    /// `:path`.
+    /// The pseudo-header `:path`.
     package var path = ""
-    /// `authorization`.
+    /// The field `authorization`.
     package var authorization: String?
-    /// `apns-push-type`.
+    /// The field `apns-push-type`.
     package var pushType: String?
-    /// `apns-topic`.
+    /// The field `apns-topic`.
     package var topic: String?
-    /// `apns-id`.
+    /// The field `apns-id`.
     package var id: String?
-    /// `apns-expiration`.
+    /// The field `apns-expiration`.
     package var expiration: String?
-    /// `apns-priority`.
+    /// The field `apns-priority`.
     package var priority: String?
-    /// `apns-collapse-id`.
+    /// The field `apns-collapse-id`.
     package var collapseID: String?
-    /// Whether one of these fields came twice.
+    /// Whether one of these fields occurred twice.
     package var isFieldRepeated = false
-    /// Names of other fields, up to ``otherFieldsMax``: APNs ignores them.
+    /// The names of other fields, up to ``otherFieldsMax``, which APNs ignores.
     package var otherFields: [String] = []
-    /// How long the body is, in bytes.
+    /// The length of the body, bytes.
     package var bodyBytes = 0
-    /// The body, as far as it is kept.
+    /// The stored part of the body.
     package var body: [UInt8] = []
 
-    /// What every push is sent to, before the device token.
+    /// The path of every push, before the device token.
     package static let devicePath = "/3/device/"
 
-    /// Nothing came yet.
+    /// Creates an empty request.
     package init() {}
 
-    /// The device token as it stands in the path; `nil` for a path of another form.
+    /// The device token in the path; `nil` for a path of another form.
     package var deviceToken: Substring? {
         guard path.hasPrefix(Self.devicePath) else { return nil }
         let token = path.dropFirst(Self.devicePath.utf8.count)
         return token.utf8.contains(UInt8(ascii: "/")) ? nil : token
     }
 
-    /// As many names of other fields are kept.
+    /// The maximum number of stored names of other fields.
     package static let otherFieldsMax = 32
 
-    /// Takes a header field; of one that APNs does not know the name alone is kept.
+    /// Adds a header field; only the name of an unknown one is stored.
     package mutating func take(_ name: String, _ value: String) {
         switch name {
         case ":method": method = value
@@ -59,7 +59,7 @@ package struct PushRequest: Sendable, Hashable {
         }
     }
 
-    /// Takes a piece of the body, of which no more than `bytesMax` are kept in all.
+    /// Adds a piece of the body; at most `bytesMax` bytes are stored in total.
     package mutating func take(body piece: some Collection<UInt8>, bytesMax: Int) {
         bodyBytes += piece.count
         body.append(contentsOf: piece.prefix(max(0, bytesMax - body.count)))
@@ -76,7 +76,7 @@ package struct PushID: Sendable, Hashable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Reads the one form that is allowed: lowercase hexadecimal, 8-4-4-4-12.
+    /// Parses the only allowed form: lower-case hexadecimal, 8-4-4-4-12.
     package init?(_ text: String) {
         var text = text
         let parsed = text.withUTF8 { letters -> (UInt64, UInt64)? in
@@ -103,13 +103,13 @@ package struct PushID: Sendable, Hashable {
         (high, low) = parsed
     }
 
-    /// One that APNs makes for a push that has none: a UUID of version 4 in form.
+    /// Creates an id for a push that has none, in the form of a UUID of version 4.
     init(random high: UInt64, _ low: UInt64) {
         self.high = high & ~0xF000 | 0x4000
         self.low = low & ~(0xC0 << 56) | 0x80 << 56
     }
 
-    /// Another one that follows from this.
+    /// Another id that is derived from this one.
     var other: PushID {
         PushID(random: FaultDraw.mixed(high), FaultDraw.mixed(low))
     }
@@ -117,7 +117,7 @@ package struct PushID: Sendable, Hashable {
     /// The form of the header field.
     package var text: String {
         String(unsafeUninitializedCapacity: 36) { letters in
-            // Sound: 32 digits and 4 dashes are written, which is what was asked for.
+            // Sound: 32 digits and 4 dashes are written, which matches the capacity.
             var place = 0
             for index in 0..<32 {
                 if index == 8 || index == 12 || index == 16 || index == 20 {

@@ -1,16 +1,16 @@
-/// What APNs demands of a request's form, whoever sends it and whatever it is sent to.
+/// APNs' requirements on the form of a request, independent of its sender and device.
 package struct PushRules: Sendable, Hashable {
-    /// Longest payload, in bytes.
+    /// The longest payload, bytes.
     package var payloadBytesMax = 4_096
-    /// Longest `apns-collapse-id`, in bytes.
+    /// The longest `apns-collapse-id`, bytes.
     package var collapseIDBytesMax = 64
-    /// The bundle ids of the apps there are; `nil` when any is.
+    /// The bundle ids of existing apps; `nil` for any.
     package var apps: Set<String>?
 
-    /// The rules of APNs.
+    /// Creates the rules of APNs.
     package init() {}
 
-    /// What stands behind the bundle id in the topic of each push type that there is.
+    /// The suffix of the topic after the bundle id, for each known push type.
     package static let topicSuffixes: [String: String] = [
         "alert": "", "background": "", "voip": ".voip", "complication": ".complication",
         "fileprovider": ".pushkit.fileprovider", "location": ".location-query",
@@ -18,13 +18,13 @@ package struct PushRules: Sendable, Hashable {
         "widgets": ".push-type.widgets", "controls": ".push-type.controls",
     ]
 
-    /// The topics an app has.
+    /// Returns the topics of an app.
     package static func topics(ofApp app: String) -> Set<String> {
         Set(topicSuffixes.values.map { app + $0 })
     }
 
-    /// Why the request's method, path or header fields are refused, if they are. The topic is
-    /// looked at by ``refusalOfTopic(_:_:)``.
+    /// Returns the reason why the request's method, path or header fields are rejected; `nil` if
+    /// they are valid. ``refusalOfTopic(_:_:)`` checks the topic.
     package func refusalOfFields(_ request: PushRequest) -> APNsReason? {
         guard request.method == "POST" else { return .methodNotAllowed }
         guard let token = request.deviceToken else { return .badPath }
@@ -50,18 +50,18 @@ package struct PushRules: Sendable, Hashable {
         return nil
     }
 
-    /// Why the request's payload is refused, if it is.
+    /// Returns the reason why the request's payload is rejected; `nil` if it is valid.
     package func refusalOfPayload(_ request: PushRequest) -> APNsReason? {
         if request.bodyBytes == 0 { return .payloadEmpty }
         return request.bodyBytes > payloadBytesMax ? .payloadTooLarge : nil
     }
 
-    /// Why the topic is refused, if it is.
+    /// Returns the reason why the topic is rejected; `nil` if it is valid.
     ///
-    /// - Parameter allowed: The topics that key or certificate may push to; `nil` for any.
+    /// - Parameter allowed: The topics allowed for the key or certificate; `nil` for any.
     package func refusalOfTopic(_ request: PushRequest, allowed: Set<String>?) -> APNsReason? {
         guard let topic = request.topic else {
-            // A certificate of one topic says which.
+            // A certificate with a single topic implies it.
             return allowed?.count == 1 ? nil : .missingTopic
         }
         guard Self.isTopic(topic) else { return .badTopic }
@@ -70,7 +70,7 @@ package struct PushRules: Sendable, Hashable {
             return .badTopic
         }
         if let allowed, !allowed.contains(topic) { return .topicDisallowed }
-        // Without a push type the topic may be of any.
+        // Without a push type the topic may be of any type.
         guard let apps, request.pushType != nil, request.pushType != "mdm" else { return nil }
         let app = String(topic.dropLast(suffix.utf8.count))
         return apps.contains(app) ? nil : .topicDisallowed

@@ -1,8 +1,8 @@
 extension SimulatedAPNs {
-    /// What becomes of a request that is looked at.
+    /// Decides the handling of a request that is processed.
     mutating func decide(
-        _ request: PushRequest, _ stream: Int, on connection: inout Connection, _ moment: Moment,
-        _ effects: inout [Effect]
+        _ request: PushRequest, stream: Int, on connection: inout Connection, at moment: Moment,
+        effects: inout [Effect]
     ) -> Decision {
         kept.requests += 1
         let underWay = connection.open.count + 1
@@ -22,7 +22,8 @@ extension SimulatedAPNs {
             noteRepeat(of: push)
             behaviour = self.behaviour(to: push, on: connection.number)
         }
-        apply(behaviour, to: push, stream, on: &connection, moment, &effects)
+        apply(
+            behaviour, to: push, stream: stream, on: &connection, at: moment, effects: &effects)
         return Decision(request: request, behaviour: behaviour)
     }
 
@@ -52,7 +53,8 @@ extension SimulatedAPNs {
         return reason
     }
 
-    /// Why the provider token is refused on this connection, if it is.
+    /// Returns the reason why the provider token is rejected on this connection; `nil` if it is
+    /// valid.
     private mutating func refusal(
         of authorization: String?, on connection: inout Connection, _ moment: Moment
     ) -> APNsReason? {
@@ -97,8 +99,8 @@ extension SimulatedAPNs {
         return behaviour
     }
 
-    /// What a device token does with the next push, and by which connection the client was told, if
-    /// it was, that it is dead.
+    /// Returns the behavior of a device token for the next push, and, if it is dead, the connection
+    /// on which the client was informed of that.
     private static func next(
         of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw, _ connection: Int
     ) -> (PushBehaviour, toldOn: Int?) {
@@ -123,12 +125,13 @@ extension SimulatedAPNs {
     // MARK: What is done
 
     private mutating func apply(
-        _ behaviour: PushBehaviour, to push: Push, _ stream: Int,
-        on connection: inout Connection, _ moment: Moment, _ effects: inout [Effect]
+        _ behaviour: PushBehaviour, to push: Push, stream: Int,
+        on connection: inout Connection, at moment: Moment, effects: inout [Effect]
     ) {
         switch behaviour {
         case .answer(let answer):
-            self.answer(answer, to: push, stream, on: &connection, moment, &effects)
+            self.answer(
+                answer, to: push, stream: stream, on: &connection, at: moment, effects: &effects)
         case .slow(let milliseconds, let answer):
             connection.open[stream] = Open(push: push, answer: answer)
             effects.append(.wait(stream: stream, milliseconds: max(0, milliseconds)))
@@ -146,19 +149,21 @@ extension SimulatedAPNs {
             effects.append(.cut)
         case .goAway(let reason, let includesThis):
             if includesThis {
-                answer(.taken, to: push, stream, on: &connection, moment, &effects)
+                answer(
+                    .taken, to: push, stream: stream, on: &connection, at: moment, effects: &effects
+                )
             }
-            // Streams of a client have odd numbers.
+            // Streams opened by a client have odd numbers.
             let last = includesThis ? stream : max(0, stream - 2)
             connection.lastStream = min(connection.lastStream ?? last, last)
             effects.append(.goAway(lastStream: last, reason: reason))
         }
     }
 
-    /// Answers a push.
+    /// Sends the response to a push.
     mutating func answer(
-        _ answer: PushAnswer, to push: Push, _ stream: Int, on connection: inout Connection,
-        _ moment: Moment, _ effects: inout [Effect]
+        _ answer: PushAnswer, to push: Push, stream: Int, on connection: inout Connection,
+        at moment: Moment, effects: inout [Effect]
     ) {
         if answer.status == 200 {
             take(push, on: connection, moment)
@@ -177,7 +182,7 @@ extension SimulatedAPNs {
         kept.taken += 1
         if answered[push.id].isTaken { kept.duplicates += 1 }
         answered[push.id].isTaken = true
-        // What is kept is shown: it holds no secret.
+        // Stored requests are shown, so they must not contain a secret.
         var request = push.request
         request.authorization = nil
         kept.devices[push.token]?.take(

@@ -1,104 +1,105 @@
-/// A push service as a value: requests and time go in, what to send comes out.
+/// A push service as a value: requests and the time go in, orders come out.
 ///
-/// It knows no socket. Who runs it tells it of connections, of requests and of their ends, and does
-/// what it says (``Effect``), in that order.
+/// It has no socket. The caller reports connections, requests and their ends, and performs the
+/// orders (``Effect``) in sequence.
 package struct SimulatedAPNs: Sendable {
-    /// How it behaves.
+    /// The settings of the simulation.
     package struct Terms: Sendable {
-        /// The environment it plays.
+        /// The simulated environment.
         package var environment = SimulatedEnvironment.sandbox
-        /// Keys whose provider tokens it takes.
+        /// The keys whose provider tokens are accepted.
         package var keys: [ProviderKey] = []
-        /// What requests have to be like.
+        /// The requirements on requests.
         package var rules = PushRules()
-        /// Requests at a time on a connection with provider tokens until the first was taken.
+        /// The number of concurrent requests on a connection with provider tokens until the first
+        /// was accepted.
         package var streamsBeforeSuccess = 1
-        /// Requests at a time after that.
+        /// The number of concurrent requests after that.
         package var streamsMax = 1_000
-        /// From `iat` to the end of a provider token, in seconds.
+        /// The lifetime of a provider token after `iat`, seconds.
         package var providerTokenAgeMax: Int64 = 3_600
-        /// From one provider token to the next on a connection, in milliseconds.
+        /// The shortest interval between different provider tokens on a connection, ms.
         package var providerTokenUseMin: Int64 = 1_200_000
-        /// What goes wrong now and then; the shares add up.
+        /// The random faults; their shares add up.
         package var faults: [PushFault] = []
-        /// Faults, and the ids it makes, follow from it.
+        /// The seed of the faults and of generated ids.
         package var seed: UInt64 = 1
-        /// Pushes whose `apns-id` is remembered.
+        /// The number of pushes whose `apns-id` is stored.
         package var idsMax = 1_000_000
 
-        /// A sandbox without keys and faults.
+        /// Creates a sandbox without keys and faults.
         package init() {}
     }
 
-    /// When something happens.
+    /// The time of an event.
     package struct Moment: Sendable, Hashable {
-        /// Monotonic milliseconds.
+        /// The monotonic time, ms.
         package var now: Int64
-        /// Milliseconds since 1970.
+        /// The time in ms since 1970.
         package var wall: Int64
 
-        /// A moment.
+        /// Creates a moment.
         package init(now: Int64, wall: Int64) {
             self.now = now
             self.wall = wall
         }
     }
 
-    /// What is to be sent or done on a connection.
+    /// An order for a connection.
     package enum Effect: Sendable, Hashable {
-        /// SETTINGS with SETTINGS_MAX_CONCURRENT_STREAMS.
+        /// Send SETTINGS with SETTINGS_MAX_CONCURRENT_STREAMS.
         case settings(streamsMax: Int)
-        /// HEADERS and DATA that end a stream.
+        /// Send HEADERS and DATA that end a stream.
         case answer(stream: Int, PushAnswer, id: PushID)
-        /// RST_STREAM with REFUSED_STREAM or INTERNAL_ERROR.
+        /// Send RST_STREAM with REFUSED_STREAM or INTERNAL_ERROR.
         case reset(stream: Int, isRefused: Bool)
-        /// GOAWAY with the last stream that is looked at, and a JSON body with a reason.
+        /// Send GOAWAY with the last processed stream, and a JSON body with a reason.
         case goAway(lastStream: Int, reason: String)
-        /// ``SimulatedAPNs/waited(_:on:at:_:)`` is to be called after so many milliseconds.
+        /// Call ``SimulatedAPNs/waited(_:on:at:_:)`` after this many milliseconds.
         case wait(stream: Int, milliseconds: Int)
-        /// The connection is closed in order, once no request is half there.
+        /// Close the connection in an orderly way, once no request is incomplete.
         case close
-        /// The connection is reset.
+        /// Reset the connection.
         case cut
     }
 
-    /// What was decided about a request, for who watches.
+    /// The decision about a request, for observers.
     package struct Decision: Sendable, Hashable {
         /// The request.
         package let request: PushRequest
-        /// What becomes of it.
+        /// The handling of the request.
         package let behaviour: PushBehaviour
     }
 
-    /// A connection.
+    /// A connection to the service.
     struct Connection: Sendable {
         let number: Int
-        /// The topics its certificate allows; `nil` when it has none.
+        /// The topics that its certificate allows; `nil` without a certificate.
         let certificateTopics: Set<String>?
-        /// SETTINGS_MAX_CONCURRENT_STREAMS as it was sent last.
+        /// The last sent SETTINGS_MAX_CONCURRENT_STREAMS.
         var streamsMax: Int
-        /// Whether a push was taken.
+        /// Whether a push was accepted.
         var hasSucceeded = false
         /// The key of its first provider token.
         var keyID: String?
-        /// The field with its latest provider token, and since when.
+        /// The field with its latest provider token, and the time since when it is used.
         var authorization: String?
         var authorizedSince: Int64 = 0
-        /// Requests under way.
+        /// The requests in flight.
         var open: [Int: Open] = [:]
-        /// After GOAWAY: the last stream that is looked at.
+        /// The last stream to be processed after GOAWAY.
         var lastStream: Int?
         var isClosing = false
     }
 
-    /// A request under way.
+    /// A request in flight.
     struct Open: Sendable {
         let push: Push
-        /// What it is answered after a wait.
+        /// The response after a wait.
         let answer: PushAnswer?
     }
 
-    /// A push.
+    /// A push with its token and id.
     struct Push: Sendable {
         let token: String
         let id: PushID
@@ -114,7 +115,7 @@ package struct SimulatedAPNs: Sendable {
     private var lastConnection = 0
     var kept = PushRecord()
 
-    /// A service to which nobody is connected.
+    /// Creates a service without connections.
     package init(_ terms: Terms) {
         self.terms = terms
         draw = FaultDraw(terms.faults, seed: terms.seed)
@@ -123,23 +124,23 @@ package struct SimulatedAPNs: Sendable {
         answered = AnsweredPushes(capacity: terms.idsMax)
     }
 
-    /// What happened so far.
+    /// The record of all events so far.
     package var record: PushRecord {
         var record = kept
         record.providerTokens = tokens.valid
         return record
     }
 
-    /// What becomes of the next pushes to a device token, one after the other; the last goes on.
-    /// Rules come before it, and faults do not happen to it.
+    /// Sets the behavior for the next pushes to a device token, one after the other; the last one
+    /// repeats. Rules take precedence, and random faults do not apply.
     package mutating func script(_ token: String, _ behaviours: [PushBehaviour]) {
         kept.devices[token, default: DeviceRecord()].script = behaviours
         kept.devices[token]?.isDead = false
     }
 
-    /// Ends every connection by GOAWAY: what is under way is still answered.
+    /// Ends every connection by GOAWAY; requests in flight still get a response.
     ///
-    /// - Returns: What is to be done on which.
+    /// - Returns: The orders by connection.
     package mutating func goAway(reason: String) -> [(connection: Int, effects: [Effect])] {
         connections.keys.sorted().map { number in
             var effects: [Effect] = []
@@ -155,11 +156,12 @@ package struct SimulatedAPNs: Sendable {
 
     // MARK: What happens
 
-    /// A connection was opened.
+    /// Records that a connection was opened.
     ///
-    /// - Parameter certificateTopics: The topics of the client's certificate, which makes provider
-    ///   tokens needless; `nil` without one.
-    /// - Returns: Its number, and SETTINGS_MAX_CONCURRENT_STREAMS of the first SETTINGS.
+    /// - Parameter certificateTopics: The topics of the client's certificate, which replaces
+    ///   provider tokens; `nil` without one.
+    /// - Returns: The number of the connection, and SETTINGS_MAX_CONCURRENT_STREAMS of the first
+    ///   SETTINGS.
     package mutating func opened(
         certificateTopics: Set<String>?, at moment: Moment
     ) -> (connection: Int, streamsMax: Int) {
@@ -175,52 +177,55 @@ package struct SimulatedAPNs: Sendable {
         return (lastConnection, streamsMax)
     }
 
-    /// A connection ended, whoever ended it.
+    /// Records the end of a connection.
     package mutating func closed(_ connection: Int) {
         guard let known = connections.removeValue(forKey: connection) else { return }
         kept.openConnections -= 1
-        // Answers may have been under way as well.
+        // Responses may have been in flight as well.
         if !known.open.isEmpty { answered.lost.insert(connection) }
     }
 
-    /// The client gave up a request.
+    /// Records that the client cancelled a request.
     package mutating func reset(stream: Int, on connection: Int, _ effects: inout [Effect]) {
         change(connection, &effects) { _, connection, _ in connection.open[stream] = nil }
     }
 
-    /// The client opened more streams than SETTINGS allow it, and the connection ends for it.
+    /// Records that the client opened more streams than SETTINGS allow, which ends the connection.
     package mutating func overdrew(_ connection: Int) {
         if let connection = connections[connection] { kept.note(Self.excess(on: connection)) }
     }
 
-    /// A request is there, with its whole body or with more than is allowed of it.
+    /// Handles a request with its whole body, or with more than the allowed body.
     ///
-    /// - Returns: What was decided; `nil` when nobody looks at the request.
+    /// - Returns: The decision; `nil` when the request is not processed.
     package mutating func requested(
         _ request: PushRequest, stream: Int, on connection: Int, at moment: Moment,
         _ effects: inout [Effect]
     ) -> Decision? {
         var decision: Decision?
         change(connection, &effects) { apns, connection, effects in
-            // What was under way when GOAWAY was sent.
+            // The request was in flight when GOAWAY was sent.
             if let last = connection.lastStream, stream > last { return }
-            decision = apns.decide(request, stream, on: &connection, moment, &effects)
+            decision = apns.decide(
+                request, stream: stream, on: &connection, at: moment, effects: &effects)
         }
         return decision
     }
 
-    /// The time of ``Effect/wait(stream:milliseconds:)`` is over.
+    /// Handles the end of the wait of ``Effect/wait(stream:milliseconds:)``.
     package mutating func waited(
         _ stream: Int, on connection: Int, at moment: Moment, _ effects: inout [Effect]
     ) {
         change(connection, &effects) { apns, connection, effects in
             guard let open = connection.open.removeValue(forKey: stream), let answer = open.answer
             else { return }
-            apns.answer(answer, to: open.push, stream, on: &connection, moment, &effects)
+            apns.answer(
+                answer, to: open.push, stream: stream, on: &connection, at: moment,
+                effects: &effects)
         }
     }
 
-    /// What it is to have too many requests under way on a connection.
+    /// Returns the violation of too many concurrent requests on a connection.
     static func excess(on connection: Connection) -> PushViolation {
         connection.hasSucceeded || connection.certificateTopics != nil ? .tooManyStreams : .burst
     }
@@ -229,7 +234,7 @@ package struct SimulatedAPNs: Sendable {
         _ number: Int, _ effects: inout [Effect],
         _ body: (inout SimulatedAPNs, inout Connection, inout [Effect]) -> Void
     ) {
-        // Taken out, so that nothing is copied.
+        // Removed from the dictionary during the change to avoid a copy.
         guard var connection = connections.removeValue(forKey: number) else { return }
         body(&self, &connection, &effects)
         if connection.lastStream != nil, connection.open.isEmpty, !connection.isClosing {

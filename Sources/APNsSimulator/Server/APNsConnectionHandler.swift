@@ -3,12 +3,13 @@ import NIOHPACK
 import NIOHTTP2
 import Synchronization
 
-/// One connection: makes requests of frames, and frames of what was decided.
+/// Converts the frames of one connection to requests, and decisions to frames.
 final class APNsConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// By how much the window of the connection is opened, each time that half of it is used up.
+    /// The increment of the connection's flow-control window, bytes; sent each time half of it is
+    /// used.
     private static let windowBytes = 1 << 30
 
     private let number: Int
@@ -16,9 +17,9 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     private let cut: ConnectionCut
     private let bypass: FrameBypass
     private var context: ChannelHandlerContext?
-    /// Requests of which not all is there.
+    /// The incomplete requests.
     private var partial: [HTTP2StreamID: PushRequest] = [:]
-    /// Streams that were decided before their client ended them.
+    /// The streams that were decided before the client ended them.
     private var overlong: Set<HTTP2StreamID> = []
     private var effects: [SimulatedAPNs.Effect] = []
     private var windowUsed = 0
@@ -47,7 +48,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         if error is NIOHTTP2Errors.MaxStreamsViolation {
             service.state.withLock { $0.overdrew(number) }
         }
-        // What concerns one stream alone is answered by a reset of it.
+        // An error of a single stream is handled by resetting that stream.
         if !(error is NIOHTTP2Errors.StreamError) { context.close(promise: nil) }
     }
 
@@ -76,7 +77,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     }
 
     private func take(_ headers: HTTP2Frame.FramePayload.Headers, _ stream: HTTP2StreamID) {
-        // Trailers say nothing to a push service.
+        // Trailers are ignored by a push service.
         var request = partial.removeValue(forKey: stream) ?? PushRequest()
         if request.method.isEmpty {
             for (name, value, _) in headers.headers { request.take(name, value) }
@@ -101,7 +102,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         if data.endStream {
             decide(request, stream)
         } else if request.bodyBytes > service.bodyBytesMax {
-            // The rest would change nothing, and may never come.
+            // The rest of the body would change nothing, and may never arrive.
             overlong.insert(stream)
             decide(request, stream)
         } else {
@@ -120,7 +121,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
 
     // MARK: Effects
 
-    /// Does what was decided outside of a request.
+    /// Performs orders that do not result from a request.
     func perform(_ effects: [SimulatedAPNs.Effect]) {
         self.effects += effects
         performEffects()
@@ -140,13 +141,13 @@ final class APNsConnectionHandler: ChannelInboundHandler {
             let setting = HTTP2Setting(parameter: .maxConcurrentStreams, value: streamsMax)
             write(.settings(.settings([setting])), .rootStream, context)
         case .answer(let stream, let answer, let id):
-            write(answer, id, HTTP2StreamID(stream), context)
+            write(answer, id: id, on: HTTP2StreamID(stream), context)
         case .reset(let stream, let isRefused):
             let stream = HTTP2StreamID(stream)
             overlong.remove(stream)
             write(.rstStream(isRefused ? .refusedStream : .internalError), stream, context)
         case .goAway(let lastStream, let reason):
-            // What was written before comes first.
+            // Earlier frames must be sent first.
             context.flush()
             bypass.goAway(lastStream: lastStream, data: #"{"reason":"\#(reason)"}"#)
             partial = partial.filter { Int($0.key) <= lastStream }
@@ -169,7 +170,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     }
 
     private func write(
-        _ answer: PushAnswer, _ id: PushID, _ stream: HTTP2StreamID,
+        _ answer: PushAnswer, id: PushID, on stream: HTTP2StreamID,
         _ context: ChannelHandlerContext
     ) {
         let body = answer.body
@@ -186,9 +187,9 @@ final class APNsConnectionHandler: ChannelInboundHandler {
             let bytes = IOData.byteBuffer(ByteBuffer(string: body))
             write(.data(.init(data: bytes, endStream: true)), stream, context)
         }
-        // The client is told not to send the rest (RFC 9113 section 8.1).
+        // Asks the client not to send the rest of its body (RFC 9113 section 8.1).
         guard overlong.remove(stream) != nil else { return }
-        // NIO would leave out of the answer what is not flushed.
+        // Without this flush NIO would drop unsent parts of the response.
         context.flush()
         write(.rstStream(.noError), stream, context)
     }

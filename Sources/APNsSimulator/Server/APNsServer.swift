@@ -5,46 +5,46 @@ import NIOHTTP2
 import NIOPosix
 import Synchronization
 
-/// A push service that listens: ``SimulatedAPNs`` behind HTTP/2 and TLS.
+/// A listening push service: ``SimulatedAPNs`` with HTTP/2 and TLS.
 package final class APNsServer: Sendable {
-    /// Where it listens and how it proves itself.
+    /// The address and the TLS settings of the server.
     package struct Settings: Sendable {
-        /// Name or address it listens at.
+        /// The host name or address to listen on.
         package var host = "127.0.0.1"
-        /// The port; 0 takes one that is free.
+        /// The port; 0 for a free one.
         package var port = 0
-        /// Its certificate chain, leaf first.
+        /// The certificate chain, leaf first.
         package var certificate: PEMSource
-        /// The key of the leaf.
+        /// The private key of the leaf certificate.
         package var key: PEMSource
-        /// Whose client certificates it takes in place of provider tokens; `nil` asks for none.
-        /// The user id of such a certificate's subject is the app it may push to.
+        /// The CA of client certificates that replace provider tokens; `nil` requests none. The
+        /// user id in such a certificate's subject is the app that it may push to.
         package var clientCA: PEMSource?
-        /// Event loops.
+        /// The number of event loops.
         package var threads = 1
-        /// Connections at a time.
+        /// The maximum number of connections.
         package var connectionsMax = 10_000
-        /// What time it is.
+        /// Returns the current time.
         package var clock: @Sendable () -> SimulatedAPNs.Moment = APNsServer.time
-        /// Told of each request that was decided, on an event loop.
+        /// Called with each decision about a request, on an event loop.
         package var onDecision: (@Sendable (SimulatedAPNs.Decision, SimulatedAPNs.Moment) -> Void)?
 
-        /// Settings with the defaults above.
+        /// Creates settings with the defaults above.
         package init(certificate: PEMSource, key: PEMSource) {
             self.certificate = certificate
             self.key = key
         }
     }
 
-    /// The port it listens at.
+    /// The port that the server listens on.
     package let port: Int
     private let service: APNsService
     private let arrivals: Arrivals
     private let group: MultiThreadedEventLoopGroup
 
-    /// Listens.
+    /// Creates a server and starts to listen.
     ///
-    /// - Throws: `TLSError` for certificate and key; `SocketAddressError` or `IOError` for the
+    /// - Throws: `TLSError` for the certificate and key; `SocketAddressError` or `IOError` for the
     ///   address.
     package init(_ terms: SimulatedAPNs.Terms, _ settings: Settings) throws {
         var tls = TLSContextSettings()
@@ -56,6 +56,7 @@ package final class APNsServer: Sendable {
             certificateChain: settings.certificate, privateKey: settings.key, settings: tls)
         let service = APNsService(terms, settings)
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
+        try socket.listen()
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, settings.threads))
         let tlsSettings = TLSServerSettings()
         arrivals = try Arrivals(
@@ -67,7 +68,7 @@ package final class APNsServer: Sendable {
         (port, self.service, self.group) = (socket.port, service, group)
     }
 
-    /// What time it really is.
+    /// Returns the actual time.
     package static let time: @Sendable () -> SimulatedAPNs.Moment = {
         var wall = timespec()
         clock_gettime(CLOCK_REALTIME, &wall)
@@ -76,10 +77,10 @@ package final class APNsServer: Sendable {
             wall: Int64(wall.tv_sec) * 1_000 + Int64(wall.tv_nsec) / 1_000_000)
     }
 
-    /// What happened so far.
+    /// The record of all events so far.
     package var record: PushRecord { service.state.withLock { $0.record } }
 
-    /// What becomes of the next pushes to a device token; see ``SimulatedAPNs/script(_:_:)``.
+    /// Sets the behavior for the next pushes to a device token; see ``SimulatedAPNs/script(_:_:)``.
     package func script(_ token: String, _ behaviours: [PushBehaviour]) {
         service.state.withLock { $0.script(token, behaviours) }
     }
@@ -89,7 +90,7 @@ package final class APNsServer: Sendable {
         service.goAway(reason: reason)
     }
 
-    /// Ends every connection and stops to listen; returns when nothing is left.
+    /// Closes every connection and stops listening; returns when all have ended.
     package func stop() async {
         arrivals.stop()
         service.closeAll()
@@ -98,7 +99,7 @@ package final class APNsServer: Sendable {
     }
 }
 
-/// What the connections of a server share.
+/// The state shared by the connections of a server.
 final class APNsService: Sendable {
     let state: Mutex<SimulatedAPNs>
     let settings: APNsServer.Settings
@@ -113,7 +114,7 @@ final class APNsService: Sendable {
         bodyBytesMax = terms.rules.payloadBytesMax
     }
 
-    /// Makes a connection a channel.
+    /// Creates a channel for a connection.
     func start(_ arrived: Arrived, _ tls: TLSServerSettings, on loop: any EventLoop) {
         _ = ClientBootstrap(group: loop)
             .channelInitializer { [self] channel in
@@ -125,7 +126,7 @@ final class APNsService: Sendable {
     private func configure(
         _ channel: any Channel, _ arrived: Arrived, _ tls: TLSServerSettings
     ) throws {
-        // Without ALPN a client speaks HTTP/1.1, which this service does not.
+        // Without ALPN a client uses HTTP/1.1, which this service does not support.
         guard arrived.connection.negotiatedProtocol == "h2" else {
             throw ChannelError.alreadyClosed
         }
@@ -139,7 +140,7 @@ final class APNsService: Sendable {
             HTTP2Setting(parameter: .maxConcurrentStreams, value: opened.streamsMax),
             HTTP2Setting(parameter: .maxHeaderListSize, value: 16 * 1024),
         ]
-        // A client that gives up many requests is what is tested, not an attack.
+        // A client that cancels many requests is under test, not an attacker.
         connection.maximumConnectionGlitches = .max
         connection.controlFrameRateLimit.maximumCount = .max
         var streams = NIOHTTP2Handler.StreamConfiguration()
@@ -160,7 +161,7 @@ final class APNsService: Sendable {
         handlers.withLock { $0[opened.connection] = bound }
     }
 
-    /// A connection ended.
+    /// Records the end of a connection.
     func closed(_ connection: Int) {
         _ = handlers.withLock { $0.removeValue(forKey: connection) }
         state.withLock { $0.closed(connection) }
@@ -180,7 +181,7 @@ final class APNsService: Sendable {
     }
 }
 
-/// Hands each connection on as it comes.
+/// Passes each accepted connection on at once.
 private final class APNsReception: Reception {
     private let start: (Arrived) -> Void
 

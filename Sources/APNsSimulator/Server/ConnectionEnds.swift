@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// Resets its connection. It stands before TLS, which would say goodbye.
+/// Resets its connection. It is placed before TLS, which would send a close notification.
 final class ConnectionCut: ChannelOutboundHandler {
     typealias OutboundIn = Any
 
@@ -10,7 +10,7 @@ final class ConnectionCut: ChannelOutboundHandler {
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
-    /// Closes the socket at once; the kernel throws away what was not sent and answers with RST.
+    /// Closes the socket at once; the kernel discards unsent data and sends RST.
     func cut() {
         guard let context else { return }
         let abort = linger(l_onoff: 1, l_linger: 0)
@@ -19,9 +19,9 @@ final class ConnectionCut: ChannelOutboundHandler {
     }
 }
 
-/// Writes GOAWAY behind the back of NIO's HTTP/2 handler. Told of one, that handler would take what
-/// the client sent before it heard of it for a breach of the protocol, and end the connection, when
-/// streams before the last one still wait for their answers.
+/// Writes GOAWAY without NIO's HTTP/2 handler. That handler would treat frames which the client
+/// sent before receiving the GOAWAY as a protocol violation, and end the connection while streams
+/// before the last one still wait for their responses.
 final class FrameBypass: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData

@@ -1,29 +1,35 @@
 import DequeModule
 import HeapModule
 
-/// Merges notifications: of one key at most one goes out in each window; the first at once, the
-/// rest merged into one when the window ends.
+/// Merges notifications: each key is notified at most once in each window; the first change at
+/// once, the others merged at the end of the window.
 ///
-/// A change is never held longer than its key's window, and ``oldestWaiting`` keeps the watermark
-/// below every change that waits.
+/// A change never waits longer than its key's window, and ``oldestWaiting`` keeps the watermark
+/// below every waiting change.
 package struct CollapseWindow {
-    /// A key, by its real values.
+    /// A key, identified by its rule and real values.
     package struct Key: Hashable {
         let rule: Int
-        let values: BoundValues
+        package let values: BoundValues
 
-        /// An order that depends on nothing but the key.
+        /// Creates a key.
+        package init(rule: Int, values: BoundValues) {
+            self.rule = rule
+            self.values = values
+        }
+
+        /// Returns whether the key comes first in an order that depends only on the keys.
         func precedes(_ other: Key) -> Bool {
             rule != other.rule
                 ? rule < other.rule : values.bytes.lexicographicallyPrecedes(other.values.bytes)
         }
     }
 
-    /// What to do with a change's key.
+    /// The decision for a change's key.
     package enum Verdict: Equatable {
-        /// Notify now.
+        /// Notify immediately.
         case fire
-        /// Wait: the window's end will notify.
+        /// Wait for the end of the window, which will notify.
         case wait
     }
 
@@ -31,9 +37,9 @@ package struct CollapseWindow {
         let rule: Int
         var end: Int64
         var duration: Int64
-        /// Sequence of the first and the latest change that wait; 0 for none.
+        /// The sequences of the first and the latest waiting change; 0 for none.
         var first: UInt64 = 0
-        /// When that first one was accepted, in milliseconds since 1970.
+        /// The time of acceptance of the first waiting change, ms since 1970.
         var acceptedAt: Int64 = 0
         var latest: UInt64 = 0
 
@@ -49,30 +55,31 @@ package struct CollapseWindow {
     }
 
     private let keysMax: Int
-    /// Open windows. Keys of two rules may have the same values, and by a collision the same hash.
+    /// The open windows. Keys of different rules may have equal values and, by a collision, equal
+    /// hashes.
     private var windows = KeyTable<Window>()
-    /// One entry for each open window, by the number of its key.
+    /// An entry for each open window, by the number of its key.
     private var endings = Heap<Ending>()
-    /// Waiting keys by the sequence that made them wait, which only grows. Entries whose key no
-    /// longer waits since that sequence are skipped when they come to the front.
+    /// The waiting keys by the sequence at which they began to wait, ascending. Entries whose key
+    /// no longer waits since that sequence are skipped when they reach the front.
     private var waitingSince = Deque<(sequence: UInt64, number: Int)>()
 
-    /// No windows are open.
+    /// Creates an instance without open windows.
     package init(keysMax: Int) {
         self.keysMax = keysMax
     }
 
-    /// When the next window ends, in the caller's milliseconds; `nil` when none is open.
+    /// The time at which the next window ends, ms on the caller's clock; `nil` when none is open.
     package var nextEnd: Int64? { endings.min?.end }
 
-    /// How many windows are open.
+    /// The number of open windows.
     package var count: Int { windows.count }
 
-    /// The sequence of the oldest change that waits.
+    /// The sequence of the oldest waiting change.
     package var oldestWaiting: UInt64? { waitingSince.first?.sequence }
 
-    /// A key's window that is open: the first change that waits for its end, if one does, and when
-    /// that is, in the caller's milliseconds.
+    /// Returns a key's open window: the first change that waits for its end, if any, and the time
+    /// of the end, ms on the caller's clock.
     func window(_ key: EncodedKey, rule: Int) -> (firstWaiting: UInt64?, end: Int64)? {
         windows.find(key, where: { $0.rule == rule }).map { number in
             let first = windows[number].first
@@ -80,7 +87,7 @@ package struct CollapseWindow {
         }
     }
 
-    /// A change at `sequence` hit `key`, whose rule collapses for `duration` milliseconds.
+    /// Decides a change at `sequence` to `key`, whose rule collapses for `duration` ms.
     package mutating func change(
         _ key: Key, at sequence: UInt64, duration: Int64, now: Int64
     ) -> Verdict {
@@ -90,8 +97,8 @@ package struct CollapseWindow {
         }
     }
 
-    /// A change at `sequence`, accepted at some millisecond since 1970, hit a key of `rule`, which
-    /// collapses for `duration` milliseconds.
+    /// Decides a change at `sequence`, accepted at some time (ms since 1970), to a key of `rule`,
+    /// which collapses for `duration` ms.
     mutating func change(
         _ key: EncodedKey, rule: Int, at sequence: UInt64, acceptedAt: Int64, duration: Int64,
         now: Int64
@@ -109,7 +116,7 @@ package struct CollapseWindow {
                 waitingSince.append((sequence, number))
                 return .wait
             }
-            // Its end is due, but was not asked for yet.
+            // The end of the window has passed but was not processed yet.
             windows[number].duration = duration
             open(number, now: now)
         } else if windows.count < keysMax {
@@ -118,12 +125,12 @@ package struct CollapseWindow {
         return .fire
     }
 
-    /// A key on which changes waited, the latest of them, and when the first was accepted, in
-    /// milliseconds since 1970.
+    /// A key with waiting changes, the sequence of the latest, and the time of acceptance of the
+    /// first, ms since 1970.
     package typealias Due = (key: Key, sequence: UInt64, acceptedAt: Int64)
 
-    /// Ends every window that is over. Keys on which changes waited are to be notified now, and
-    /// open a new window.
+    /// Ends every window whose time has passed. Returns the keys with waiting changes, which must
+    /// be notified now and open a new window.
     package mutating func end(now: Int64) -> [Due] {
         var due: [Due] = []
         while let ending = endings.min, ending.end <= now {
@@ -166,7 +173,7 @@ package struct CollapseWindow {
     }
 
     private mutating func skipEnded() {
-        // One key with a long window at the front must not let the others' past pile up behind it.
+        // A key with a long window at the front must not let finished entries accumulate behind it.
         if waitingSince.count > 2 * windows.count + 64 {
             waitingSince.removeAll { !windows.isWaiting($0.number, since: $0.sequence) }
         }

@@ -1,39 +1,40 @@
-/// Which changes raised which keys lately, and when they were accepted: what a client reports is
-/// measured by them. Versions would not do, for they know the latest change of a key alone, and
-/// while a client rebuilds for one the next is often accepted.
+/// The recent changes of keys with their times of acceptance, for measuring a client's reports.
+/// Versions do not suffice, because they contain only the latest change of a key, and the next
+/// change is often accepted while a client rebuilds.
 ///
-/// A ring of raised keys, the oldest forgotten first, in which those of one bucket of keys are
-/// chained from the latest on. Noting one costs a constant.
+/// A ring buffer of bumped keys that overwrites the oldest; entries in the same bucket of keys are
+/// linked from the latest on. Adding one takes constant time.
 package struct RecentChanges: Sendable {
-    /// A change that raised a key.
+    /// A change that bumped a key.
     package struct Hit: Sendable, Equatable {
-        /// Its sequence.
+        /// The sequence of the change.
         package let sequence: UInt64
-        /// When it was accepted, in milliseconds since 1970.
+        /// The time of acceptance, ms since 1970.
         package let acceptedAt: Int64
     }
 
     private struct Raise {
         let key: UInt64
         let hit: Hit
-        /// The number of the raise before it in its bucket; 0 for none.
+        /// The number of the previous entry in its bucket; 0 for none.
         let previous: UInt64
     }
 
-    /// Raises of one bucket that a search looks at: more than a key has while a client is told of
-    /// it, builds and reports.
+    /// The maximum number of entries of one bucket that a search visits: more than a key gets while
+    /// a client is notified of it, builds and reports.
     private static let stepsMax = 4_096
 
-    /// A ring once it is full; the raise with the number `n`, from 1 on, is at `(n - 1) & mask`.
+    /// A ring buffer once it is full; the entry with the number `n`, from 1 on, is at `(n - 1) &
+    /// mask`.
     private var raises: [Raise] = []
-    /// The number of each bucket's latest raise; 0 for none.
+    /// The number of each bucket's latest entry; 0 for none.
     private var latest: [UInt64]
-    /// How many were noted.
+    /// The number of entries added so far.
     private var count: UInt64 = 0
     private let mask: UInt64
 
-    /// Remembers nothing yet, and so many raised keys at most, rounded up to a power of two: 40
-    /// bytes for each, 2.6 MB unless told otherwise.
+    /// Creates an empty instance with a capacity in bumped keys, rounded up to a power of two. Each
+    /// takes 40 bytes; the default takes 2.6 MB.
     package init(raisesMax: Int = 65_536) {
         var capacity = 1
         while capacity < raisesMax { capacity <<= 1 }
@@ -41,7 +42,7 @@ package struct RecentChanges: Sendable {
         latest = Array(repeating: 0, count: capacity)
     }
 
-    /// Notes a change decided by `ruleSet`. The sequences of one key only grow.
+    /// Adds a change decided by `ruleSet`. The sequences of one key only increase.
     package mutating func note(
         _ keys: RaisedKeys, by ruleSet: RuleSet, at sequence: UInt64, acceptedAt: Int64
     ) {
@@ -49,7 +50,7 @@ package struct RecentChanges: Sendable {
         keys.visit { _, _, _, key in note(ruleSet.recentKey(key.hash), hit) }
     }
 
-    /// Notes one key, as ``RuleSet/recentKey(_:)`` names it.
+    /// Adds one key, in the form of ``RuleSet/recentKey(_:)``.
     mutating func note(_ key: UInt64, _ hit: Hit) {
         let raise = Raise(key: key, hit: hit, previous: latest[bucket(key)])
         let place = Int(truncatingIfNeeded: count & mask)
@@ -58,8 +59,8 @@ package struct RecentChanges: Sendable {
         latest[bucket(key)] = count
     }
 
-    /// The changes that raised a key, of those after `floor` and up to `last`: the latest first, at
-    /// most `limit`, and without those that are forgotten.
+    /// Returns the changes that bumped a key, after `floor` and up to `last`: the latest first, at
+    /// most `limit`, and without overwritten ones.
     func hits(
         of key: UInt64, after floor: UInt64, upTo last: UInt64 = .max, limit: Int
     ) -> [Hit] {
@@ -78,12 +79,12 @@ package struct RecentChanges: Sendable {
         return hits
     }
 
-    /// The first change from `sequence` on that raised a key; `nil` when none did, or when what came
-    /// after `sequence` is not remembered whole.
+    /// Returns the first change from `sequence` on that bumped a key; `nil` when there is none, or
+    /// when the changes since `sequence` are not all stored any more.
     func first(of key: UInt64, from sequence: UInt64) -> Hit? {
         let isForgetting = count > mask + 1
         if isForgetting {
-            // The ring's oldest is overwritten next.
+            // The oldest entry of the ring is overwritten next.
             let oldest = raises[Int(truncatingIfNeeded: count & mask)]
             guard oldest.hit.sequence < sequence else { return nil }
         }
@@ -94,7 +95,6 @@ package struct RecentChanges: Sendable {
 }
 
 extension RuleSet {
-    /// The name of a key among those of all apps: a rule is the same in two apps that declare the
-    /// same.
+    /// Returns the identity of a key among those of all apps: two apps may declare the same rule.
     func recentKey(_ hash: UInt64) -> UInt64 { hash ^ operatorKey }
 }

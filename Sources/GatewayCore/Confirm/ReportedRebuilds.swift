@@ -1,36 +1,40 @@
 /// The rebuilds that one client reported, from each report until a cursor of the client confirms
-/// the change it was for.
+/// the change that caused it.
 ///
-/// That may be much later, for a client's cursor stays below the oldest change in any collapse
-/// window, also while it is told of others and rebuilds for them; and the cursor that covers them
-/// at last comes with no report. A report does not say which change it is for, so each is taken for
-/// the latest that the client was told of before the report came, and before what the next report
-/// of the same timeline is for: a report may have been on its way when the next notification was.
-/// That gives every report its change whose rebuild was for one; what remains without was for
-/// something else, as for its policy, or was sent again because its answer was lost. That a report
-/// says what the last one said is no sign of either: two rebuilds often do. Where the client was
-/// told of more changes than it rebuilt for, such a report may count for one of them.
+/// The confirmation may come much later. A client's cursor stays below the oldest change in any
+/// collapse window, even while it is notified of other changes and rebuilds for them, and the
+/// cursor that finally covers them comes without a report.
 ///
-/// Bounded: so many reports of a timeline wait, ``reportsMax``, and only of timelines that are
-/// registered.
+/// A report does not name the change that caused it. Each report is attributed to the latest change
+/// that the client was notified of before the report arrived, and before the change of the next
+/// report for the same timeline, because a report may have been in flight when the next
+/// notification was sent. This attributes every report of a rebuild caused by a change. A report
+/// left without a change had another cause, such as the reload policy, or was sent again because
+/// its response was lost. Equal consecutive reports indicate neither: two rebuilds often take
+/// equally long. If the client was notified of more changes than it rebuilt for, such a report may
+/// be attributed to one of them.
+///
+/// Bounded: at most ``reportsMax`` reports of a timeline wait, and only those of registered
+/// timelines.
 package struct ReportedRebuilds: Sendable {
-    /// Reports of one timeline that wait for a cursor, and changes they may be for; of more, the
-    /// oldest are not counted. It is one a minute through the longest collapse window, an hour.
+    /// The maximum number of waiting reports of one timeline, and of changes they may be attributed
+    /// to; beyond it the oldest are not counted. It is one per minute during the longest collapse
+    /// window, an hour.
     package static let reportsMax = 64
 
-    /// What a client says of one timeline.
+    /// A client's report about one timeline.
     package struct Claim: Sendable {
-        /// Which.
+        /// The timeline.
         package let name: TimelineName
-        /// The changes that the client was told of, in their order: ``RecentChanges/told(_:after:)``.
+        /// The changes that the client was notified of, in order: ``RecentChanges/told(_:after:)``.
         package let told: [RecentChanges.Hit]
-        /// How many timelines of this name are registered: they differ in their family alone, which
-        /// reports do not name.
+        /// The number of registered timelines with this name. They differ only in their family,
+        /// which reports do not name.
         package let copies: Int
-        /// How often it is reported at once; each of the timelines counts once.
+        /// The number of reports at once; each of the timelines counts once.
         package let times: Int
 
-        /// A claim.
+        /// Creates a claim.
         package init(name: TimelineName, told: [RecentChanges.Hit], copies: Int, times: Int) {
             self.name = name
             self.told = told
@@ -41,46 +45,48 @@ package struct ReportedRebuilds: Sendable {
 
     /// A rebuild that a cursor confirmed.
     package struct Confirmation: Sendable, Equatable {
-        /// The kind of the timeline that was rebuilt.
+        /// The kind of the rebuilt timeline.
         package let kind: String
-        /// The change that it is taken to be for.
+        /// The change that it is attributed to.
         package let change: RecentChanges.Hit
-        /// How long it took from the change's acceptance to the report, in milliseconds.
+        /// The time from the change's acceptance to the report, ms.
         package let milliseconds: Int64
     }
 
     fileprivate struct Report {
-        /// What it is taken to be for.
+        /// The change that the report is attributed to.
         var change: RecentChanges.Hit
-        /// When it came, in milliseconds since 1970.
+        /// The time of arrival, ms since 1970.
         let at: Int64
-        /// It is confirmed. It is kept while others are not, for its change is not theirs.
+        /// Whether it is confirmed. Kept while others are not, because its change is not available
+        /// to them.
         var isCounted = false
     }
 
     fileprivate struct Timeline {
         var copies: Int
-        /// Changes up to here are no report's any more.
+        /// The sequence up to which changes are no longer attributed to reports.
         var floor: UInt64
         var told: [RecentChanges.Hit] = []
-        /// In the order in which they came; so are their changes, each at most ``copies`` times.
+        /// The reports in the order of arrival. Their changes are in the same order, each at most
+        /// ``copies`` times.
         var reports: [Report] = []
     }
 
     private var timelines: [TimelineName: Timeline] = [:]
 
-    /// Nothing was reported.
+    /// Creates an instance without reports.
     package init() {}
 
-    /// Whether no cursor would confirm anything.
+    /// Whether no report waits for a cursor.
     package var isEmpty: Bool { timelines.isEmpty }
 
-    /// The client acknowledges up to `cursor` and reports rebuilds.
+    /// Processes a client's acknowledgement up to `cursor` with its reports of rebuilds.
     ///
     /// - Parameters:
-    ///   - before: Up to where it had acknowledged before.
-    ///   - now: In milliseconds since 1970.
-    /// - Returns: Each rebuild that is confirmed now.
+    ///   - before: The previously acknowledged sequence.
+    ///   - now: The time in ms since 1970.
+    /// - Returns: The rebuilds that are now confirmed.
     package mutating func acknowledged(
         upTo cursor: UInt64, before: UInt64, _ claims: [Claim], now: Int64
     ) -> [Confirmation] {
@@ -95,10 +101,10 @@ package struct ReportedRebuilds: Sendable {
         return confirmed
     }
 
-    /// The client resumes from `cursor`. What it confirms is remembered until the client
-    /// acknowledges: a report that was not answered is repeated.
+    /// Processes a client's resumption at `cursor`. Confirmed reports are kept until the client
+    /// acknowledges, because an unanswered report is repeated.
     ///
-    /// - Returns: As ``acknowledged(upTo:before:_:now:)``.
+    /// - Returns: The rebuilds that are now confirmed.
     package mutating func resumed(from cursor: UInt64) -> [Confirmation] {
         confirm(upTo: cursor)
     }
@@ -117,7 +123,7 @@ package struct ReportedRebuilds: Sendable {
 
 extension ReportedRebuilds.Timeline {
     fileprivate mutating func take(_ claim: ReportedRebuilds.Claim, now: Int64) {
-        // The registration may be another than at the last report.
+        // The registration may have changed since the last report.
         copies = claim.copies
         forgetCounted()
         let known = told.last?.sequence ?? floor
@@ -134,8 +140,8 @@ extension ReportedRebuilds.Timeline {
         spread()
     }
 
-    /// Forgets the oldest reports that are confirmed, and their changes, of a timeline that always
-    /// has others that are not.
+    /// Removes the oldest confirmed reports, and their changes, of a timeline that always has
+    /// unconfirmed ones.
     private mutating func forgetCounted() {
         let surplus = reports.count - ReportedRebuilds.reportsMax / 2
         let count = reports.prefix(max(0, surplus)).prefix(while: \.isCounted).count
@@ -145,7 +151,7 @@ extension ReportedRebuilds.Timeline {
         reports.removeAll { $0.change.sequence <= floor && $0.isCounted }
     }
 
-    /// Forgets the oldest changes when there are too many, but none that a report is for.
+    /// Removes the oldest changes when there are too many, but none that a report is attributed to.
     private mutating func forgetUnreported() {
         guard told.count > ReportedRebuilds.reportsMax else { return }
         let reported = Set(reports.map(\.change.sequence))
@@ -153,7 +159,8 @@ extension ReportedRebuilds.Timeline {
         told = told.dropLast(latest.count).filter { reported.contains($0.sequence) } + latest
     }
 
-    /// Gives the reports changes of their own; the oldest may be left without, and go.
+    /// Attributes distinct changes to the reports; removes the oldest if no change is left for
+    /// them.
     private mutating func spread() {
         var (change, uses) = (told.count - 1, 0)
         var first = reports.startIndex
@@ -174,15 +181,16 @@ extension ReportedRebuilds.Timeline {
         first = max(first, reports.count - ReportedRebuilds.reportsMax)
         let counted = reports.prefix(first).count(where: \.isCounted)
         reports.removeFirst(first)
-        // Then a later one is what was counted, as when a report is sent again.
+        // A later report takes the place of a removed one that was counted, as when a report is
+        // sent again.
         for _ in 0..<counted {
             guard let place = reports.firstIndex(where: { !$0.isCounted }) else { break }
             reports[place].isCounted = true
         }
     }
 
-    /// Counts the reports whose changes a cursor covers, and says for each its change and how long it
-    /// took, in milliseconds.
+    /// Counts the reports whose changes a cursor covers, and passes on each change and the time it
+    /// took, ms.
     fileprivate mutating func count(
         upTo cursor: UInt64, _ confirmed: (RecentChanges.Hit, Int64) -> Void
     ) {

@@ -1,13 +1,13 @@
 import WidgetModel
 
-/// A timeline by what tells it apart for rules; a parameter that is unset is not named.
+/// The identity of a timeline for rules; unset parameters are omitted.
 package struct TimelineName: Sendable, Hashable {
     /// The kind of the widgets that show it.
     package let kind: String
-    /// Their parameters' values.
+    /// The parameter values of these widgets.
     package let parameters: [String: ParameterValue]
 
-    /// The name of the timelines of a kind with these values.
+    /// Creates the name of a kind's timelines with these values.
     package init(_ kind: String, _ parameters: [String: ParameterValue]) {
         self.kind = kind
         self.parameters = parameters.filter { $0.value != .unset }

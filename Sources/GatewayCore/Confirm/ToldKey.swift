@@ -1,19 +1,18 @@
 import WidgetModel
 
-/// What a client was told of one key by which changes make a timeline of it stale.
+/// The notifications of one key to a client, for finding the changes behind a rebuild.
 package struct ToldKey: Sendable, Equatable {
-    /// As ``RuleSet/recentKey(_:)`` names it.
+    /// The key, in the form of ``RuleSet/recentKey(_:)``.
     let key: UInt64
-    /// No later change was told.
+    /// The last change that was notified.
     let last: UInt64
-    /// The changes that notifications were for, each of them standing for others before it; `nil`
-    /// where every change is told by itself.
+    /// The changes of the notifications, each covering earlier ones; `nil` if every change has its
+    /// own notification.
     let notified: [UInt64]?
 }
 
 extension RuleSet {
-    /// Calls `body` with every key, and the slot of its rule, by which a change makes a widget's
-    /// timeline stale.
+    /// Calls `body` with every key that makes a widget's timeline stale, and the slot of its rule.
     fileprivate func visitKeys(
         of widget: ConfiguredWidget, _ attributes: [String: [String]],
         _ body: (_ slot: Int, EncodedKey) -> Void
@@ -33,9 +32,10 @@ extension RuleSet {
         }
     }
 
-    /// A widget's keys for a client that asks, and was told of everything up to `last` at once.
+    /// Returns a widget's keys for a client that polled, and was notified of everything up to
+    /// `last` at once.
     ///
-    /// - Parameter attributes: Those of the client.
+    /// - Parameter attributes: The attributes of the client.
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], upTo last: UInt64
     ) -> [ToldKey] {
@@ -48,11 +48,12 @@ extension RuleSet {
 }
 
 extension Shard {
-    /// What streams were told of a widget's keys after `floor`; empty for an app without a catalog.
+    /// Returns the notifications on streams of a widget's keys after `floor`; empty for an app
+    /// without a catalog.
     ///
-    /// Costs the widget's own keys, as a poll does.
+    /// Costs time linear in the widget's own keys, like a poll.
     ///
-    /// - Parameter attributes: Those of the client.
+    /// - Parameter attributes: The attributes of the client.
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], app name: String,
         after floor: UInt64
@@ -79,8 +80,8 @@ extension Shard {
 }
 
 extension RecentChanges {
-    /// The changes that a client was told of a timeline, of those after `floor`, in their order: the
-    /// latest of them, one for each report that may wait.
+    /// Returns the changes after `floor` that a client was notified of for a timeline, in order:
+    /// the latest ones, one for each report that may wait.
     package func told(_ keys: [ToldKey], after floor: UInt64) -> [Hit] {
         let limit = ReportedRebuilds.reportsMax
         var told: [Hit] = []
@@ -92,7 +93,7 @@ extension RecentChanges {
             for sequence in notified where sequence > floor {
                 told += hits(of: key.key, after: sequence - 1, upTo: sequence, limit: 1)
             }
-            // A stream that opened was told of the latest by its catch-up.
+            // A newly opened stream was notified of the latest change by its catch-up.
             told += hits(of: key.key, after: floor, upTo: key.last, limit: 1)
         }
         told.sort { $0.sequence < $1.sequence }

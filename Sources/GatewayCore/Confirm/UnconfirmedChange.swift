@@ -1,24 +1,24 @@
 import WidgetModel
 
-/// What of a client is stale, by what it confirmed: the latest that made it so, and by which keys
-/// an earlier one is found.
+/// A client's item that is stale according to the client's confirmations: the latest event that
+/// made it stale, and the keys for finding an earlier one.
 package struct UnconfirmedItem: Sendable, Equatable {
-    /// The sequence of the latest that made it stale.
+    /// The sequence of the latest event that made it stale.
     package let version: UInt64
-    /// Up to where it is confirmed.
+    /// The sequence up to which it is confirmed.
     package let confirmed: UInt64
-    /// Its keys, as ``RecentChanges`` names them.
+    /// The item's keys, in the form of ``RecentChanges``.
     package let keys: [UInt64]
 }
 
 extension Shard {
-    /// What of a client is stale since a change, a reload or a catalog that it did not confirm; of
-    /// what versions no longer know, nothing is said.
+    /// Returns the items of a client that are stale because of an unconfirmed change, reload or
+    /// catalog. Items whose versions were removed are omitted.
     ///
-    /// Costs the client's own keys, as a poll does.
+    /// Costs time linear in the client's own keys, like a poll.
     ///
-    /// - Parameter confirmed: Up to where the client has applied everything but its recommendation
-    ///   sets, of which the record knows.
+    /// - Parameter confirmed: The sequence up to which the client has applied everything except its
+    ///   recommendation sets, which the record contains.
     package func unconfirmed(
         of record: ClientRecord, app: String, confirmed: UInt64
     ) -> [UnconfirmedItem] {
@@ -35,8 +35,8 @@ extension Shard {
 }
 
 extension RecentChanges {
-    /// The sequence of the earliest change after what was confirmed, or of the latest where what
-    /// came between is not remembered whole.
+    /// Returns the sequence of the earliest unconfirmed change, or of the latest one if the changes
+    /// in between are not all stored any more.
     package func earliest(of item: UnconfirmedItem) -> UInt64 {
         min(item.version, earliest(of: item.keys, after: item.confirmed)?.sequence ?? .max)
     }

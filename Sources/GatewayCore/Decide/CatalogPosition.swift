@@ -2,9 +2,9 @@ import Synchronization
 
 /// The position in the log at which a catalog came into force.
 ///
-/// A catalog is compiled before its place in the log is known, for compiling costs what its sender
-/// chooses to send and places are assigned on the log's writer. Everything that a rule set declares
-/// anew shares the one position that ``RuleSet/comeIntoForce(at:)`` sets.
+/// A catalog is compiled before its sequence is known, because the sender determines the cost of
+/// compiling, and sequences are assigned on the log's writer thread. All declarations that are new
+/// in a rule set share one position, which ``RuleSet/comeIntoForce(at:)`` sets.
 final class CatalogPosition: Sendable {
     private let value: Atomic<UInt64>
 
@@ -15,7 +15,7 @@ final class CatalogPosition: Sendable {
     /// The sequence of the catalog's entry.
     ///
     /// It is set before the entry is published. Readers receive the entry through a lock, which
-    /// orders memory for them.
+    /// orders memory accesses.
     var sequence: UInt64 {
         get { value.load(ordering: .relaxed) }
         set { value.store(newValue, ordering: .relaxed) }

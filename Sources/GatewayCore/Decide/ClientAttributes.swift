@@ -1,33 +1,36 @@
-/// The attributes of a registration, kept apart by who answers for them.
+/// The attributes of a registration, separated by who vouches for them.
 ///
-/// A backend's hold until a backend sets them again. A token's hold only while the client's latest
-/// token says the same: a client that comes back with a token that vouches for less is told less.
+/// A backend's attributes are valid until a backend sets them again. A token's attributes are valid
+/// only while the client's latest token contains them: a client that returns with a token that
+/// vouches for less is notified of less.
 package struct ClientAttributes: Sendable, Equatable {
-    /// Attributes that the client stated itself, as its catalog allows.
+    /// The attributes that the client stated itself, as its catalog allows.
     package var own: [String: [String]]
-    /// Attributes that the client's latest token vouches for.
+    /// The attributes that the client's latest token vouches for.
     package var token: [String: [String]]
-    /// Attributes that a backend set.
+    /// The attributes that a backend set.
     package var backend: [String: [String]]
-    /// Attributes vouched for by a token or a backend, stored by a version that did not tell which.
+    /// The attributes vouched for by a token or a backend, stored by a version that did not
+    /// distinguish them.
     ///
-    /// A backend's attribute that is dropped by mistake would never come back, so they hold as a
-    /// backend's do until a backend sets attributes; and a token that names one takes it over, so
-    /// that no client is refused for what its token before vouched for.
+    /// A backend's attribute dropped by mistake would never come back, so they are treated as a
+    /// backend's until a backend sets attributes. A token that names one takes it over, so that no
+    /// client is rejected because of its previous token.
     package var unattributed: [String: [String]]
 
-    /// Why a client may not state an attribute, or present a token.
+    /// The reason why a client may not state an attribute, or present a token.
     package enum Refusal: Error, Sendable, Equatable {
-        /// The token, or the backend before, vouches for other values than the client states.
+        /// The token, or a backend earlier, vouches for other values than the client states.
         case contradictsToken(attribute: String)
         /// The token vouches for other values than the backend set, or than the client registered
-        /// as its own.
+        /// itself.
         case tokenContradicts(attribute: String)
-        /// Nobody vouches for it, and the catalog does not let clients state it themselves.
+        /// Neither a token nor a backend vouches for it, and the catalog does not let clients state
+        /// it.
         case notVouched(attribute: String)
     }
 
-    /// Attributes by origin.
+    /// Creates attributes by origin.
     package init(
         own: [String: [String]] = [:], token: [String: [String]] = [:],
         backend: [String: [String]] = [:], unattributed: [String: [String]] = [:]
@@ -38,13 +41,13 @@ package struct ClientAttributes: Sendable, Equatable {
         self.unattributed = unattributed
     }
 
-    /// Attributes as a backend sets them.
+    /// Creates attributes as a backend sets them.
     ///
     /// - Parameters:
     ///   - stated: All attributes that the backend vouches for from now on.
-    ///   - names: The names that a patch mentions; `nil` where it replaces all attributes.
-    ///   - before: The attributes before. The latest token still counts where the backend does not
-    ///     contradict it.
+    ///   - names: The names that a patch mentions; `nil` if it replaces all attributes.
+    ///   - before: The previous attributes. The latest token's still count unless the backend
+    ///     contradicts them.
     package init(
         statedByBackend stated: [String: [String]], naming names: Set<String>? = nil,
         before: ClientAttributes = ClientAttributes()
@@ -62,15 +65,15 @@ package struct ClientAttributes: Sendable, Equatable {
         backend = stated
     }
 
-    /// Attributes as a client states them: it may repeat what is vouched for, in any order, and add
-    /// what the catalog lists as `selfDeclared`.
+    /// Creates attributes as a client states them. It may repeat vouched attributes, in any order,
+    /// and add those that the catalog lists as `selfDeclared`.
     ///
     /// - Parameters:
     ///   - stated: The attributes of its registration.
-    ///   - token: The attributes that its present token vouches for.
-    ///   - before: The attributes before.
+    ///   - token: The attributes that its current token vouches for.
+    ///   - before: The previous attributes.
     ///   - selfDeclared: The names that clients of the app may state themselves.
-    /// - Throws: ``Refusal`` for the first attribute in the order of names that it may not state.
+    /// - Throws: ``Refusal`` for the first attribute, in the order of names, that it may not state.
     package init(
         statedByClient stated: [String: [String]], token: [String: [String]],
         before: ClientAttributes = ClientAttributes(), selfDeclared: Set<String>
@@ -90,11 +93,11 @@ package struct ClientAttributes: Sendable, Equatable {
         }
     }
 
-    /// Returns the attributes after the client presented a token: what the token before vouched for
-    /// no longer counts.
+    /// Returns the attributes after the client presented a token. The attributes of the previous
+    /// token no longer count.
     ///
-    /// - Throws: ``Refusal`` for the first attribute in the order of names for which the backend, or
-    ///   the client's own registration, has other values.
+    /// - Throws: ``Refusal`` for the first attribute, in the order of names, that contradicts the
+    ///   backend or the client's own registration.
     package func presenting(_ token: [String: [String]]) throws(Refusal) -> ClientAttributes {
         for (name, values) in token.sorted(by: { $0.key < $1.key }) {
             if let known = backend[name] ?? own[name], Set(known) != Set(values) {
@@ -107,10 +110,10 @@ package struct ClientAttributes: Sendable, Equatable {
         return attributes
     }
 
-    /// The attributes that count.
+    /// The effective attributes.
     package var inForce: [String: [String]] {
         [unattributed, token, backend].reduce(own) { all, part in
-            // Most clients have attributes of one origin only, and share its storage.
+            // Most clients have attributes of only one origin, and share its storage.
             part.isEmpty ? all : all.isEmpty ? part : all.merging(part) { $1 }
         }
     }

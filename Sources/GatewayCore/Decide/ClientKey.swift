@@ -1,11 +1,11 @@
-/// Names a client of an app.
+/// The identity of a client: its app and its id.
 package struct ClientKey: Sendable, Hashable {
     /// The app.
     package let app: String
     /// The client within it.
     package let client: String
 
-    /// A client's name.
+    /// Creates a client's identity.
     package init(app: String, client: String) {
         self.app = app
         self.client = client

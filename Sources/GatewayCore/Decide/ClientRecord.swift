@@ -1,29 +1,30 @@
 import WidgetModel
 
-/// A registered client as the shards see it: immutable, shared by all of them.
+/// A registered client as used by the shards: immutable, and shared by all of them.
 package final class ClientRecord: Sendable {
     /// The client's id.
     package let client: String
-    /// What it registered.
+    /// The registration of the client.
     package let registration: ClientRegistration
-    /// The attributes that count for it.
+    /// The effective attributes.
     package let attributes: [String: [String]]
-    /// The same attributes by who answers for them.
+    /// The same attributes by origin.
     package let origins: ClientAttributes
-    /// Up to where each recommendation set is known to be built: by its `builtAt`, by an
-    /// acknowledgement, or else by the position at which it was first registered.
+    /// The sequence up to which each recommendation set is known to be built: from its `builtAt`,
+    /// from an acknowledgement, or otherwise the position of its first registration.
     package let confirmed: [String: UInt64]
-    /// The position of the log at which the client first registered: what came before is of no
-    /// interest to it.
+    /// The position of the log at which the client first registered. Earlier entries are irrelevant
+    /// to it.
     package let since: UInt64
-    /// When it, or its backend, last said how it is told, in milliseconds since 1970.
+    /// The time at which the client, or its backend, last stated its delivery addresses, ms since
+    /// 1970.
     package let addressedAt: Int64
-    /// Stands for what was registered; see ``RegistrationDigest``.
+    /// The digest of the registration; see ``RegistrationDigest``.
     package let digest: String
-    /// Whether it, or a control of its, can be told otherwise than by streams and polls.
+    /// Whether the client, or one of its controls, has an address other than streams and polls.
     package let isPushable: Bool
 
-    /// A record.
+    /// Creates a record.
     package init(
         client: String, registration: ClientRegistration, attributes origins: ClientAttributes,
         confirmed: [String: UInt64] = [:], since: UInt64 = 0, addressedAt: Int64 = 0,
@@ -42,7 +43,7 @@ package final class ClientRecord: Sendable {
             || registration.controls.contains { ($0.delivery ?? .stream) != .stream }
     }
 
-    /// The same client with a recommendation set confirmed.
+    /// Returns the same client with recommendation sets confirmed.
     package func with(confirmed: [String: UInt64]) -> ClientRecord {
         ClientRecord(
             client: client, registration: registration, attributes: origins,

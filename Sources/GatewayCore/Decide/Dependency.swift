@@ -1,26 +1,26 @@
 import WidgetModel
 
-/// One thing one client depends on: a rule, and the client's own values at its positions.
+/// A dependency of a client: a rule, and the client's own values at its positions.
 package struct Dependency: Sendable, Hashable {
-    /// The rule's slot.
+    /// The slot of the rule.
     package let rule: Int
-    /// Own values; never ``BoundValues/Position/missing``.
+    /// The client's own values; never ``BoundValues/Position/missing``.
     package let values: BoundValues
 }
 
-/// What one client holds of a catalog: the kinds, and everything it depends on by their rules.
+/// The subscriptions of one client under a catalog: its kinds, and its dependencies by their rules.
 struct Holdings {
-    /// The kinds of which it holds widgets or controls, each once.
+    /// The kinds that it has widgets or controls of, each once.
     fileprivate(set) var kinds: [KindRules] = []
-    /// The kinds of which it holds a non-empty recommendation set, each once.
+    /// The kinds that it has a non-empty recommendation set of, each once.
     fileprivate(set) var sets: [KindRules] = []
-    /// Each once, those by retired rules included.
+    /// The dependencies, each once, including those by retired rules.
     fileprivate(set) var dependencies: [Dependency] = []
 
-    /// What all of it depends on, for operator reloads of the client.
+    /// The key that all its subscriptions depend on, for operator reloads of the client.
     let operatorKey: UInt64
 
-    /// Lists longer than this are searched by hash.
+    /// The length up to which the list is searched linearly; longer lists are searched by hash.
     private static let searchedMax = 16
     private var seen: Set<Dependency> = []
 
@@ -29,7 +29,7 @@ struct Holdings {
         dependencies.reserveCapacity(capacity)
     }
 
-    /// Whether it holds nothing of the catalog.
+    /// Whether the client has no subscriptions under the catalog.
     var isEmpty: Bool { kinds.isEmpty && sets.isEmpty }
 
     fileprivate mutating func add(_ dependency: Dependency) {
@@ -44,17 +44,17 @@ struct Holdings {
 }
 
 extension Rule {
-    /// Calls `body` with the keys of what depends on this rule with these values: one for each
-    /// combination of list values; none when the client lacks a bound attribute.
-    func visitKeys(
+    /// Calls `body` with the keys of a subscription with these values under this rule: one for each
+    /// combination of list values; none if the client lacks a bound attribute.
+    package func visitKeys(
         parameters: [String: ParameterValue], attributes: [String: [String]],
         _ body: (BoundValues) -> Void
     ) {
         BoundValues.visitCombinations(of: bindings.count) { place in
             switch bindings[place].source {
             case .parameter(let name, _):
-                // A default stands in for what is unset, but by the name of unset: that is how
-                // the client knows the widget.
+                // An unset parameter stays unset even if it has a default, because the client knows
+                // the widget by it.
                 switch parameters[name] ?? .unset {
                 case .unset: .one(.unset)
                 case .single(let text): .one(.value(text))
@@ -68,8 +68,8 @@ extension Rule {
         }
     }
 
-    /// How many keys ``visitKeys(parameters:attributes:_:)`` would visit, without making them: a
-    /// registration is refused by this number before it costs memory.
+    /// Returns the number of keys that ``visitKeys(parameters:attributes:_:)`` would visit, without
+    /// creating them, so that a registration with too many is rejected before it costs memory.
     func combinations(
         parameters: [String: ParameterValue], attributes: [String: [String]]
     ) -> Int {
@@ -86,23 +86,23 @@ extension Rule {
         }
     }
 
-    /// Calls `body` with every key, as its hash, that a change may raise to hit `values`: at each
-    /// position the own value, or `missing` for a change that lacks the attribute.
-    func visitHashes(reaching values: BoundValues, _ body: (UInt64) -> Void) {
+    /// Calls `body` with the hash of every key that a change may bump to affect `values`: at each
+    /// position either the own value, or `missing` for a change that lacks the attribute.
+    package func visitHashes(reaching values: BoundValues, _ body: (UInt64) -> Void) {
         body(values.hash)
         values.visitLacking { body(keyHash($0)) }
     }
 }
 
 extension RuleSet {
-    /// Everything a client depends on by rules in force, each once. `kinds` narrows it.
+    /// Returns the dependencies of a client by rules in force, each once; `kinds` restricts them.
     package func dependencies(
         of record: ClientRecord, kinds: Set<String>? = nil
     ) -> [Dependency] {
         holdings(of: record, kinds: kinds).dependencies.filter { $0.rule < rules.count }
     }
 
-    /// What a client holds of this catalog. `kinds` narrows it.
+    /// Returns the subscriptions of a client under this catalog; `kinds` restricts them.
     func holdings(of record: ClientRecord, kinds: Set<String>?) -> Holdings {
         let registration = record.registration
         var holdings = Holdings(

@@ -1,20 +1,21 @@
-/// What a rule set knows of one kind. Immutable, and a class so that handing it on copies nothing.
-final class KindRules: Sendable {
+/// The rules of one kind in a rule set. Immutable, and a class so that passing it on copies
+/// nothing.
+package final class KindRules: Sendable {
     /// The kind.
     let kind: String
-    /// What a change to one of its widgets makes stale.
-    let target: Target
-    /// When it was first declared, without interruption since.
+    /// The content that a change to one of its widgets makes stale.
+    package let target: Target
+    /// The sequence at which the kind was first declared, without interruption since.
     var since: UInt64 { declared.sequence }
     /// The catalog that first declared it.
     let declared: CatalogPosition
-    /// The slots of its rules, those of rules that earlier catalogs had last.
-    let slots: [Int]
-    /// How many of ``slots`` are rules in force.
-    let slotsInForce: Int
-    /// When it, or the newest rule of its timelines, was declared.
+    /// The slots of its rules; those of rules retired from earlier catalogs come last.
+    package let slots: [Int]
+    /// The number of ``slots`` with rules in force.
+    package let slotsInForce: Int
+    /// The sequence at which the kind, or the newest rule of its timelines, was declared.
     var newestTimelines: UInt64 { Self.newest(timelines) }
-    /// When it, or the newest rule of its recommendation set, was declared.
+    /// The sequence at which the kind, or the newest rule of its recommendation set, was declared.
     var newestSet: UInt64 { Self.newest(set) }
     /// The key that all its widgets depend on, for operator reloads.
     let operatorKey: UInt64

@@ -1,12 +1,12 @@
 import WidgetModel
 
-/// What a catalog says about a registration.
+/// The checks of a registration against a catalog.
 extension RuleSet {
-    /// Combinations that the lists of one widget may have, whatever the catalog binds of them: a
-    /// later catalog may bind more than the present one.
+    /// The limit of combinations of one widget's list values, whatever the catalog binds: a later
+    /// catalog may bind more than the current one.
     static let combinationsMax = 4_096
 
-    /// What is wrong: more keys than one widget or one client may depend on.
+    /// Returns the faults of a registration: more keys than one widget or one client may depend on.
     package func faults(in record: ClientRecord, limits: Limits) -> Faults {
         var faults = Faults()
         let attributes = record.attributes.values.reduce(1) { Self.product($0, $1.count) }
@@ -71,7 +71,8 @@ extension RuleSet {
         return overflow ? Int.max : product
     }
 
-    /// Adds what was understood only in part: the rest of the registration is in force.
+    /// Adds warnings about parts that the catalog does not declare; the rest of the registration is
+    /// in force.
     package func addWarnings(about record: ClientRecord, to warnings: inout Faults) {
         let registration = record.registration
         for (index, widget) in registration.widgets.enumerated() {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What a rule makes stale.
+/// The content that a rule makes stale.
 package enum Target: UInt8, Sendable, Hashable {
     /// The timelines of a kind's widgets.
     case timeline
@@ -12,62 +12,62 @@ package enum Target: UInt8, Sendable, Hashable {
     case control
 }
 
-/// One dependency rule of a catalog, ready to decide with.
+/// A dependency rule of a catalog, compiled for deciding.
 ///
-/// A rule is identified by its content, defaults included, never by its place: a catalog that
-/// repeats it keeps its versions. Immutable, and a class so that handing it on copies nothing.
+/// A rule is identified by its content, defaults included, not by its position: a catalog that
+/// repeats it keeps its versions. Immutable, and a class so that passing it on copies nothing.
 package final class Rule: Sendable {
-    /// What it makes stale.
+    /// The content that the rule makes stale.
     package let target: Target
     /// The kind it belongs to.
     package let kind: String
-    /// The declaration.
+    /// The declaration of the rule.
     package let declaration: DependencyRule
     /// The sequence of the catalog that first declared it, without interruption since.
     package var since: UInt64 { declared.sequence }
     /// The catalog that first declared it.
     let declared: CatalogPosition
-    /// The content in words that differ exactly when the content does.
+    /// The content as bytes, which are equal exactly when the content is.
     package let identity: [UInt8]
-    /// The bindings that have a position in this rule's keys: all but literals.
+    /// The bindings that have a position in this rule's keys: all except literals.
     package let bindings: [Binding]
-    /// At most one notification per key in this time, in milliseconds.
+    /// The collapse window: at most one notification per key in this time, ms.
     package let collapse: Int64
 
     private let hash: SipHash
-    /// Has absorbed the hash of the identity: every key of the rule is hashed from here.
+    /// The hash state after the identity; every key of the rule is hashed starting from it.
     private let hashState: SipHash.State
     private let operations: UInt8
-    /// The properties of interest where they are many; few are sooner compared than hashed.
+    /// The properties of interest if there are many; a few are compared faster than hashed.
     private let properties: Set<String>?
     /// The hash of the key of a widget that leaves every parameter unset.
     private let unsetHash: UInt64
-    /// Whether it has one binding, to the change's id.
+    /// Whether its only binding is to the change's id.
     private let isByIDAlone: Bool
     private let hasProperties: Bool
-    /// For each binding, `true` where a widget that leaves its parameter unset agrees with
-    /// everything.
+    /// For each binding, `true` if a widget that leaves its parameter unset matches every value;
+    /// `nil` if this depends on the value.
     private let agreesUnset: [Bool?]
-    /// For each binding the parameter's name, if it binds to one.
+    /// For each binding, the name of the parameter; `nil` if it binds to none.
     private let parameterNames: [String?]
     private let literals: [(attribute: String, value: String)]
 
-    /// A binding whose value differs from widget to widget.
+    /// A binding whose value differs between widgets.
     package struct Binding: Sendable, Hashable {
-        /// The change's attribute; `id` is its id.
+        /// The attribute of the change; `id` is the change's id.
         package let attribute: String
-        /// Where the client's side comes from.
+        /// The source of the client's value.
         package let source: Source
 
-        /// Where the client's side of a binding comes from.
+        /// The source of a client's value for a binding.
         package enum Source: Sendable, Hashable {
-            /// An intent parameter, and what stands for it when it is unset.
+            /// An intent parameter, with the value for an unset one.
             case parameter(name: String, defaultValue: ParameterValue)
             /// An attribute of the client.
             case clientAttribute(String)
         }
 
-        /// Whether a widget that leaves this binding's parameter unset agrees with `values`.
+        /// Returns whether a widget that leaves this binding's parameter unset matches `values`.
         func agreesUnset(with values: some Collection<String>) -> Bool {
             guard case .parameter(_, let defaultValue) = source else { return false }
             guard defaultValue != .unset else { return true }
@@ -108,7 +108,7 @@ package final class Rule: Sendable {
         hasProperties = !declaration.properties.isEmpty
     }
 
-    /// The bindings that differ from widget to widget.
+    /// Returns the bindings that differ between widgets.
     private static func bindings(
         of declaration: DependencyRule, _ intent: IntentDeclaration?
     ) -> [Binding] {
@@ -126,7 +126,7 @@ package final class Rule: Sendable {
         }
     }
 
-    /// The rule's content as JSON: an encoding in which no two contents share a text.
+    /// Returns the rule's content as JSON, an encoding that is unique for each content.
     static func identity(
         _ declaration: DependencyRule, _ target: Target, _ kind: String,
         _ intent: IntentDeclaration?
@@ -153,38 +153,38 @@ package final class Rule: Sendable {
         return content.serialized
     }
 
-    /// The keyed hash of one of this rule's keys.
+    /// Returns the keyed hash of one of this rule's keys.
     func keyHash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         hash.hash(bytes, after: hashState)
     }
 
-    /// The keyed hash of one of this rule's keys.
+    /// Returns the keyed hash of one of this rule's keys.
     func keyHash(_ bytes: [UInt8]) -> UInt64 {
         // Sound: the buffer is read within the closure that lends it.
         bytes.withUnsafeBytes(keyHash)
     }
 
-    /// Why a change does not hit this rule, or that it does.
+    /// The result of matching a change against the rule: a hit, or the reason why not.
     package enum Verdict: Sendable, Equatable {
-        /// It hits; by which keys, ``keys(of:)`` tells.
+        /// The change hits the rule.
         case hit
-        /// It is about another entity.
+        /// The change is about another entity.
         case otherEntity
-        /// Its operation is not listed.
+        /// The change's operation is not listed.
         case operationNotListed
-        /// None of its properties is listed.
+        /// None of the change's properties is listed.
         case propertiesNotListed
-        /// It has another value than the literal bound to this attribute.
+        /// The change has another value than the literal bound to this attribute.
         case literalDiffers(attribute: String)
     }
 
-    /// Compares all but the positions, which differ from widget to widget.
+    /// Compares everything except the positions, which differ between widgets.
     package func verdict(on change: Change) -> Verdict {
         guard change.entity == declaration.entity else { return .otherEntity }
         return verdict(onOwnEntity: change)
     }
 
-    /// The verdict on a change of this rule's entity.
+    /// Returns the verdict on a change of this rule's entity.
     func verdict(onOwnEntity change: Change) -> Verdict {
         guard operations & change.operation.bit != 0 else { return .operationNotListed }
         if change.operation == .update, hasProperties,
@@ -206,13 +206,13 @@ package final class Rule: Sendable {
         properties?.contains(property) ?? declaration.properties.contains(property)
     }
 
-    /// Adds the keys that a change which hits this rule raises: at each position every value it
-    /// has, and `unset` beside them for a parameter without default or with one among them; or
-    /// `missing` when it lacks the attribute.
+    /// Adds the keys that a change which hits this rule bumps: at each position every value of the
+    /// attribute, and also `unset` for a parameter without a default or with a matching one; or
+    /// `missing` if the change lacks the attribute.
     ///
-    /// - Parameter isBroad: Becomes `true` where the change hits for lack of an attribute.
-    /// - Throws: ``RuleSet/TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations of values, and
-    ///   where `keys` would be more than `limits.changeKeysMax`; `keys` is as it was then.
+    /// - Parameter isBroad: Set to `true` if the change hits because it lacks an attribute.
+    /// - Throws: ``RuleSet/TooManyKeys`` for more than `limits.changeRuleKeysMax` combinations of
+    ///   values, or if `keys` would exceed `limits.changeKeysMax`; `keys` is then unchanged.
     func raise(
         _ change: Change, slot: Int, _ limits: Limits, _ isBroad: inout Bool,
         _ keys: inout RaisedKeys
@@ -228,7 +228,7 @@ package final class Rule: Sendable {
         }
         if isByIDAlone, let id = change.id {
             try requireRoom(2)
-            // As nearly all rules and changes are: what is the same for all is not made anew.
+            // The fast path for nearly all rules and changes: nothing is computed per binding.
             keys.begin()
             keys.add(value: id)
             keys.end(self, slot: slot, isBroad: false)
@@ -255,7 +255,7 @@ package final class Rule: Sendable {
         }
         try requireRoom(keyCount)
         if lacksOne { isBroad = true }
-        /// Adds what may stand at `place` and after it to the key begun; the first position's
+        /// Adds the possible values at `place` and after it to the begun key; the first position's
         /// values vary slowest.
         func extend(_ place: Int) {
             guard place < bindings.count else {
@@ -279,16 +279,16 @@ package final class Rule: Sendable {
         }
         keys.begin()
         extend(0)
-        // It is left open where some attribute has an empty list.
+        // A key is left open if an attribute has an empty list.
         keys.cancel()
     }
 
-    /// The name by which a notification calls one of this rule's keys.
+    /// Returns the name of one of this rule's keys in a notification.
     package func name(of values: BoundValues) -> StaleName {
         values.withEncoded { name(of: $0.bytes) }
     }
 
-    /// The name by which a notification calls the key with these bytes.
+    /// Returns the name of the key with these bytes in a notification.
     func name(of bytes: UnsafeRawBufferPointer) -> StaleName {
         guard target == .timeline else { return StaleName(target, kind) }
         var parameters: [ReloadNotification.Parameter] = []
@@ -308,7 +308,7 @@ package final class Rule: Sendable {
 }
 
 extension Int {
-    /// The product, or the greatest number where it is greater.
+    /// Returns the product, or the greatest integer on overflow.
     fileprivate func saturatingProduct(_ other: Int) -> Int {
         let (product, overflow) = multipliedReportingOverflow(by: other)
         return overflow ? .max : product
@@ -316,7 +316,7 @@ extension Int {
 }
 
 extension Change.Operation {
-    /// A bit of its own.
+    /// The operation's bit in a set.
     fileprivate var bit: UInt8 {
         switch self {
         case .insert: 1
@@ -327,12 +327,12 @@ extension Change.Operation {
 }
 
 extension Change {
-    /// The values of an attribute, `id` being the change's id; `nil` when it is missing.
+    /// Returns the values of an attribute, where `id` is the change's id; `nil` when it is missing.
     func values(of attribute: String) -> [String]? {
         attribute == "id" ? id.map { [$0] } : attributes[attribute]
     }
 
-    /// How many values an attribute has; `nil` when it is missing.
+    /// Returns the number of values of an attribute; `nil` when it is missing.
     func valueCount(of attribute: String) -> Int? {
         attribute == "id" ? id.map { _ in 1 } : attributes[attribute]?.count
     }

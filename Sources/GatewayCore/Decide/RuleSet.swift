@@ -1,30 +1,30 @@
 import WidgetModel
 
-/// A catalog compiled for deciding. Immutable; every shard reads the same one.
+/// A catalog compiled for deciding. Immutable; all shards share it.
 package final class RuleSet: Sendable {
-    /// The catalog.
+    /// The compiled catalog.
     package let catalog: Catalog
     /// The sequence of the log entry that put it in force.
     package var sequence: UInt64 { position.sequence }
     private let position: CatalogPosition
-    /// Every rule; a rule's place here is its slot in the live index of this rule set.
+    /// The rules; a rule's index is its slot in the live index of this rule set.
     package let rules: [Rule]
-    /// The collapse time of each rule, in milliseconds, by its slot.
+    /// The collapse time of each rule, ms, by its slot.
     let durations: [Int64]
 
-    /// Rules of earlier catalogs that this one drops from kinds it keeps: no change hits them any
-    /// more, but what hit them before is still owed to those who have not heard of it. Their slots
-    /// follow those of ``rules``.
+    /// The rules of earlier catalogs that this one drops from kinds it keeps. New changes do not
+    /// match them, but earlier matches are still owed to clients that were not notified of them.
+    /// Their slots follow those of ``rules``.
     let retired: [Rule]
-    /// Rules of one kind that are remembered when they are retired; beyond it the kind counts as
-    /// declared anew.
+    /// The maximum number of retired rules kept for one kind; beyond it the kind counts as newly
+    /// declared.
     static let kindRetiredRulesMax = 64
 
-    /// The key everything of the app depends on, for operator reloads.
+    /// The key that everything of the app depends on, for operator reloads.
     package let operatorKey: UInt64
 
     private let kinds: [String: KindRules]
-    private let slotsByEntity: NameTable<[Int]>
+    private let slotsByEntity: [String: [Int]]
     private let hash: SipHash
 
     /// Compiles a catalog that the entry at `sequence` put in force, replacing `previous`.
@@ -40,7 +40,7 @@ package final class RuleSet: Sendable {
         var identities: Set<[UInt8]> = []
         var kindSince: [String: CatalogPosition] = [:]
         for widget in catalog.widgets {
-            // A kind that becomes a control, or ceases to be one, is another kind.
+            // A kind that becomes a control, or is no longer one, counts as a new kind.
             let isKept =
                 previous?.target(ofKind: widget.kind) == widget.configuration.target
             kindSince[widget.kind] = isKept ? previous?.kinds[widget.kind]?.declared : position
@@ -74,10 +74,7 @@ package final class RuleSet: Sendable {
         durations = rules.map(\.collapse)
         self.retired = retired
         operatorKey = hash(0, hash(catalog.app))
-        var slotsByEntity = NameTable<[Int]>()
-        let rulesByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
-        for (entity, slots) in rulesByEntity { slotsByEntity.set(entity, slots) }
-        self.slotsByEntity = slotsByEntity
+        slotsByEntity = Dictionary(grouping: rules.indices) { rules[$0].declaration.entity }
         let slots = Dictionary(grouping: rules.indices) { rules[$0].kind }
         let retiredSlots = Dictionary(grouping: retired.indices) { retired[$0].kind }
         var kinds: [String: KindRules] = [:]
@@ -93,73 +90,75 @@ package final class RuleSet: Sendable {
         self.kinds = kinds
     }
 
-    /// Notes the sequence of the entry that puts the catalog in force, before anybody decides by it.
+    /// Records the sequence of the entry that puts the catalog in force; called before any decision
+    /// with it.
     package func comeIntoForce(at sequence: UInt64) { position.sequence = sequence }
 
-    /// What is known of a declared kind.
+    /// Returns the rules of a declared kind; `nil` when it is not declared.
     func rules(ofKind kind: String) -> KindRules? {
         kinds[kind]
     }
 
-    /// When `kind` was first declared, without interruption since; `nil` when it is not.
+    /// Returns the sequence at which `kind` was first declared, without interruption since; `nil`
+    /// when it is not declared.
     package func since(kind: String) -> UInt64? {
         kinds[kind]?.since
     }
 
-    /// What a change to one of `kind`'s widgets makes stale.
+    /// Returns the content that a change to one of `kind`'s widgets makes stale.
     package func target(ofKind kind: String) -> Target? {
         kinds[kind]?.target
     }
 
-    /// The slots of `kind`'s rules.
+    /// Returns the slots of `kind`'s rules in force.
     package func slots(ofKind kind: String) -> ArraySlice<Int> {
         kinds[kind].map { $0.slots.prefix($0.slotsInForce) } ?? []
     }
 
-    /// The number of rules about an entity.
+    /// Returns the number of rules about an entity.
     package func ruleCount(ofEntity entity: String) -> Int { slots(ofEntity: entity).count }
 
-    /// The slots of the rules about an entity.
+    /// Returns the slots of the rules about an entity.
     func slots(ofEntity entity: String) -> [Int] {
         slotsByEntity[entity] ?? []
     }
 
-    /// The rule in a slot, retired or not.
-    func rule(_ slot: Int) -> Rule {
+    /// Returns the rule in a slot, retired or not.
+    package func rule(_ slot: Int) -> Rule {
         slot < rules.count ? rules[slot] : retired[slot - rules.count]
     }
 
-    /// The key every widget of a kind depends on, for operator reloads.
+    /// Returns the key that every widget of a kind depends on, for operator reloads.
     func operatorKey(kind: String) -> UInt64 {
         kinds[kind]?.operatorKey ?? hash(1, hash(kind))
     }
 
-    /// The key everything of a client depends on, for operator reloads.
+    /// Returns the key that everything of a client depends on, for operator reloads.
     func operatorKey(client: String) -> UInt64 { hash(2, hash(client)) }
 
-    /// What a change hits.
+    /// The effect of a change.
     package struct Decision: Sendable {
-        /// The keys it raises.
+        /// The keys that it bumps.
         package internal(set) var keys = RaisedKeys()
-        /// Whether it hit a rule for lack of an attribute.
+        /// Whether the change hit a rule because it lacks an attribute.
         package internal(set) var isBroad = false
-        /// Whether it hit no rule.
+        /// Whether the change hit no rule.
         package var isUnmatched: Bool { keys.isEmpty }
     }
 
-    /// A change raises more keys than are allowed.
+    /// The error for a change that bumps more keys than allowed.
     package struct TooManyKeys: Error, Sendable, Equatable {
-        /// The number of combinations of values at the positions of one rule; or the keys raised by all
-        /// rules up to the one that goes beyond the limit.
+        /// The number of combinations of values at the positions of one rule; or the number of keys
+        /// bumped by all rules up to the one that exceeded the limit.
         package let count: Int
-        /// The kind of the one rule; `nil` where all rules together raise too many.
+        /// The kind of the rule; `nil` if all rules together bump too many.
         package let kind: String?
     }
 
-    /// Decides a change: the same input gives the same decision, whoever asks and whenever.
+    /// Decides a change. The result depends only on the change and the catalog.
     ///
-    /// - Throws: ``TooManyKeys`` beyond `limits.changeRuleKeysMax` combinations of values for one rule,
-    ///   and beyond `limits.changeKeysMax` keys in all.
+    /// - Throws: ``TooManyKeys`` for more than `limits.changeRuleKeysMax` combinations of values
+    ///   for one rule, or more than `limits.changeKeysMax` keys in total.
     package func decide(_ change: Change, limits: Limits) throws(TooManyKeys) -> Decision {
         var decision = Decision()
         for slot in slots(ofEntity: change.entity) {
@@ -172,7 +171,7 @@ package final class RuleSet: Sendable {
 }
 
 extension WidgetConfigurationType {
-    /// What a dependency of a kind with this configuration makes stale.
+    /// The content that a dependency of a kind with this configuration makes stale.
     var target: Target {
         switch self {
         case .static, .appIntent: .timeline

@@ -1,15 +1,15 @@
 import WidgetModel
 
-/// What a notification calls one stale thing.
+/// A name for stale content in a notification.
 package struct StaleName: Sendable, Hashable {
-    /// Timelines, a recommendation set, relevance or controls.
+    /// The kind of content: timelines, a recommendation set, relevance or controls.
     package let target: Target
-    /// The kind.
+    /// The widget or control kind.
     package let kind: String
-    /// Parameter values that narrow it, names sorted; timelines only.
+    /// The parameter values that restrict it, sorted by name; for timelines only.
     package let parameters: [ReloadNotification.Parameter]
 
-    /// A name.
+    /// Creates a name.
     package init(
         _ target: Target, _ kind: String, _ parameters: [ReloadNotification.Parameter] = []
     ) {
@@ -19,19 +19,19 @@ package struct StaleName: Sendable, Hashable {
     }
 }
 
-/// What is stale for a client at some cursor.
+/// The content that is stale for a client at some cursor.
 package struct StaleSet: Sendable, Hashable {
-    /// Everything of the client is.
+    /// Whether everything of the client is stale.
     package private(set) var all = false
-    /// What is, each once, in the order found; empty with ``all``.
+    /// The names of stale content, each once, in the order found; empty if ``all`` is set.
     package private(set) var names: [StaleName] = []
     /// The latest sequence that made any of it stale.
     package private(set) var sequence: UInt64 = 0
 
-    /// Nothing is stale.
+    /// Creates an empty set.
     package init() {}
 
-    /// Everything is stale as of `sequence`.
+    /// Returns a set in which everything is stale as of `sequence`.
     package static func everything(at sequence: UInt64) -> StaleSet {
         var set = StaleSet()
         set.all = true
@@ -39,7 +39,7 @@ package struct StaleSet: Sendable, Hashable {
         return set
     }
 
-    /// These names are stale as of `sequence`.
+    /// Creates a set with these names as of `sequence`.
     package init(_ names: [StaleName], sequence: UInt64) {
         self.names = names
         self.sequence = sequence
@@ -48,15 +48,15 @@ package struct StaleSet: Sendable, Hashable {
     /// Whether nothing is stale.
     package var isEmpty: Bool { !all && names.isEmpty }
 
-    /// Notes that `name` became stale at `sequence`.
+    /// Records that `name` became stale at `sequence`.
     mutating func add(_ name: StaleName, at sequence: UInt64) {
         self.sequence = max(self.sequence, sequence)
         if !all, !names.contains(name) { names.append(name) }
     }
 
-    /// The same statement in a bounded number of words: narrowed names give way to their kind
-    /// where the kind is named as a whole, or everywhere above `entriesMax`; above `kindsMax` it
-    /// says that everything is stale.
+    /// Returns an equivalent set of bounded size: names with parameters are replaced by their kind
+    /// if the kind is named as a whole, or if there are more than `entriesMax` names; more than
+    /// `kindsMax` kinds are replaced by ``all``.
     func bounded(entriesMax: Int, kindsMax: Int) -> StaleSet {
         guard !names.isEmpty else { return self }
         let whole = Set(names.lazy.filter(\.parameters.isEmpty))
@@ -73,10 +73,10 @@ package struct StaleSet: Sendable, Hashable {
     }
 }
 
-/// From where a client wants to know what became stale.
+/// The point after which a client needs to know what became stale.
 package enum ResumePoint: Sendable, Hashable {
-    /// It has no cursor, or none that holds: everything is stale.
+    /// The client has no valid cursor: everything is stale.
     case everything
-    /// It has applied everything up to this sequence.
+    /// The client has applied everything up to this sequence.
     case after(UInt64)
 }

@@ -1,22 +1,22 @@
 import WidgetModel
 
-/// Answers the one question everything follows from: a configured widget is stale exactly when
-/// the highest version of its keys is above the cursor.
+/// Decides staleness: a configured widget is stale exactly when the highest version of its keys is
+/// above the cursor.
 package struct Staleness {
     let ruleSet: RuleSet
     let versions: VersionWindow
     let limits: CoreLimits
 
-    /// What is stale since `point` for a client that holds `holdings`, in a bounded number of
-    /// words.
+    /// Returns a bounded description of the content that became stale since `point` for a client
+    /// with these subscriptions.
     ///
-    /// Costs the client's own keys, never the changes missed.
+    /// Costs time linear in the client's own keys, whatever the number of missed changes.
     ///
     /// - Parameters:
-    ///   - isNarrowed: Whether the holdings are those of some kinds only.
-    ///   - confirmed: Up to where each recommendation set is known to be built, to say those
-    ///     again that were said before and not acknowledged, as at every resume and poll; `nil`
-    ///     to not say them again.
+    ///   - isNarrowed: Whether the subscriptions are limited to some kinds.
+    ///   - confirmed: The sequences up to which recommendation sets are known to be built. With
+    ///     these, sets that were notified but not acknowledged are repeated, as at every resume and
+    ///     poll; `nil` does not repeat them.
     func stale(
         for holdings: Holdings, since point: ResumePoint, isNarrowed: Bool,
         confirmed: [String: UInt64]?, at head: UInt64
@@ -26,13 +26,13 @@ package struct Staleness {
             versions.version(of: ruleSet.operatorKey) <= cursor,
             versions.version(of: holdings.operatorKey) <= cursor
         else { return everything(holdings, isNarrowed, at: head) }
-        // A recommendation set is owed until it was acknowledged or registered with the cursor it
-        // was built at, whatever cursor a stream resumes from.
+        // A recommendation set is owed until it was acknowledged, or registered with the cursor at
+        // which it was built, whatever cursor a stream resumes at.
         func bound(ofSet kind: String) -> UInt64 {
             min(cursor, confirmed?[kind] ?? cursor)
         }
         var result = StaleSet()
-        // A rule or kind newer than the cursor was not watched when the client built.
+        // A rule or kind newer than the cursor was not in effect when the client built.
         for (kind, sequence) in Self.sorted(
             holdings.kinds,
             {
@@ -65,7 +65,7 @@ package struct Staleness {
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 
-    /// The kinds that are stale, by name, and since when.
+    /// Returns the stale kinds sorted by name, each with the sequence that made it stale.
     private static func sorted(
         _ kinds: [KindRules], _ staleSince: (KindRules) -> UInt64?
     ) -> [(KindRules, UInt64)] {
@@ -80,7 +80,7 @@ package struct Staleness {
     private func everything(
         _ holdings: Holdings, _ isNarrowed: Bool, at head: UInt64
     ) -> StaleSet {
-        // A narrowed question gets a narrowed answer: `all` would speak of other kinds too.
+        // A restricted request needs a restricted response: `all` would include other kinds.
         guard isNarrowed else { return .everything(at: head) }
         var result = StaleSet()
         for (kind, _) in Self.sorted(holdings.kinds, { _ in head }) {
@@ -93,18 +93,20 @@ package struct Staleness {
     }
 }
 
-/// The core's own bounds; what peers may send is bounded by `Limits`.
+/// The internal limits of the core; `Limits` restricts input from peers.
 package struct CoreLimits: Sendable, Equatable {
-    /// Keys whose versions are remembered, per app and shard (16 bytes each, and up to twice that
-    /// for the table). Beyond it the oldest are forgotten and their clients told everything.
+    /// The maximum number of keys with stored versions, per app and shard (16 bytes each, and up to
+    /// twice that for the table). Beyond it the oldest are removed, and their clients are notified
+    /// of everything.
     package var versionKeysMax = 1_000_000
-    /// A catch-up with more entries names kinds only.
+    /// The maximum number of entries in a catch-up; beyond it only kinds are named.
     package var entriesMax = 64
-    /// A catch-up with more kinds says that everything is stale.
+    /// The maximum number of kinds in a catch-up; beyond it everything is reported as stale.
     package var kindsMax = 48
-    /// Open collapse windows, per app and shard. Keys beyond it are not collapsed.
+    /// The maximum number of open collapse windows, per app and shard. Keys beyond it are not
+    /// collapsed.
     package var collapseKeysMax = 100_000
 
-    /// The defaults.
+    /// Creates the default limits.
     package init() {}
 }

@@ -1,4 +1,4 @@
-/// Sizes as text for people.
+/// Formats sizes for display.
 package enum ByteCount {
     /// Returns a size with a unit and at most one decimal, such as `1.2 MB`.
     package static func text(_ bytes: Int64) -> String {

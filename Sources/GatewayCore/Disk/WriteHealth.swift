@@ -1,34 +1,34 @@
-/// Judges from the fate of transactions whether the disk takes writes.
+/// Decides from the outcome of transactions whether the disk accepts writes.
 ///
-/// A refused transaction casts doubt, and only a write can clear it: a transaction that changed
-/// nothing touched no disk, and a small one may fit where the refused one did not. After a proof
-/// the disk has to stay quiet for a moment, so that large writes that fail between small ones that
-/// succeed do not make the verdict alternate.
+/// After a refused transaction the disk counts as refusing until a write proves the opposite: a
+/// transaction that changed nothing did not touch the disk, and a small one may fit where the
+/// refused one did not. After the proof there must be no refusal for a moment, so that the state
+/// does not alternate when large writes fail between small ones that succeed.
 package struct WriteHealth: Sendable, Equatable {
-    /// Largest write that is required as proof, in bytes.
+    /// The largest write that is required as proof, bytes.
     package static let proofBytesMax = 64 << 10
-    /// Time since the last refusal before a proof counts.
+    /// The time since the last refusal before a proof counts, ms.
     package static let quietMilliseconds: Int64 = 2_000
-    /// Time between two writes that are made only to prove that the disk is well.
+    /// The interval between writes that are made only as a proof, ms.
     package static let probeMilliseconds: Int64 = 250
 
     private struct Doubt: Equatable {
         var refusedAt: Int64
-        /// Size of the largest refused transaction, limited to ``WriteHealth/proofBytesMax``.
+        /// The size of the largest refused transaction, limited to ``WriteHealth/proofBytesMax``.
         var proofBytes: Int
         var isProven = false
     }
 
     private var doubt: Doubt?
 
-    /// A disk that has refused nothing.
+    /// Creates the state of a disk that has refused nothing.
     package init() {}
 
     /// Records a transaction that the disk refused.
     ///
     /// - Parameters:
-    ///   - bytes: Bytes it would have written, as far as it got.
-    ///   - now: Monotonic milliseconds.
+    ///   - bytes: The bytes it would have written, as far as known.
+    ///   - now: The monotonic time, ms.
     package mutating func recordRefusal(bytes: Int, at now: Int64) {
         let proofBytes = min(max(bytes, 1), Self.proofBytesMax)
         guard isRefusing(at: now), let earlier = doubt else {
@@ -38,21 +38,22 @@ package struct WriteHealth: Sendable, Equatable {
         doubt = Doubt(refusedAt: now, proofBytes: max(proofBytes, earlier.proofBytes))
     }
 
-    /// Records a transaction that is on disk.
+    /// Records a committed transaction.
     ///
-    /// - Parameter bytes: Bytes it wrote; 0 if it changed nothing.
+    /// - Parameter bytes: The bytes it wrote; 0 if it changed nothing.
     package mutating func recordWrite(bytes: Int) {
         guard let doubt, bytes >= doubt.proofBytes else { return }
         self.doubt?.isProven = true
     }
 
-    /// Returns whether writes count as refused at a moment, in monotonic milliseconds.
+    /// Returns whether the disk counts as refusing at a monotonic time, ms.
     package func isRefusing(at now: Int64) -> Bool {
         guard let doubt else { return false }
         return !doubt.isProven || now - doubt.refusedAt < Self.quietMilliseconds
     }
 
-    /// Size of the write that would prove the disk well; `nil` while no proof is missing.
+    /// The size of the write that would prove that the disk accepts writes; `nil` if no proof is
+    /// needed.
     package var missingProofBytes: Int? {
         guard let doubt, !doubt.isProven else { return nil }
         return doubt.proofBytes

@@ -1,33 +1,33 @@
 import WidgetModel
 
-/// Why a change hits what it hits: what each rule of a catalog says of it.
+/// The reasons for a change's effect: the verdict of each rule of a catalog.
 package struct ChangeExplanation: Sendable {
-    /// A rule, and what it says.
+    /// A rule with its verdict.
     package struct Considered: Sendable {
-        /// Its slot.
+        /// The slot of the rule.
         package let slot: Int
         /// The rule.
         package let rule: Rule
-        /// Whether, and why not, it is hit.
+        /// The verdict: a hit, or the reason why not.
         package let verdict: Rule.Verdict
-        /// The keys that the change raises by it, in their order.
+        /// The keys that the change bumps by this rule, in order.
         package let keys: [BoundValues]
-        /// Whether it is hit for lack of an attribute.
+        /// Whether the rule is hit because the change lacks an attribute.
         package let isBroad: Bool
     }
 
-    /// The rules of the change's entity, in the catalog's order.
+    /// The rules about the change's entity, in the catalog's order.
     package let rules: [Considered]
-    /// How many rules are about other entities.
+    /// The number of rules about other entities.
     package let otherRules: Int
-    /// All that is raised, as ``RuleSet/decide(_:limits:)`` has it.
+    /// The complete decision, as ``RuleSet/decide(_:limits:)`` returns it.
     package let decision: RuleSet.Decision
 }
 
 extension RuleSet {
-    /// Decides a change as ``decide(_:limits:)`` does, and keeps why.
+    /// Decides a change as ``decide(_:limits:)`` does, and records the reasons.
     ///
-    /// - Throws: ``TooManyKeys`` where that does.
+    /// - Throws: ``TooManyKeys`` in the same cases.
     package func explain(
         _ change: Change, limits: Limits
     ) throws(TooManyKeys) -> ChangeExplanation {
@@ -50,8 +50,8 @@ extension RuleSet {
             decision: decision)
     }
 
-    /// Where the catalog declares a rule, as `widgets[0].dependsOn[1]`; of rules that it repeats,
-    /// the first.
+    /// Returns the path of a rule's declaration in the catalog, such as `widgets[0].dependsOn[1]`;
+    /// the first one for a repeated rule.
     package func place(of rule: Rule) -> String {
         guard let index = catalog.widgets.firstIndex(where: { $0.kind == rule.kind }) else {
             return "widgets"
@@ -65,7 +65,7 @@ extension RuleSet {
 }
 
 extension Rule {
-    /// What a key has at each of the rule's bindings.
+    /// Returns the position of a key for each of the rule's bindings.
     package func bound(
         _ values: BoundValues
     ) -> [(binding: Binding, position: BoundValues.Position)] {
@@ -74,7 +74,7 @@ extension Rule {
 }
 
 extension Rule.Binding {
-    /// The client's side as the catalog writes it: `$character`, `$client.account`.
+    /// The client's side in the catalog's notation: `$character`, `$client.account`.
     package var sourceText: String {
         switch source {
         case .parameter(let name, _): "$" + name

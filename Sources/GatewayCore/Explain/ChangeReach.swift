@@ -1,18 +1,18 @@
 import WidgetModel
 
-/// Whom some changes concern: finds, of one registration after another, what depends on the keys
-/// that they raise.
+/// Finds the clients that some changes affect: for one registration after another, the
+/// subscriptions that depend on the bumped keys.
 ///
-/// A registration costs the rules that were hit of the kinds it has, whatever the number of changes;
-/// one without such a kind costs a look at its kinds.
+/// The cost of a registration depends on the rules that were hit for its kinds, not on the number
+/// of changes; a registration without such a kind costs only a check of its kinds.
 package struct ChangeReach: Sendable {
-    /// Something of a client that a change makes stale.
+    /// A subscription of a client that a change makes stale.
     package struct Hold: Sendable {
-        /// Which of the changes, by its place.
+        /// The index of the change.
         package let change: Int
-        /// What.
+        /// The subscription.
         package let item: HeldItem
-        /// The hashes of the raised keys that hit it, each once.
+        /// The hashes of the bumped keys that affect it, each once.
         package let keys: [UInt64]
     }
 
@@ -22,13 +22,13 @@ package struct ChangeReach: Sendable {
         let values: BoundValues
     }
 
-    /// What the changes were decided by.
+    /// The rule set that decided the changes.
     package let ruleSet: RuleSet
     private var raised: [UInt64: [Raised]] = [:]
-    /// The slots that were hit, by kind, and whether by a key that lacks an attribute.
+    /// The slots that were hit, by kind; the value is whether a key lacks an attribute.
     private var slots: [String: [Int: Bool]] = [:]
 
-    /// Whom changes concern that `ruleSet` decided, given by the keys they raise.
+    /// Creates an instance for changes decided by `ruleSet`, given by the keys they bump.
     package init(_ changes: [RaisedKeys], by ruleSet: RuleSet) {
         self.ruleSet = ruleSet
         for (change, keys) in changes.enumerated() {
@@ -42,10 +42,10 @@ package struct ChangeReach: Sendable {
         }
     }
 
-    /// Whether they concern nobody.
+    /// Whether the changes affect no subscription.
     package var isEmpty: Bool { raised.isEmpty }
 
-    /// What of a client the changes make stale.
+    /// Returns the subscriptions of a client that the changes make stale.
     package func holds(of record: ClientRecord) -> [Hold] {
         let registration = record.registration
         guard

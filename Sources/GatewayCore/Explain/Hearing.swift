@@ -1,59 +1,62 @@
-/// How far a client has heard, by levels; pushes apart, of which the desk knows that makes them.
+/// The progress of a client's notifications as sequences, without pushes, which the push scheduler
+/// tracks.
 ///
-/// Known since the gateway started: a client that was not heard of since says it with its next
-/// cursor.
+/// Known only since the gateway started: a client that did not contact it since then reports its
+/// progress with its next cursor.
 package struct Hearing: Sendable {
     private struct Told {
         var polled: UInt64 = 0
         var streamed: UInt64 = 0
     }
 
-    /// Kinds that are remembered one by one; a client that asks for more is known to have heard
-    /// less.
+    /// The maximum number of kinds with separate entries; a client that requests more counts as
+    /// having received less.
     private static let kindsMax = 64
 
-    /// It has applied everything up to here: it acknowledged that, or resumed from it.
+    /// The sequence up to which the client has applied everything, by an acknowledgement or by
+    /// resuming.
     package private(set) var confirmed: UInt64 = 0
     private var all = Told()
-    /// What it was told by streams and polls of some kinds only.
+    /// The notifications by streams and polls that were limited to some kinds.
     private var narrowed: [String: Told] = [:]
 
-    /// Whether the client, or what it heard, may be older than what is known.
+    /// Whether the client, or notifications to it, may predate the gateway's start.
     private let isRestored: Bool
 
-    /// It has heard nothing.
+    /// Creates the progress of a client without notifications.
     ///
-    /// - Parameter isRestored: It was registered before the gateway started: nothing is known.
+    /// - Parameter isRestored: Whether the client registered before the gateway started, so that
+    ///   nothing is known.
     package init(isRestored: Bool = false) {
         self.isRestored = isRestored
     }
 
-    /// Whether it was heard of since the gateway started.
+    /// Whether the client contacted the gateway since it started.
     package var isHeardOf: Bool {
         !isRestored || max(confirmed, all.polled, all.streamed) > 0 || !narrowed.isEmpty
     }
 
-    /// It acknowledged, or resumed from, a cursor for all that it holds.
+    /// Records that the client acknowledged, or resumed at, a cursor for all its subscriptions.
     package mutating func confirmed(upTo sequence: UInt64) {
         confirmed = max(confirmed, sequence)
     }
 
-    /// A poll told it of everything up to `sequence`.
+    /// Records that a poll reported everything up to `sequence`.
     package mutating func polled(upTo sequence: UInt64, kinds: Set<String>?) {
         tell(kinds) { $0.polled = max($0.polled, sequence) }
     }
 
-    /// A stream that ended had told it of everything up to `sequence`.
+    /// Records that a stream, which has ended, delivered everything up to `sequence`.
     package mutating func streamed(upTo sequence: UInt64, kinds: Set<String>?) {
         tell(kinds) { $0.streamed = max($0.streamed, sequence) }
     }
 
-    /// Up to where polls have told it of a kind.
+    /// Returns the sequence up to which polls have reported a kind.
     package func polled(_ kind: String) -> UInt64 {
         max(all.polled, narrowed[kind]?.polled ?? 0)
     }
 
-    /// Up to where streams that ended have told it of a kind.
+    /// Returns the sequence up to which ended streams have delivered a kind.
     package func streamed(_ kind: String) -> UInt64 {
         max(all.streamed, narrowed[kind]?.streamed ?? 0)
     }

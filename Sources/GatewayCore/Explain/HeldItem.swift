@@ -1,46 +1,34 @@
 import WidgetModel
 
-/// One thing that a client registered and that can become stale.
+/// A subscription: a registered item that can become stale.
 package struct HeldItem: Sendable, Hashable {
-    /// Which of them.
+    /// The position of a subscription in the registration.
     package enum Place: Sendable, Hashable {
-        /// A configured widget, by its place in the registration.
+        /// A configured widget, by its index.
         case widget(Int)
-        /// A recommendation set, by its place.
+        /// A recommendation set, by its index.
         case recommendations(Int)
-        /// A placed control, by its place.
+        /// A placed control, by its index.
         case control(Int)
     }
 
-    /// Which.
+    /// The position in the registration.
     package let place: Place
-    /// Its kind.
+    /// The widget or control kind.
     package let kind: String
-    /// How many there are of it: a widget may be placed several times with one configuration.
+    /// The number of identical items: a widget may be placed several times with one configuration.
     package let count: Int
 
-    /// What of the client is pushed for, where it has addresses of its own for it.
-    package func sort(in registration: ClientRegistration) -> PushSort {
-        switch place {
-        case .widget: .timelines
-        case .recommendations: .recommendations
-        case .control(let index):
-            .control(
-                id: registration.controls.indices.contains(index)
-                    ? registration.controls[index].id : "")
-        }
-    }
-
-    /// Whether it is a recommendation set.
+    /// Whether the item is a recommendation set.
     package var isSet: Bool {
         if case .recommendations = place { true } else { false }
     }
 }
 
 extension RuleSet {
-    /// Calls `body` with everything of a registration that its catalog declares, and with the kind's
-    /// rules; what sleeps is left out, and so are empty recommendation sets.
-    func visitItems(
+    /// Calls `body` with each item of a registration that the catalog declares, and with the rules
+    /// of its kind. Omits items of undeclared kinds and empty recommendation sets.
+    package func visitItems(
         of registration: ClientRegistration,
         _ body: (HeldItem, KindRules, _ parameters: [[String: ParameterValue]]) -> Void
     ) {
@@ -63,36 +51,6 @@ extension RuleSet {
             body(
                 HeldItem(place: .control(index), kind: control.kind, count: 1), rules,
                 [control.parameters])
-        }
-    }
-}
-
-extension HeldItem {
-    /// By which address it is pushed for first, as registered; `nil` where it is not.
-    package func pushChannel(in registration: ClientRegistration) -> Outcome.Channel? {
-        guard
-            registration.delivery.count > 1 || registration.delivery.first != .stream
-                || registration.controls.contains(where: { $0.delivery != nil })
-        else { return nil }
-        let own = sort(in: registration)
-        let sorts = PushSort.all(of: registration)
-        let sort = sorts.first { $0.sort == own } ?? sorts.first { $0.sort == .everything }
-        return sort?.addresses.first.flatMap { Outcome.Channel($0) }
-    }
-}
-
-extension Outcome.Channel {
-    /// How an address is pushed to; `nil` for streams, which are not.
-    package init?(_ address: DeliveryAddress) {
-        switch address {
-        case .stream: return nil
-        case .webhook: self = .webhook
-        case .apns(let apns):
-            switch PushBudget.Channel(pushType: apns.pushType) {
-            case .widgets: self = .widgets
-            case .controls: self = .controls
-            case .background: self = .background
-            }
         }
     }
 }

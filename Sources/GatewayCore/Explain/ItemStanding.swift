@@ -1,29 +1,29 @@
 import WidgetModel
 
-/// How something of a client stands: the latest that made it stale.
+/// The status of a client's item: the latest event that made it stale.
 package struct ItemStanding: Sendable {
-    /// What made it stale.
+    /// The kind of event that made it stale.
     package enum Cause: String, Sendable {
         /// A data change.
         case change
-        /// An operator asked for a reload.
+        /// A reload requested by an operator.
         case reload
-        /// Its kind, or a rule of it, is new.
+        /// The declaration of its kind, or of a new rule for it.
         case catalog
     }
 
-    /// Which.
+    /// The item.
     package let item: HeldItem
-    /// The sequence of the latest that made it stale; 0 for nothing that is remembered.
+    /// The sequence of the latest event that made it stale; 0 if none is known.
     package internal(set) var version: UInt64
-    /// What that was.
+    /// The kind of that event.
     package internal(set) var cause: Cause
-    /// Its keys, as ``RecentChanges`` names them.
+    /// The item's keys, in the form of ``RecentChanges``.
     package internal(set) var keys: [UInt64]
-    /// What the client's open streams here say of the latest; `nil` without one.
+    /// The delivery state of that event on the client's open streams here; `nil` without a stream.
     package internal(set) var telling: Telling?
 
-    /// The same, as a client with streams on another shard too is told.
+    /// Returns the same status, combined with the delivery state on another shard's streams.
     package func told(also other: Self) -> Self {
         var result = self
         result.telling = telling.map { $0.sooner(other.telling) } ?? other.telling
@@ -32,10 +32,10 @@ package struct ItemStanding: Sendable {
 }
 
 extension Shard {
-    /// How everything stands that a client registered and the catalog in force declares, and up to
-    /// where versions were forgotten; `nil` for an app without a catalog.
+    /// Returns the status of each item that a client registered and the catalog in force declares,
+    /// and the sequence up to which versions were removed; `nil` for an app without a catalog.
     ///
-    /// Costs the client's own keys, as a poll does.
+    /// Costs time linear in the client's own keys, like a poll.
     package func items(
         of record: ClientRecord, app name: String
     ) -> (items: [ItemStanding], floor: UInt64)? {
@@ -93,8 +93,8 @@ extension Shard {
 }
 
 extension RecentChanges {
-    /// The earliest change after `floor` that raised one of these keys, as ``ItemStanding`` has
-    /// them; `nil` when what came after `floor` is not remembered whole.
+    /// Returns the earliest change after `floor` that bumped one of these keys, in the form of
+    /// ``ItemStanding``; `nil` if the changes after `floor` are not all stored any more.
     package func earliest(of keys: [UInt64], after floor: UInt64) -> Hit? {
         keys.compactMap { first(of: $0, from: floor + 1) }.min { $0.sequence < $1.sequence }
     }

@@ -1,78 +1,65 @@
+import WidgetModel
+
 /// What became of a change for one thing that it makes stale; each such thing has exactly one.
 ///
-/// It follows from levels alone: what was confirmed, said and delivered up to where. Moments are the
-/// caller's monotonic milliseconds.
+/// It depends only on sequences: up to which one changes were confirmed, sent and delivered. Times
+/// are on the caller's monotonic clock, ms.
 package enum Outcome: Sendable, Hashable {
-    /// The client has applied it, by its own word.
+    /// The client confirmed that it applied the change.
     case confirmed
     /// It was said, and is not confirmed.
-    case sent(Channel)
+    case sent(NotificationChannel)
     /// The notification of this later change of its collapse window has said it.
     case collapsed(into: UInt64)
-    /// It goes out later.
+    /// The change will be sent later.
     case withheld(Reason, until: Int64?)
-    /// Nothing can be done before the client comes.
+    /// The change cannot be sent before the client connects.
     case unreachable(Absence)
-
-    /// How something is said.
-    package enum Channel: String, Sendable, Hashable, CaseIterable {
-        /// A held-open stream.
-        case stream
-        /// A poll.
-        case poll
-        /// APNs, timelines.
-        case widgets
-        /// APNs, controls.
-        case controls
-        /// APNs, waking the app.
-        case background
-        /// A webhook.
-        case webhook
-    }
 
     /// Why something goes out later.
     package enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// It waits for the end of its collapse window.
+        /// The collapse window of the key has not ended.
         case collapse
-        /// The stream takes no bytes at the moment.
+        /// The stream currently takes no data.
         case slowReader = "slow-reader"
-        /// A push is being made.
+        /// A push is in flight.
         case underWay = "under-way"
-        /// As many pushes are under way as may be.
+        /// Too many pushes are in flight.
         case queue
-        /// A stream has its chance first.
+        /// A stream is given time to confirm first.
         case grace
-        /// The change concerns many devices and is spread.
+        /// The change affects many devices and is spread over time.
         case spread
-        /// The address failed, and is tried again.
+        /// The address failed, and will be retried.
         case retry
         /// The device's budget is used up.
         case budget
-        /// The kind was pushed for a moment ago.
+        /// The kind was pushed too recently.
         case interval
-        /// The push service refuses the credential or topic; until a configuration changes.
+        /// The push service rejects the credential or topic until the configuration changes.
         case stopped
     }
 
-    /// Why nothing can be done.
+    /// The reason why a change cannot be sent.
     package enum Absence: String, Sendable, Hashable, CaseIterable {
-        /// It has no stream, and no address for this: it hears of it when it comes.
+        /// The client has neither a stream nor a matching address; it is notified when it connects.
         case awaitsClient = "awaits-client"
-        /// The same, and it was not heard of since the gateway started, which knows not more.
+        /// The same, but it has not contacted the gateway since the start, so its progress is
+        /// unknown.
         case unknownSinceStart = "unknown-since-start"
-        /// The push was refused for good.
+        /// The push was rejected permanently.
         case refused
-        /// No address may be pushed to: tokens are dead or in quarantine.
+        /// No address accepts pushes: the tokens are dead or quarantined.
         case deadAddress = "dead-address"
         /// The webhook is disabled.
         case disabledWebhook = "disabled-webhook"
     }
 
-    /// What became of the change at `sequence` for something of a client.
+    /// Determines the outcome of the change at `sequence` for an item of a client.
     ///
     /// - Parameters:
-    ///   - stream: What its open streams say of it; `nil` without one.
-    ///   - push: How its pushes stand; `nil` where none are made for it.
+    ///   - stream: The delivery state on its open streams; `nil` without a stream.
+    ///   - push: The outcome of its pushes; `nil` when none are sent for it.
     package init(
         of sequence: UInt64, for item: HeldItem, of record: ClientRecord, _ hearing: Hearing,
         stream: Telling?, push: Self?
@@ -102,11 +89,11 @@ package enum Outcome: Sendable, Hashable {
         }
     }
 
-    /// What would become of a change that is not made, for something of a client.
+    /// Predicts the outcome of a hypothetical change for an item of a client.
     ///
     /// - Parameters:
-    ///   - stream: What its open streams would do; `nil` without one.
-    ///   - push: What the pushes would; `nil` where none are made for it.
+    ///   - stream: The predicted delivery state on its open streams; `nil` without a stream.
+    ///   - push: The predicted outcome of its pushes; `nil` when none are sent for it.
     package init(forecast stream: Telling?, push: Self?) {
         switch stream {
         case .sent?, .collapsed?: self = .sent(.stream)
@@ -117,18 +104,18 @@ package enum Outcome: Sendable, Hashable {
     }
 }
 
-/// What a client's open streams say of a change.
+/// The delivery state of a change on a client's open streams.
 package enum Telling: Sendable, Hashable {
-    /// It was sent.
+    /// The change was sent.
     case sent
-    /// The notification of a later change of its collapse window has said it.
+    /// The notification of a later change of its collapse window covers it.
     case collapsed(into: UInt64)
-    /// It waits for the end of its collapse window, at that moment of monotonic milliseconds.
+    /// The change waits for the end of its collapse window, at this monotonic time, ms.
     case waits(until: Int64)
-    /// The stream takes no bytes; it will be told when it does.
+    /// The stream takes no data; the change is sent when it recovers.
     case lagging
 
-    /// Which of two says it sooner.
+    /// Returns the delivery state that is further advanced.
     package func sooner(_ other: Telling?) -> Telling {
         guard let other else { return self }
         switch (self, other) {

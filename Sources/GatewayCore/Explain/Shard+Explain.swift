@@ -1,17 +1,17 @@
 import WidgetModel
 
-/// How an open stream stands.
+/// The status of an open stream.
 package struct StreamStanding: Sendable, Equatable {
-    /// The id it was last given: everything up to here was said.
+    /// The last sent id: everything up to it was sent.
     package let watermark: UInt64
-    /// The kinds it is narrowed to.
+    /// The kinds that it is limited to; `nil` for all.
     package let kinds: Set<String>?
-    /// Whether bytes wait that do not fit.
+    /// Whether buffered data does not fit.
     package let isLagging: Bool
 }
 
 extension Shard {
-    /// How the open streams of a client stand, in the order in which they were opened.
+    /// Returns the status of a client's open streams in the order in which they were opened.
     package func streams(of client: String, app name: String) -> [StreamStanding] {
         guard let app = number(ofApp: name) else { return [] }
         return slots(ofClient: client, app).compactMap { slot in
@@ -23,10 +23,10 @@ extension Shard {
         }
     }
 
-    /// What was said of each key that the change at `sequence` raised, by the key's hash: it was
-    /// said, by a later change's notification, or waits.
+    /// Returns the delivery state of each key that the change at `sequence` bumped, by the key's
+    /// hash.
     ///
-    /// - Parameter ruleSet: What the change was decided by.
+    /// - Parameter ruleSet: The rule set that decided the change.
     package func tellings(
         of keys: RaisedKeys, by ruleSet: RuleSet, at sequence: UInt64
     ) -> [UInt64: Telling] {
@@ -37,14 +37,14 @@ extension Shard {
         return tellings
     }
 
-    /// What was said of one of them.
+    /// Returns the delivery state of one key.
     func telling(
         of key: EncodedKey, rule: Int, by ruleSet: RuleSet, at sequence: UInt64
     ) -> Telling {
         guard let app = number(ofApp: ruleSet.catalog.app),
             rule < ruleSet.rules.count, ruleSet.rules[rule].collapse > 0
         else { return .sent }
-        // A change that lacks an attribute is said to every holder, and does not wait for this key.
+        // A change that lacks an attribute is sent to every holder, and does not wait for this key.
         let values = BoundValues(bytes: Array(key.bytes), hash: key.hash)
         var broad: UInt64?
         values.visitLacking { bytes in
@@ -52,7 +52,7 @@ extension Shard {
             guard let said = notified.first(of: key, from: sequence)?.sequence else { return }
             broad = min(said, broad ?? .max)
         }
-        // A catalog that is replaced ends the windows of its rules.
+        // Replacing a catalog ends the windows of its rules.
         if broad == nil, apps[app].ruleSet === ruleSet,
             let window = apps[app].collapse.window(key, rule: rule),
             let first = window.firstWaiting, first <= sequence
@@ -66,7 +66,7 @@ extension Shard {
         return .collapsed(into: said)
     }
 
-    /// What the windows of keys would make of a change that raises them now, by the key's hash.
+    /// Predicts the delivery state of a change that bumps these keys now, by the key's hash.
     package func forecast(
         of keys: RaisedKeys, by ruleSet: RuleSet, now: Int64
     ) -> [UInt64: Telling] {
@@ -84,13 +84,14 @@ extension Shard {
         return tellings
     }
 
-    /// What the open streams of a client say of a change that hits something of a kind.
+    /// Returns the delivery state, on a client's open streams, of a change that affects an item of
+    /// a kind.
     ///
     /// - Parameters:
-    ///   - tellings: What was said of each of the change's keys.
-    ///   - keys: Those that hit it.
-    ///   - sequence: The change's; `nil` for one that is not made.
-    /// - Returns: `nil` where no stream is open for the kind.
+    ///   - tellings: The delivery state of each of the change's keys.
+    ///   - keys: The keys that affect the item.
+    ///   - sequence: The sequence of the change; `nil` for a hypothetical one.
+    /// - Returns: `nil` when no stream is open for the kind.
     package func telling(
         _ client: String, app name: String, kind: String, _ tellings: [UInt64: Telling],
         of keys: [UInt64], at sequence: UInt64?
@@ -123,7 +124,7 @@ extension Shard {
         for key in keys {
             var telling = tellings[key] ?? .sent
             if let sequence, stream.covered >= sequence {
-                // A catch-up said it, unless the window's notification came first.
+                // A catch-up has sent it, unless the window's notification came first.
                 switch telling {
                 case .waits: telling = .sent
                 case .collapsed(let into) where stream.covered < into: telling = .sent

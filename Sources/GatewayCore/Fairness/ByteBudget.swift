@@ -1,18 +1,18 @@
-/// A budget of bytes that keys share: what is reserved at one time never exceeds it, and no key
-/// takes all of it.
+/// A budget of bytes that keys share: the reserved total never exceeds it, and no key gets all of
+/// it.
 ///
-/// A key may hold at most ``share`` times what is left beside it, so that one key alone gets 4/5
-/// of the budget and a key that comes last finds room. A reservation that does not fit waits: first
-/// in, first out for each key, keys in turn. No waiter holds a part of the budget
-/// (``extend(by:for:)`` grants at once or not at all), so waiting cannot deadlock.
+/// A key may reserve at most ``share`` times the rest, so that a single key gets 4/5 of the budget
+/// and a new key always finds space. A reservation that does not fit waits: first in, first out for
+/// each key, and round robin between keys. A waiter holds no part of the budget
+/// (``extend(by:for:)`` succeeds at once or not at all), so waiting cannot deadlock.
 package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// The result of a reservation.
     package enum Outcome: Sendable, Hashable {
         /// The bytes are reserved.
         case granted
-        /// The waiter will be returned by a later `release`, or taken back by ``cancel(_:)``.
+        /// The waiter will be returned by a later `release`, or removed by ``cancel(_:)``.
         case waits(id: UInt64)
-        /// Too many wait.
+        /// Too many reservations are waiting.
         case refused
     }
 
@@ -22,14 +22,14 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         let waiter: Waiter
     }
 
-    /// The bytes that are reserved at one time.
+    /// The maximum number of bytes reserved at one time.
     package let limit: Int
-    /// A key may hold this many times what is left.
+    /// The multiple of the remaining bytes that a key may reserve.
     private let share = 4
     private let waitingMax: Int
     private var held: [Key: Int] = [:]
     private var queues: [Key: [Waiting]] = [:]
-    /// Keys with somebody waiting, in the order of their turns.
+    /// The keys with waiters, in the order of their turns.
     private var turns: [Key] = []
     private var nextID: UInt64 = 0
 
@@ -44,8 +44,8 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         self.waitingMax = max(0, waitingMax)
     }
 
-    /// Reserves bytes for a key, or lets `waiter` wait for them. Bytes that are more than the whole
-    /// budget are granted when nothing else is reserved.
+    /// Reserves bytes for a key, or queues `waiter`. More bytes than the whole budget are granted
+    /// when nothing else is reserved.
     package mutating func reserve(_ bytes: Int, for key: Key, _ waiter: Waiter) -> Outcome {
         if queues[key] == nil, fits(bytes, key) {
             hold(bytes, key)
@@ -61,14 +61,14 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         return .waits(id: nextID)
     }
 
-    /// Reserves further bytes for somebody who holds some already; returns whether they were there.
+    /// Reserves additional bytes for a key with a reservation; returns whether they were available.
     package mutating func extend(by bytes: Int, for key: Key) -> Bool {
         guard fits(bytes, key) else { return false }
         hold(bytes, key)
         return true
     }
 
-    /// Gives bytes back; returns those that waited and have theirs now.
+    /// Releases bytes; returns the waiters whose reservations are granted as a result.
     package mutating func release(_ bytes: Int, for key: Key) -> [Waiter] {
         let rest = (held[key] ?? 0) - bytes
         held[key] = rest > 0 ? rest : nil
@@ -76,7 +76,8 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         return grant()
     }
 
-    /// Takes a waiter back; returns it, if it still waits, and those that have theirs by that.
+    /// Removes a waiter. Returns it if it was still waiting, and the waiters that are granted as a
+    /// result.
     package mutating func cancel(_ id: UInt64, of key: Key) -> (waiter: Waiter?, granted: [Waiter])
     {
         guard let place = queues[key]?.firstIndex(where: { $0.id == id }) else { return (nil, []) }
@@ -103,7 +104,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         held[key, default: 0] += bytes
     }
 
-    /// Grants what fits, one waiter of each key in turn, until nothing fits.
+    /// Grants the reservations that fit, one waiter of each key in turn, until none fits.
     private mutating func grant() -> [Waiter] {
         var granted: [Waiter] = []
         var passed = 0

@@ -3,28 +3,32 @@ import DequeModule
 /// A bounded queue that serves its keys in turn: first in, first out for each key, and round robin
 /// by cost between keys.
 ///
-/// Each turn gives a key `quantum` of cost. An element that costs more is served whole, and its key
-/// passes as many turns as it took too much (surplus round robin). A key keeps that debt while it
-/// has nothing waiting, until it is paid or the queue is empty, so that sending one large element
-/// at a time gains nothing. The work of one `popFirst` is at most linear in the cost served.
+/// Each turn gives a key `quantum` of cost. An element that costs more is served as a whole, and
+/// its key then skips as many turns as it exceeded (surplus round robin). A key keeps this debt
+/// while it has no elements, until the debt is paid or the queue is empty, so that sending one
+/// large element at a time gains nothing. The work of one `popFirst` is at most linear in the cost
+/// served.
 ///
-/// The bound is shared dynamically: a key may hold at most ``Limits/share`` times the room that is
-/// left. One key alone gets 4/5 of the queue with the default share of 4, two keys get 4/9 each,
-/// and a key that comes last always finds room.
-package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
-    /// The bounds of a queue.
-    package struct Limits: Sendable, Hashable {
-        /// Elements that wait at most.
-        package var count: Int
-        /// The cost that all waiting elements have together at most; a single element may have more.
-        package var cost: Int
-        /// A key may hold this many times the room that is left.
-        package var share: Int
+/// The bound is shared dynamically: a key may use at most ``Limits/share`` times the remaining
+/// space. With the default share of 4 a single key gets 4/5 of the queue, two keys get 4/9 each,
+/// and a new key always finds space.
+///
+/// Inlinable as a whole, and therefore public: other modules use it for every request with their
+/// own key and element types, and unspecialized code would look up generic metadata at each step.
+public struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
+    /// The limits of a queue.
+    public struct Limits: Sendable, Hashable {
+        /// The maximum number of waiting elements.
+        public var count: Int
+        /// The maximum total cost of waiting elements; a single element may exceed it.
+        public var cost: Int
+        /// The multiple of the remaining space that a key may use.
+        public var share: Int
         /// The cost that one turn serves.
-        package var quantum: Int
+        public var quantum: Int
 
-        /// Creates bounds; each is at least 1.
-        package init(count: Int, cost: Int, share: Int = 4, quantum: Int = 65_536) {
+        /// Creates limits; each is at least 1.
+        @inlinable public init(count: Int, cost: Int, share: Int = 4, quantum: Int = 65_536) {
             self.count = max(1, count)
             self.cost = max(1, cost)
             self.share = max(1, share)
@@ -32,66 +36,86 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         }
     }
 
-    /// The reason why an element was not taken.
-    package enum Refusal: Error, Sendable, Hashable {
+    /// The reason why an element was rejected.
+    public enum Refusal: Error, Sendable, Hashable {
         /// The queue is full.
         case full
-        /// The key holds its share of the queue.
+        /// The key uses its share of the queue.
         case shareUsed
     }
 
-    /// An element, its key and its cost.
-    package struct Entry: Sendable {
-        /// The key it was queued for.
-        package let key: Key
+    /// An element with its key and cost.
+    public struct Entry: Sendable {
+        /// The key of the element.
+        public let key: Key
         /// The queued element.
-        package let element: Element
-        /// The cost it was queued with.
-        package let cost: Int
+        public let element: Element
+        /// The cost of the element.
+        public let cost: Int
+
+        @inlinable init(key: Key, element: Element, cost: Int) {
+            self.key = key
+            self.element = element
+            self.cost = cost
+        }
     }
 
     /// The elements of one key.
-    private struct Line: Sendable {
-        var key: Key
-        var entries = Deque<Entry>()
-        var cost = 0
-        /// Cost that may be served before the next key has its turn; negative for a debt.
-        var credit = 0
-        var hasTurn = false
+    @usableFromInline struct Line: Sendable {
+        @usableFromInline var key: Key
+        @usableFromInline var entries = Deque<Entry>()
+        /// The largest number of elements that waited at one time; `entries` has memory for them.
+        @usableFromInline var longest = 0
+        @usableFromInline var cost = 0
+        /// The cost that may be served before the next key's turn; negative for a debt.
+        @usableFromInline var credit = 0
+        @usableFromInline var hasTurn = false
+        @usableFromInline var isInRing = false
+
+        @inlinable init(key: Key) { self.key = key }
     }
 
-    private let limits: Limits
-    /// Keys beyond which a key that has nothing waiting is forgotten with its debt.
-    private var debtorsMax: Int { max(limits.count, 1_024) }
-    private var lines: [Line] = []
-    private var freeLines: [Int] = []
-    private var lineOfKey: [Key: Int] = [:]
-    /// Lines in the order of their turns; those in debt stay though they are empty.
-    private var ring = Deque<Int>()
+    @usableFromInline let limits: Limits
+    /// The number of keys beyond which a key without elements is removed.
+    @inlinable static var idleMax: Int { 1_024 }
+    /// The number of keys beyond which a key without elements is removed despite its debt.
+    @inlinable var debtorsMax: Int { max(limits.count, 2 * Self.idleMax) }
+    /// The number of elements that an idle key keeps memory for.
+    @inlinable static var idleCapacityMax: Int { 64 }
+    @usableFromInline var lines: [Line] = []
+    @usableFromInline var freeLines: [Int] = []
+    @usableFromInline var lineOfKey: [Key: Int] = [:]
+    /// The lines in the order of their turns: those with elements and those in debt.
+    @usableFromInline var ring = Deque<Int>()
 
-    /// The number of elements that wait.
-    package private(set) var count = 0
-    /// The cost of all elements that wait.
-    package private(set) var cost = 0
+    @usableFromInline var waitingCount = 0
+    @usableFromInline var waitingCost = 0
 
-    /// An empty queue.
-    package init(limits: Limits) {
+    /// Creates an empty queue.
+    @inlinable public init(limits: Limits) {
         self.limits = limits
     }
 
-    /// Whether nothing waits.
-    package var isEmpty: Bool { count == 0 }
+    /// The number of waiting elements.
+    @inlinable public var count: Int { waitingCount }
 
-    /// The number of elements that wait for a key.
-    package func count(of key: Key) -> Int {
+    /// The total cost of the waiting elements.
+    @inlinable public var cost: Int { waitingCost }
+
+    /// Whether the queue is empty.
+    @inlinable public var isEmpty: Bool { count == 0 }
+
+    /// Returns the number of waiting elements of a key.
+    @inlinable public func count(of key: Key) -> Int {
         lineOfKey[key].map { lines[$0].entries.count } ?? 0
     }
 
     /// Appends an element to those of its key.
     ///
-    /// - Parameter isShareBound: `false` for the gateway's own work, which may use all the room.
-    /// - Returns: `nil` when it was taken. An empty queue takes whatever it is given.
-    package mutating func append(
+    /// - Parameter isShareBound: `false` for the gateway's own work, which may use all remaining
+    ///   space.
+    /// - Returns: `nil` on success. An empty queue accepts any element.
+    @inlinable public mutating func append(
         _ element: Element, for key: Key, cost: Int, isShareBound: Bool = true
     ) -> Refusal? {
         let cost = max(0, cost)
@@ -99,7 +123,8 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         if count > 0 {
             guard count < limits.count, cost <= limits.cost - self.cost else { return .full }
             if isShareBound, let known, !lines[known].entries.isEmpty {
-                // Both sides include the element itself, so that no lane's share is the last place.
+                // Both sides include the element itself, so that no key's share includes the last
+                // place.
                 guard lines[known].entries.count < shareOf(limits.count - count - 1),
                     saturatingSum(lines[known].cost, cost)
                         <= shareOf(limits.cost - self.cost - cost)
@@ -107,15 +132,20 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
             }
         }
         let place = known ?? addLine(key)
+        if !lines[place].isInRing {
+            lines[place].isInRing = true
+            ring.append(place)
+        }
         lines[place].entries.append(Entry(key: key, element: element, cost: cost))
+        lines[place].longest = max(lines[place].longest, lines[place].entries.count)
         lines[place].cost = saturatingSum(lines[place].cost, cost)
-        count += 1
-        self.cost = saturatingSum(self.cost, cost)
+        waitingCount += 1
+        waitingCost = saturatingSum(waitingCost, cost)
         return nil
     }
 
-    /// Removes and returns the element whose turn it is; `nil` when nothing waits.
-    package mutating func popFirst() -> Entry? {
+    /// Removes and returns the next element; `nil` when the queue is empty.
+    @inlinable public mutating func popFirst() -> Entry? {
         guard count > 0 else { return nil }
         while let place = ring.first {
             if !lines[place].hasTurn {
@@ -127,7 +157,7 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
                 continue
             }
             guard let entry = lines[place].entries.popFirst() else {
-                // Its debt is paid.
+                // The debt of the key is paid.
                 removeFirstLine()
                 continue
             }
@@ -137,16 +167,17 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         return nil
     }
 
-    private mutating func didServe(_ entry: Entry, from place: Int) {
-        count -= 1
+    @inlinable mutating func didServe(_ entry: Entry, from place: Int) {
+        waitingCount -= 1
         if count == 0 {
-            // An empty queue owes no lane a turn.
-            reset()
+            // An empty queue keeps no debts.
+            while !ring.isEmpty { removeFirstLine() }
+            waitingCost = 0
             return
         }
-        cost = max(0, cost - entry.cost)
+        waitingCost = max(0, waitingCost - entry.cost)
         lines[place].cost = max(0, lines[place].cost - entry.cost)
-        // Elements without a cost use up a turn as well.
+        // Elements without a cost use up a turn, too.
         lines[place].credit -= max(1, entry.cost)
         let isInDebt = lines[place].credit < 0
         if lines[place].entries.isEmpty, !isInDebt || lineOfKey.count > debtorsMax {
@@ -156,17 +187,17 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         }
     }
 
-    private func shareOf(_ room: Int) -> Int {
+    @inlinable func shareOf(_ room: Int) -> Int {
         let (product, overflows) = room.multipliedReportingOverflow(by: limits.share)
         return overflows ? .max : product
     }
 
-    private func saturatingSum(_ left: Int, _ right: Int) -> Int {
+    @inlinable func saturatingSum(_ left: Int, _ right: Int) -> Int {
         let (sum, overflows) = left.addingReportingOverflow(right)
         return overflows ? .max : sum
     }
 
-    private mutating func addLine(_ key: Key) -> Int {
+    @inlinable mutating func addLine(_ key: Key) -> Int {
         let place: Int
         if let free = freeLines.popLast() {
             lines[free] = Line(key: key)
@@ -176,28 +207,30 @@ package struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable 
             lines.append(Line(key: key))
         }
         lineOfKey[key] = place
-        ring.append(place)
         return place
     }
 
-    private mutating func rotate() {
+    @inlinable mutating func rotate() {
         guard let place = ring.popFirst() else { return }
         lines[place].hasTurn = false
         ring.append(place)
     }
 
-    private mutating func removeFirstLine() {
+    /// Removes the first line, which is empty, from the ring. Its key is kept unless there are too
+    /// many, so that a key that comes and goes does not allocate each time.
+    @inlinable mutating func removeFirstLine() {
         guard let place = ring.popFirst() else { return }
-        lineOfKey[lines[place].key] = nil
-        lines[place].entries = []
-        freeLines.append(place)
-    }
-
-    private mutating func reset() {
-        lines.removeAll(keepingCapacity: true)
-        freeLines.removeAll(keepingCapacity: true)
-        lineOfKey.removeAll(keepingCapacity: true)
-        ring = []
-        cost = 0
+        lines[place].isInRing = false
+        lines[place].hasTurn = false
+        lines[place].credit = 0
+        lines[place].cost = 0
+        if lines[place].longest > Self.idleCapacityMax {
+            lines[place].entries = []
+            lines[place].longest = 0
+        }
+        if lineOfKey.count > Self.idleMax {
+            lineOfKey[lines[place].key] = nil
+            freeLines.append(place)
+        }
     }
 }

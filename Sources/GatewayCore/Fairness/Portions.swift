@@ -1,6 +1,6 @@
 extension Array {
-    /// Returns the elements in order, in portions that cost at most `budget` each, or hold one element
-    /// that alone costs more.
+    /// Returns the elements in order, in portions that cost at most `budget` each, or consist of a
+    /// single element that costs more.
     ///
     /// - Parameter cost: Returns the cost of an element, at least 1.
     package func portions(costing budget: Int, each cost: (Element) -> Int) -> [ArraySlice<Element>]

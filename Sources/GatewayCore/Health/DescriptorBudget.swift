@@ -1,17 +1,19 @@
-/// The division of a process's file descriptors between client connections and everything else, so
-/// that no number of clients takes the descriptors that the process itself cannot do without.
+/// Divides a process's file descriptors between client connections and everything else, so that
+/// clients cannot exhaust the descriptors that the process itself needs.
 ///
-/// libdispatch, for one, ends the process when it gets none for its own bookkeeping.
+/// libdispatch, for example, aborts the process when it cannot get a descriptor for its own
+/// bookkeeping.
 package struct DescriptorBudget: Equatable, Sendable {
-    /// The users of descriptors beside client connections.
+    /// The users of descriptors other than client connections.
     package struct Needs: Equatable, Sendable {
-        /// Event loops of clients; there are as many threads that accept, and watchers of streams.
+        /// The number of client event loops; there are equally many acceptor threads and stream
+        /// watchers.
         package var threads: Int
-        /// The most connections that each port for operators or probes may have.
+        /// The maximum number of connections for each port for operators or probes.
         package var operatorPorts: [Int]
-        /// The most connections to webhooks; 0 without webhooks.
+        /// The maximum number of connections to webhooks; 0 without webhooks.
         package var webhooks: Int
-        /// Apps that are pushed to through APNs.
+        /// The number of apps with pushes through APNs.
         package var apnsApps: Int
 
         package init(threads: Int, operatorPorts: [Int], webhooks: Int, apnsApps: Int) {
@@ -22,30 +24,30 @@ package struct DescriptorBudget: Equatable, Sendable {
         }
     }
 
-    /// The fewest client connections that are worth a start.
+    /// The smallest useful number of client connections.
     package static let connectionsMin = 16
-    /// Database, log, standard streams, listening sockets, a collector of traces, libdispatch, name
-    /// lookups, files that are read now and then, and connections that a port accepts only to close
-    /// another one.
+    /// The descriptors for the database, log, standard streams, listening sockets, trace collector,
+    /// libdispatch, name lookups, files read occasionally, and connections that are accepted only
+    /// to close another one.
     private static let base = 64
-    /// epoll, eventfd and timerfd of an event loop; epoll and eventfd of a thread that accepts and of
-    /// a watcher; a connection that is on its way from one to the other.
+    /// The descriptors per event loop: its epoll, eventfd and timerfd; epoll and eventfd of its
+    /// acceptor thread and of its watcher; and a connection in transit between them.
     private static let perThread = 10
-    /// Connections to APNs, old and new ones, and the descriptors of libcurl's own loop.
+    /// The descriptors per app for APNs: old and new connections, and libcurl's own loop.
     private static let perAPNsApp = 12
 
-    /// Client connections that may be open, event streams included.
+    /// The maximum number of client connections, event streams included.
     package let connections: Int
-    /// The most connections of each operator port, in the order of the needs.
+    /// The maximum number of connections for each operator port, in the order of the needs.
     package let operatorPorts: [Int]
-    /// Connections to webhooks that may be open.
+    /// The maximum number of connections to webhooks.
     package let webhooks: Int
-    /// Descriptors kept for everything but client connections.
+    /// The descriptors reserved for everything except client connections.
     package let reserve: Int
 
-    /// Divides `limit` descriptors. Ports of operators and webhooks get at most an eighth each.
+    /// Divides `limit` descriptors. Each operator port, and webhooks, get at most an eighth.
     ///
-    /// - Parameter connections: The client connections wanted.
+    /// - Parameter connections: The desired number of client connections.
     /// - Returns: `nil` when too few are left for any service.
     package init?(limit: Int, connections: Int, needs: Needs) {
         let share = max(4, limit / 8)

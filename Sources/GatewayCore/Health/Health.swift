@@ -1,28 +1,28 @@
-/// Whether the gateway can do its work: ready is fast to say no, alive is slow to, for that restarts
-/// it. Looked at by probes; no probe, no judgement.
+/// Decides whether the gateway is ready and alive. Readiness fails fast; liveness fails slowly,
+/// because it leads to a restart. Evaluated only when a probe asks.
 package struct Health: Sendable {
-    /// What a look sees.
+    /// A snapshot of the gateway's progress.
     package struct Look: Sendable {
-        /// Whether connections are accepted.
+        /// Whether the gateway accepts connections.
         package var isServing: Bool
         /// The last sequence on disk.
         package var head: UInt64
         /// The last entry that every event loop has applied.
         package var loops: UInt64
-        /// The last entry that was decided for pushes; `nil` where nothing is pushed.
+        /// The last entry that was decided for pushes; `nil` without pushes.
         package var pushes: UInt64?
-        /// Transactions on disk.
+        /// The number of transactions on disk.
         package var commits: UInt64
-        /// Transactions the disk refused.
+        /// The number of transactions that the disk refused.
         package var failedCommits: UInt64
         /// Whether the disk refuses writes; see ``WriteHealth``.
         package var isDiskRefusing: Bool
-        /// Writes that wait for the disk.
+        /// The number of writes waiting for the disk.
         package var waitingWrites: Int
-        /// When the server's certificate ends, in seconds since 1970.
+        /// The expiry of the server's certificate, seconds since 1970.
         package var certificateEnds: Int64
 
-        /// A look.
+        /// Creates a snapshot.
         package init(
             isServing: Bool, head: UInt64, loops: UInt64, pushes: UInt64?, commits: UInt64,
             failedCommits: UInt64, isDiskRefusing: Bool, waitingWrites: Int, certificateEnds: Int64
@@ -43,41 +43,41 @@ package struct Health: Sendable {
     package enum Part: String, Sendable, CaseIterable {
         /// The listener: connections are not accepted.
         case listener
-        /// The event loops: what is on disk does not reach the streams.
+        /// The event loops: committed changes do not reach the streams.
         case eventLoops = "event loops"
-        /// The log: nothing gets on disk.
+        /// The log: nothing is committed.
         case log
-        /// The pushes: what is on disk is not decided for them.
+        /// The pushes: committed changes are not decided for pushes.
         case pushes
-        /// The server's certificate has ended.
+        /// The server's certificate has expired.
         case certificate
     }
 
-    /// What fails.
+    /// The failing parts.
     package struct Verdict: Sendable, Equatable {
-        /// The parts for which the gateway is not ready.
+        /// The parts that make the gateway not ready.
         package var notReady: [Part] = []
-        /// The parts that a restart may help.
+        /// The parts that a restart may repair.
         package var stuck: [Part] = []
     }
 
-    /// Without progress for so long, a part is not ready, in milliseconds.
+    /// The time without progress after which a part is not ready, ms.
     package static let readyPatience: Int64 = 5_000
-    /// Without progress for so long, it is stuck.
+    /// The time without progress after which a part is stuck, ms.
     package static let alivePatience: Int64 = 60_000
 
     private var loops = ProgressWatch()
     private var pushes = ProgressWatch()
     private var writes = ProgressWatch()
 
-    /// Nothing was looked at yet.
+    /// Creates an instance without observations.
     package init() {}
 
-    /// Judges a look.
+    /// Evaluates a snapshot.
     ///
     /// - Parameters:
-    ///   - now: Monotonic milliseconds.
-    ///   - wallSeconds: Seconds since 1970.
+    ///   - now: The monotonic time, ms.
+    ///   - wallSeconds: The time in seconds since 1970.
     package mutating func judge(_ look: Look, now: Int64, wallSeconds: Int64) -> Verdict {
         var verdict = Verdict()
         func note(_ part: Part, stuckFor milliseconds: Int64) {
@@ -97,7 +97,7 @@ package struct Health: Sendable {
         return verdict
     }
 
-    /// The writer moves when transactions end, either way.
+    /// Evaluates the writer, which makes progress whenever a transaction ends, successfully or not.
     private mutating func judgeLog(
         _ look: Look, now: Int64, _ note: (Part, _ stuckFor: Int64) -> Void
     ) {

@@ -1,15 +1,15 @@
-/// Whether something that has work gets on with it, judged by looks from time to time.
+/// Detects whether something with pending work makes progress, by observations from time to time.
 package struct ProgressWatch: Sendable {
     private var stuck: (position: UInt64, since: Int64)?
 
-    /// Nothing was looked at yet.
+    /// Creates a watch without observations.
     package init() {}
 
-    /// Looks at how far it is and how far it should get.
+    /// Observes the current position and the target.
     ///
-    /// - Parameter now: Monotonic milliseconds.
-    /// - Returns: For how long it has had work and has not moved, in milliseconds; 0 when it has
-    ///   none, or has moved since the last look.
+    /// - Parameter now: The monotonic time, ms.
+    /// - Returns: The time since the position last changed while work was pending, ms; 0 when no
+    ///   work is pending, or the position changed since the last observation.
     package mutating func look(position: UInt64, target: UInt64, now: Int64) -> Int64 {
         guard position < target else {
             stuck = nil

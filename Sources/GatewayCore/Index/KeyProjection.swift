@@ -1,22 +1,22 @@
-/// The keys of one rule by what is left of them when a change lacks certain attributes: it names
-/// the keys that such a broad change reaches.
+/// The keys of one rule, grouped by their values without certain attributes. Finds the keys that a
+/// broad change, which lacks these attributes, affects.
 struct KeyProjection: Sendable {
     private var lists = KeyTable<[UInt32]>()
-    /// By the number of a key, its place in its list.
+    /// The position of each key in its list, by the key's number.
     private var places: [UInt32] = []
 
-    /// The projection of keys that are there already; `project` tells what is left of each.
+    /// Creates the projection of existing keys; `project` returns the remaining values of each.
     init(of numbers: some Sequence<Int>, project: (Int) -> BoundValues) {
         for number in numbers { add(number, project(number)) }
     }
 
-    /// The numbers of the keys of which `projected` is left, in an order that depends on nothing
-    /// but what was done before.
+    /// Returns the numbers of the keys with the remaining values `projected`, in an order that
+    /// depends only on the preceding operations.
     func numbers(_ projected: BoundValues) -> [UInt32] {
         lists.find(projected).map { lists[$0] } ?? []
     }
 
-    /// Whether any key has `projected` left.
+    /// Returns whether any key has the remaining values `projected`.
     func isHeld(_ projected: BoundValues) -> Bool {
         lists.find(projected) != nil
     }
@@ -31,7 +31,7 @@ struct KeyProjection: Sendable {
         lists[list].append(UInt32(number))
     }
 
-    /// Removes a key: the last of its list takes its place.
+    /// Removes a key: the last key of its list takes its position.
     mutating func remove(_ number: Int, _ projected: BoundValues) {
         guard let list = lists.find(projected), let last = lists[list].popLast() else { return }
         if Int(last) != number {

@@ -1,13 +1,13 @@
-/// Maps the real values of keys to an element each: open addressing with linear probing over
-/// their 64-bit hashes.
+/// Maps the real values of keys to elements: a hash table with open addressing and linear probing
+/// over their 64-bit hashes.
 ///
-/// A key is known by a small number that stays its own until it is removed. Its values lie in one
-/// run of bytes with those of all others, so that a key costs no heap object; freed space is used
-/// again by keys of about the same length.
+/// A key is identified by a small number until it is removed. The values of all keys are stored in
+/// one array of bytes, so that a key needs no heap object; freed space is reused for keys of about
+/// the same length.
 struct KeyTable<Element: Sendable>: Sendable {
     private struct Key {
         var hash: UInt64
-        /// Where its values start, in units of eight bytes; ``free`` marks a number not in use.
+        /// The start of its values, in units of eight bytes; ``free`` marks an unused number.
         var start: UInt32
         var byteCount: UInt32
         var element: Element
@@ -15,19 +15,19 @@ struct KeyTable<Element: Sendable>: Sendable {
         static var free: UInt32 { .max }
     }
 
-    /// The upper half of a key's hash, then its number plus one; 0 for a free slot. A power of two
-    /// of them, at most three quarters in use.
+    /// The upper half of a key's hash, then its number plus one; 0 for a free slot. The count is a
+    /// power of two, and at most three quarters are in use.
     private var slots: [UInt64] = []
     private var keys: [Key] = []
     private var freeKeys: [UInt32] = []
     private var bytes: [UInt8] = []
-    /// Where freed values started, by their length in units.
+    /// The starts of freed values, by their length in units.
     private var freeBytes: [Int: [UInt32]] = [:]
 
-    /// How many keys there are.
+    /// The number of keys.
     var count: Int { keys.count - freeKeys.count }
 
-    /// The numbers of all keys, in an order that depends on nothing but what was done before.
+    /// The numbers of all keys, in an order that depends only on the preceding operations.
     var numbers: some Sequence<Int> {
         keys.indices.lazy.filter { keys[$0].start != Key.free }
     }
@@ -35,12 +35,12 @@ struct KeyTable<Element: Sendable>: Sendable {
     /// Whether there are no keys.
     var isEmpty: Bool { count == 0 }
 
-    /// Whether a number is that of a key.
+    /// Returns whether a number identifies a key.
     func isKey(_ number: Int) -> Bool {
         number < keys.count && keys[number].start != Key.free
     }
 
-    /// The hash of a key by its number.
+    /// Returns the hash of a key by its number.
     func hash(of number: Int) -> UInt64 { keys[number].hash }
 
     /// The element of a key by its number.
@@ -49,22 +49,22 @@ struct KeyTable<Element: Sendable>: Sendable {
         _modify { yield &keys[number].element }
     }
 
-    /// The encoded values of a key by its number.
+    /// Returns the encoded values of a key by its number.
     func values(of number: Int) -> ArraySlice<UInt8> {
         let start = Int(keys[number].start) * 8
         return bytes[start..<start + Int(keys[number].byteCount)]
     }
 
-    /// The number of the key with these values: hashes find it, values decide.
+    /// Returns the number of the key with these values; equal hashes are confirmed by the values.
     func find(_ values: BoundValues) -> Int? {
         values.withEncoded { find($0) }
     }
 
-    /// The number of the key with these values whose element `matches`.
+    /// Returns the number of the key with these values whose element satisfies `matches`.
     @inline(__always)
     func find(_ key: EncodedKey, where matches: (Element) -> Bool = { _ in true }) -> Int? {
         // Sound: the buffers are read within the closures that lend them. The mask keeps every
-        // place within the slots, and a slot holds the number of a key.
+        // index within the slots, and a slot contains the number of a key.
         slots.withUnsafeBufferPointer { slots in
             guard !slots.isEmpty else { return nil }
             let mask = slots.count &- 1
@@ -80,19 +80,19 @@ struct KeyTable<Element: Sendable>: Sendable {
         }
     }
 
-    /// Asks for the memory in which the search for a hash starts; mutating, so that the table is
-    /// not copied for it.
+    /// Prefetches the memory where the search for a hash starts; mutating, so that the table is not
+    /// copied.
     @inline(__always)
     mutating func prefetch(_ hash: UInt64) {
         slots.prefetch(Int(truncatingIfNeeded: hash) & (slots.count - 1))
     }
 
-    /// Adds a key that is not there yet; returns its number.
+    /// Adds a new key; returns its number.
     mutating func add(_ values: BoundValues, _ element: Element) -> Int {
         values.withEncoded { add($0, element) }
     }
 
-    /// Adds a key that is not there yet; returns its number.
+    /// Adds a new key; returns its number.
     mutating func add(_ values: EncodedKey, _ element: Element) -> Int {
         if (count + 1) * 4 > slots.count * 3 { grow() }
         let key = Key(
@@ -110,7 +110,7 @@ struct KeyTable<Element: Sendable>: Sendable {
         return number
     }
 
-    /// Removes a key by its number, and its element with it.
+    /// Removes a key and its element by its number.
     mutating func remove(_ number: Int, leaving empty: Element) {
         if count == 1 {
             self = KeyTable()
@@ -119,7 +119,7 @@ struct KeyTable<Element: Sendable>: Sendable {
         let mask = slots.count - 1
         var hole = Int(truncatingIfNeeded: keys[number].hash) & mask
         while Self.number(in: slots[hole]) != number { hole = (hole + 1) & mask }
-        // What was pushed past the hole moves back, so that no probe ends before its key.
+        // Entries displaced past the hole move back, so that no probe ends before its key.
         var next = (hole + 1) & mask
         while slots[next] != 0 {
             let home = Int(truncatingIfNeeded: keys[Self.number(in: slots[next])].hash)
@@ -153,7 +153,7 @@ struct KeyTable<Element: Sendable>: Sendable {
         }
     }
 
-    /// Enters a key at the first free slot from where its hash points to.
+    /// Enters a key at the first free slot from the one that its hash selects.
     private mutating func enter(_ number: Int) {
         let mask = slots.count - 1
         var place = Int(truncatingIfNeeded: keys[number].hash) & mask
@@ -181,12 +181,12 @@ struct KeyTable<Element: Sendable>: Sendable {
 }
 
 extension [UInt8] {
-    /// Whether `other` stands here from `start` on.
+    /// Returns whether `other` is contained at `start`.
     @inline(__always)
     fileprivate func hasBytes(_ other: UnsafeRawBufferPointer, at start: Int) -> Bool {
         withUnsafeBytes { own in
-            // Sound: the pointers are read within the closures that lend them, and nowhere
-            // beyond `own.count` and `other.count`.
+            // Sound: the pointers are read within the closures that lend them, and never beyond
+            // `own.count` and `other.count`.
             guard start + other.count <= own.count else { return false }
             var place = 0
             while place + 8 <= other.count {

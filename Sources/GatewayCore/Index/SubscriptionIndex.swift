@@ -1,17 +1,19 @@
-/// The live index of one app on one shard: key to the streams that depend on it.
+/// The live index of one app on one shard: maps each key to the streams that depend on it.
 ///
-/// It compares real values, so that a notification which names them reaches nobody by a collision.
+/// It compares real values, so that a notification, which names them, reaches no other stream
+/// because of a hash collision.
 struct SubscriptionIndex {
-    /// A stream's registration in force; ends with the generation.
+    /// A stream's registration in force; valid until the generation changes.
     struct Holder {
         let stream: UInt32
         let generation: UInt32
     }
 
-    /// The holders of one key. Those whose generation ended are dead; they are swept when they are
-    /// the majority, so that ending one costs nothing and a long list is never searched.
+    /// The holders of one key. A holder whose generation has ended is dead. Dead holders are
+    /// removed when they are the majority, so that ending one is cheap and a long list is never
+    /// searched.
     private struct HolderList {
-        /// Most keys have one holder: it needs no heap object.
+        /// Most keys have a single holder, which needs no heap object.
         var first: Holder
         var others: [Holder] = []
         var dead: UInt32 = 0
@@ -29,41 +31,42 @@ struct SubscriptionIndex {
 
     private struct RuleIndex {
         var keys = KeyTable<HolderList>()
-        /// For broad changes, by which attributes they lack: made when the first such change comes.
+        /// The projections for broad changes, by the attributes they lack; created when the first
+        /// such change arrives.
         var projections: [[Bool]: KeyProjection] = [:]
     }
 
-    /// The rules themselves. They stand apart from their keys, so that none is touched while an index
-    /// is made: there may be tens of thousands.
+    /// The rules, stored apart from their keys, so that creating an index does not touch each of
+    /// them: there may be tens of thousands.
     private let declared: [Rule]
     private var rules: [RuleIndex]
 
-    /// An index for these rules, in their order.
+    /// Creates an index for these rules, in their order.
     init(rules: [Rule]) {
         declared = rules
         self.rules = Array(repeating: RuleIndex(), count: rules.count)
     }
 
-    /// What a raised key reaches: some key with holders, dead ones included.
+    /// The keys that a bumped key affects; some have holders, dead ones included.
     enum Reach {
-        /// The one key with its values.
+        /// The one key with the same values.
         case key(Int)
-        /// Those that agree with it; the key is broad.
+        /// All keys that match; the bumped key is broad.
         case broad
     }
 
-    /// What a raised key reaches; `nil` where no stream depends on it.
+    /// Returns the keys that a bumped key affects; `nil` when no stream depends on them.
     @inline(__always)
     mutating func reach(rule: Int, _ key: EncodedKey, isBroad: Bool) -> Reach? {
         #if INJECTED_COST
-            // In no product: what Deploy/check-costs has to notice.
+            // Never part of a product: an artificial cost that Deploy/check-costs must detect.
             rules[rule].projections[key.bytes.missing] = nil
         #endif
         if isBroad { return isHeld(rule: rule, broad: key.values) ? .broad : nil }
         return rules[rule].keys.find(key).map { .key($0) }
     }
 
-    /// Asks for the memory in which the keys of a change are looked for, here and in `versions`.
+    /// Prefetches the memory for looking up the keys of a change, here and in `versions`.
     mutating func prefetch(_ keys: RaisedKeys, _ versions: VersionWindow) {
         // Sound: the buffer is used within the closure that lends it, after a bounds check.
         rules.withUnsafeMutableBufferPointer { rules in
@@ -74,7 +77,7 @@ struct SubscriptionIndex {
         }
     }
 
-    /// Asks for the memory of streams that hold a key.
+    /// Prefetches the memory of streams that hold a key.
     mutating func prefetchStreams(rule: Int, _ reach: Reach, _ streams: [StreamRecord]) {
         guard case .key(let number) = reach else { return }
         streams.prefetch(Int(rules[rule].keys[number].first.stream))
@@ -86,7 +89,7 @@ struct SubscriptionIndex {
         }
     }
 
-    /// Whether any stream depends on what a raised key reaches.
+    /// Returns whether any stream depends on the keys that a bumped key affects.
     mutating func isHeld(rule: Int, values: BoundValues) -> Bool {
         values.withEncoded { reach(rule: rule, $0, isBroad: values.isBroad) != nil }
     }
@@ -109,7 +112,7 @@ struct SubscriptionIndex {
         }
     }
 
-    /// Notes that one holder of the key ended; `isAlive` tells which of the others did not.
+    /// Records that a holder of the key ended; `isAlive` returns whether another holder is alive.
     mutating func end(rule: Int, values: BoundValues, isAlive: (Holder) -> Bool) {
         guard let number = rules[rule].keys.find(values) else { return }
         rules[rule].keys[number].dead += 1
@@ -130,8 +133,8 @@ struct SubscriptionIndex {
         rules[rule].keys.remove(number, leaving: .none)
     }
 
-    /// Calls `body` with every holder, dead ones included, that a raised key reaches, some at a
-    /// time; in an order that depends on nothing but what was done before.
+    /// Calls `body` with every holder, dead ones included, that a bumped key affects, several at a
+    /// time, in an order that depends only on the preceding operations.
     @inline(__always)
     mutating func visitHolders(
         rule: Int, values: BoundValues, _ body: (UnsafeBufferPointer<Holder>) -> Void
@@ -142,7 +145,8 @@ struct SubscriptionIndex {
         }
     }
 
-    /// The same for what was found to be reached, the index being unchanged since.
+    /// Calls `body` with the holders of a key found by ``reach``; the index must be unchanged
+    /// since.
     @inline(__always)
     mutating func visitHolders(
         rule: Int, _ key: EncodedKey, _ reach: Reach,
@@ -168,8 +172,8 @@ struct SubscriptionIndex {
         rules[rule].keys[number].others.withUnsafeBufferPointer(body)
     }
 
-    /// The keys that agree with a broad one are found by what it does not lack: the cost is theirs
-    /// and not that of all keys, but for the first time.
+    /// Returns the keys that match a broad one. They are found by the attributes that it has, so
+    /// that except for the first time the cost is linear in the matching keys, not in all keys.
     private mutating func numbers(_ rule: Int, agreeingWith values: BoundValues) -> [Int] {
         let missing = values.bytes.missing
         return missing.contains(false)

@@ -1,16 +1,16 @@
 /// A keyed 64-bit hash: SipHash-2-4 (Aumasson and Bernstein, 2012).
 ///
-/// Versions are kept under it and cursors are sealed with it. The standard library's `Hasher` is
-/// seeded anew in every process, so its values can neither be persisted nor replayed.
+/// Used for the versions of keys and for sealing cursors. The standard library's `Hasher` has a new
+/// seed in every process, so its values can be neither persisted nor replayed.
 package struct SipHash: Sendable {
     private let key: (UInt64, UInt64)
 
-    /// A hash under a secret key of 128 bits.
+    /// Creates a hash with a secret key of 128 bits.
     package init(_ key0: UInt64, _ key1: UInt64) {
         key = (key0, key1)
     }
 
-    /// A hash under the first 16 bytes of a secret; shorter secrets count as filled with zeros.
+    /// Creates a hash with the first 16 bytes of a secret; shorter secrets are padded with zeros.
     package init(secret: [UInt8]) {
         func word(_ start: Int) -> UInt64 {
             (0..<8).reduce(0) { word, index in
@@ -22,20 +22,20 @@ package struct SipHash: Sendable {
         self.init(word(0), word(8))
     }
 
-    /// The hash of `bytes`.
+    /// Returns the hash of `bytes`.
     package func callAsFunction(_ bytes: [UInt8]) -> UInt64 {
         // Sound: the buffer is read within the closure that lends it.
         bytes.withUnsafeBytes { hash($0, from: State(key), byteCount: $0.count) }
     }
 
-    /// What has absorbed one word, to go on from for many hashes.
+    /// Returns the state after one word, to continue from for many hashes.
     func absorbing(_ word: UInt64) -> State {
         var state = State(key)
         state.absorb(word)
         return state
     }
 
-    /// The hash of the word that `state` absorbed, followed by `bytes`.
+    /// Returns the hash of the word that `state` absorbed, followed by `bytes`.
     func hash(_ bytes: UnsafeRawBufferPointer, after state: State) -> UInt64 {
         hash(bytes, from: state, byteCount: bytes.count + 8)
     }
@@ -55,7 +55,7 @@ package struct SipHash: Sendable {
         var last = UInt64(truncatingIfNeeded: byteCount) << 56
         let rest = bytes.count - whole
         if rest > 0, whole > 0 {
-            // The last eight bytes, without those that were absorbed.
+            // Reads the last eight bytes, and shifts out those that were absorbed already.
             let word = UInt64(
                 littleEndian: bytes.loadUnaligned(
                     fromByteOffset: bytes.count - 8, as: UInt64.self))
@@ -69,12 +69,12 @@ package struct SipHash: Sendable {
         return state.finish()
     }
 
-    /// The hash of `text`'s UTF-8 bytes.
+    /// Returns the hash of `text`'s UTF-8 bytes.
     package func callAsFunction(_ text: String) -> UInt64 {
         self(Array(text.utf8))
     }
 
-    /// The hash of whole words, as bytes in little-endian order.
+    /// Returns the hash of whole words, as bytes in little-endian order.
     package func callAsFunction(_ words: UInt64...) -> UInt64 {
         var state = State(key)
         for word in words { state.absorb(word) }
@@ -82,7 +82,7 @@ package struct SipHash: Sendable {
         return state.finish()
     }
 
-    /// A hash in the making.
+    /// The state of an unfinished hash.
     struct State: Sendable {
         private var v0: UInt64
         private var v1: UInt64

@@ -1,33 +1,35 @@
-/// Version of a key: the sequence of the latest change that hit it, for a bounded number of keys.
+/// The versions of keys: for each of a bounded number of keys, the sequence of the latest change
+/// that bumped it.
 ///
-/// What does not fit is forgotten oldest first, and ``floor`` says up to where: below it nothing is
-/// known, and everything counts as stale. Keys are kept as 64-bit keyed hashes; a collision only
-/// reloads too much.
+/// When the window is full, the oldest versions are removed and ``floor`` is raised: at or below it
+/// nothing is known, and everything counts as stale. Keys are stored as 64-bit keyed hashes; a
+/// collision only leads to unnecessary reloads.
 package struct VersionWindow: Sendable {
-    /// Versions at or below this were forgotten.
+    /// The sequence up to which versions were removed.
     package private(set) var floor: UInt64
-    /// How many keys are remembered.
+    /// The number of stored keys.
     package private(set) var count = 0
-    /// How many keys are remembered at most.
+    /// The maximum number of stored keys.
     package let keysMax: Int
 
     private struct Slot {
         var key: UInt64
-        /// 0 marks a free slot; sequences start at 1.
+        /// The version; 0 marks a free slot, because sequences start at 1.
         var sequence: UInt64
     }
 
-    /// Open addressing with linear probing over a power of two, at most three quarters full.
+    /// A hash table with open addressing and linear probing; its size is a power of two, at most
+    /// three quarters full.
     private var slots: [Slot]
 
-    /// A window that remembers nothing up to `floor`.
+    /// Creates a window that knows nothing up to `floor`.
     package init(floor: UInt64, keysMax: Int) {
         self.floor = floor
         self.keysMax = max(16, keysMax)
         slots = Array(repeating: Slot(key: 0, sequence: 0), count: 32)
     }
 
-    /// The latest sequence that hit `key`; 0 when none above the floor did.
+    /// Returns the latest sequence that bumped `key`; 0 when none above the floor did.
     package func version(of key: UInt64) -> UInt64 {
         let mask = slots.count - 1
         var index = Int(truncatingIfNeeded: key) & mask
@@ -38,13 +40,13 @@ package struct VersionWindow: Sendable {
         return 0
     }
 
-    /// Asks for the memory in which `key` is looked for.
+    /// Prefetches the memory for looking up `key`.
     @inline(__always)
     func prefetch(_ key: UInt64) {
         slots.prefetch(Int(truncatingIfNeeded: key) & (slots.count - 1))
     }
 
-    /// Notes that the change at `sequence` hit `key`. Sequences never go down.
+    /// Records that the change at `sequence` bumped `key`. Sequences never decrease.
     package mutating func raise(_ key: UInt64, to sequence: UInt64) {
         if count >= keysMax {
             forgetOldest()
@@ -54,7 +56,7 @@ package struct VersionWindow: Sendable {
         insert(Slot(key: key, sequence: sequence))
     }
 
-    /// Forgets everything up to `sequence`, as after a gap in the log.
+    /// Removes everything up to `sequence`, as after a gap in the log.
     package mutating func raiseFloor(to sequence: UInt64) {
         guard sequence > floor else { return }
         floor = sequence
@@ -75,11 +77,12 @@ package struct VersionWindow: Sendable {
         count += 1
     }
 
-    /// Forgets the oldest quarter at once: a full window costs a constant per change, not a scan.
+    /// Removes the oldest quarter at once, so that a full window costs a constant per change
+    /// instead of a scan.
     private mutating func forgetOldest() {
         let sequences = slots.map(\.sequence).filter { $0 != 0 }.sorted()
-        // Room is made even where that sequence is the floor already, as when one change raises
-        // more keys than are remembered.
+        // Space must be freed even if that sequence equals the floor, as when one change bumps more
+        // keys than fit.
         floor = max(floor, sequences[sequences.count / 4])
         rebuild(capacity: slots.count, keepingAbove: floor)
     }

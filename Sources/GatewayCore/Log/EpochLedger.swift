@@ -1,21 +1,21 @@
 import WidgetModel
 
-/// The epochs of a log, and what a cursor of any of them is worth.
+/// The epochs of a log, and the validity of cursors from any of them.
 ///
 /// Each start of the log's writer opens an epoch at a recorded sequence. A cursor of an older epoch
-/// holds up to that epoch's end; one beyond it, or of an epoch that never was, proves that the log
-/// lost a tail which somebody had seen.
+/// is valid up to that epoch's end; one beyond it, or of an unknown epoch, proves that the log lost
+/// a tail which a client had already seen.
 package struct EpochLedger: Sendable, Equatable {
-    /// One epoch.
+    /// An epoch of the log.
     package struct Epoch: Sendable, Equatable {
-        /// Its name.
+        /// The identity of the epoch.
         package let id: EpochID
-        /// The head of the log when it was opened; its own sequences lie above.
+        /// The head of the log when the epoch was opened; the epoch's own sequences are above it.
         package let openedAt: UInt64
-        /// Whether a lost tail, or an operator after a restore, made its cursors worthless.
+        /// Whether a lost tail, or an operator after a restore, made its cursors invalid.
         package var isVoid: Bool
 
-        /// An epoch.
+        /// Creates an epoch.
         package init(id: EpochID, openedAt: UInt64, isVoid: Bool) {
             self.id = id
             self.openedAt = openedAt
@@ -23,33 +23,33 @@ package struct EpochLedger: Sendable, Equatable {
         }
     }
 
-    /// The epochs whose cursors hold, oldest first; the last is the current one.
+    /// The epochs with valid cursors, oldest first; the last is the current one.
     package private(set) var epochs: [Epoch]
 
-    /// The epochs as recorded, in order; the last one is current.
+    /// Creates a ledger from the recorded epochs, in order; the last one is current.
     ///
-    /// Those up to the last void one are not needed: ordinals of later epochs are higher than any
-    /// that a lost tail may have used, so whatever is older is void, known or not.
+    /// The epochs up to the last void one are dropped: later epochs have higher ordinals than a
+    /// lost tail may have used, so everything older is void, whether known or not.
     package init(_ epochs: [Epoch]) {
         let start = epochs.lastIndex(where: \.isVoid).map { $0 + 1 } ?? 0
         self.epochs = Array(epochs[start...])
     }
 
-    /// The epoch in which the log is being written.
+    /// The epoch that the log is being written in.
     package var current: Epoch? { epochs.last }
 
-    /// What a cursor is worth.
+    /// The validity of a cursor.
     package enum Verdict: Sendable, Equatable {
-        /// It holds: everything up to its sequence was applied.
+        /// The cursor is valid: everything up to its sequence was applied.
         case holds(UInt64)
-        /// It is void, or older than what is remembered: everything is stale for it.
+        /// The cursor is void, or older than the known epochs: everything is stale for its client.
         case isVoid
-        /// It proves a lost tail: everything is stale for it, and so it is for everybody who came
-        /// before it: all epochs so far are to be voided, the running one too.
+        /// The cursor proves a lost tail: everything is stale for its client and for all earlier
+        /// clients. All epochs including the current one must be voided.
         case provesLostTail
     }
 
-    /// Judges a cursor that carries this gateway's seal.
+    /// Returns the validity of a cursor that carries this gateway's seal.
     ///
     /// - Parameter head: The last sequence on disk.
     package func verdict(on cursor: Cursor, head: UInt64) -> Verdict {
@@ -62,15 +62,16 @@ package struct EpochLedger: Sendable, Equatable {
         return cursor.sequence <= end ? .holds(cursor.sequence) : .provesLostTail
     }
 
-    /// Voids all epochs, because a cursor proved a lost tail, and begins another.
+    /// Voids all epochs, because a cursor proved a lost tail, and begins a new one.
     ///
-    /// One proof leads to one new epoch: the other cursors of the same lost tail carry ordinals
-    /// below its own and prove nothing any more, however often they are shown and across restarts.
+    /// One proof leads to one new epoch: the other cursors of the same lost tail have lower
+    /// ordinals than the new epoch and prove nothing any more, however often they are presented and
+    /// across restarts.
     ///
     /// - Parameters:
     ///   - cursor: The cursor that proved the loss.
-    ///   - now: Seconds since 1970.
-    /// - Returns: The name of the new epoch, which is the current one from here on.
+    ///   - now: The time in seconds since 1970.
+    /// - Returns: The identity of the new epoch, which is then the current one.
     package mutating func replaceAll(
         provedBy cursor: Cursor, head: UInt64, nonce: UInt32, now: Int64
     ) -> EpochID {
@@ -80,32 +81,32 @@ package struct EpochLedger: Sendable, Equatable {
         return id
     }
 
-    /// Returns the ordinal of an epoch that voids all before it: higher than the last one's, and
-    /// than those of starts whose record a restore took away. There are fewer starts than seconds,
-    /// so the time, in seconds since 1970, is beyond all of them.
+    /// Returns the ordinal of an epoch that voids all earlier ones: higher than the last one's, and
+    /// than those of starts whose record a restore removed. There are fewer starts than seconds, so
+    /// the time, in seconds since 1970, exceeds all of them.
     package static func ordinalBeyondLoss(after last: UInt32, now: Int64) -> UInt32 {
-        // Later starts need ordinals, too.
+        // Leaves ordinals for later starts.
         max(last &+ 1, UInt32(clamping: min(max(now, 0), Int64(UInt32.max) - 1_000_000)))
     }
 }
 
-/// Seals the cursors a gateway hands out, so that nobody else can make one that is believed: a
-/// cursor of an unknown epoch voids others' cursors, and that must not be had for the asking.
+/// Seals the cursors that a gateway issues, so that no one else can forge them. This matters
+/// because a cursor of an unknown epoch voids the cursors of all other clients.
 package struct CursorSeal: Sendable {
     private let hash: SipHash
 
-    /// Seals under a secret of the data directory. Copies of the directory share it, so that the
-    /// cursors of a lost tail are still recognised as real.
+    /// Creates a seal with a secret of the data directory. Copies of the directory share the
+    /// secret, so that cursors of a lost tail are still recognized as genuine.
     package init(_ hash: SipHash) {
         self.hash = hash
     }
 
-    /// A sealed cursor.
+    /// Returns a sealed cursor.
     package func cursor(_ epoch: EpochID, _ sequence: UInt64) -> Cursor {
         Cursor(epoch: epoch, sequence: sequence, tag: tag(epoch, sequence))
     }
 
-    /// Whether the cursor was sealed here.
+    /// Returns whether this gateway sealed the cursor.
     package func isGenuine(_ cursor: Cursor) -> Bool {
         cursor.tag == tag(cursor.epoch, cursor.sequence)
     }

@@ -1,36 +1,36 @@
 import WidgetModel
 
-/// One entry of the log, decided: what every shard applies, in sequence order.
+/// A decided entry of the log, which every shard applies in sequence order.
 package struct LogEntry: Sendable {
-    /// Its place in the one total order.
+    /// The sequence of the entry in the total order.
     package let sequence: UInt64
     /// The app it belongs to.
     package let app: String
-    /// When it was accepted, in milliseconds since 1970.
+    /// The time of acceptance, ms since 1970.
     package let acceptedAt: Int64
-    /// How soon devices that no stream reaches are to be told.
+    /// The urgency of pushes to devices without a stream.
     package let urgency: Urgency
-    /// What it says.
+    /// The content of the entry.
     package let body: Body
 
-    /// What a log entry says.
+    /// The content of a log entry.
     package enum Body: Sendable {
-        /// A data change and the keys it raises under the catalog in force before it.
+        /// A data change, with the keys it bumps according to the catalog in force before it.
         case change(RuleSet.Decision, causeTime: String?)
-        /// A catalog: changes after it are decided by this rule set.
+        /// A catalog: later changes are decided by this rule set.
         case catalog(RuleSet)
-        /// The app is gone, with its clients; a catalog after it is its first.
+        /// The removal of the app and its clients; a later catalog counts as its first.
         case removal
-        /// An operator asks for a reload.
+        /// A reload that an operator requested.
         case reload(ReloadScope)
     }
 
-    /// The keys that a shard looks up to apply the entry.
+    /// The number of keys that a shard looks up to apply the entry.
     package var keyCount: Int {
         if case .change(let decision, _) = body { decision.keys.count } else { 0 }
     }
 
-    /// An entry.
+    /// Creates an entry.
     package init(
         sequence: UInt64, app: String, acceptedAt: Int64, urgency: Urgency = .normal, body: Body
     ) {

@@ -1,15 +1,15 @@
-/// What an operator's reload is for.
+/// The scope of a reload that an operator requests.
 package enum ReloadScope: Sendable, Hashable {
-    /// Everything that clients of the app hold.
+    /// All subscriptions of the app's clients.
     case everything
     /// The timelines and controls of one kind.
     case kind(String)
-    /// Everything that one client holds.
+    /// All subscriptions of one client.
     case client(String)
 }
 
 extension RuleSet {
-    /// The key by which everything in a scope depends on operators.
+    /// Returns the key that all subscriptions in a scope depend on, for operator reloads.
     func operatorKey(_ scope: ReloadScope) -> UInt64 {
         switch scope {
         case .everything: operatorKey

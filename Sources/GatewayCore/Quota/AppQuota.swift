@@ -1,33 +1,33 @@
-/// The limits of what one app may keep at one time.
+/// The limits of the data that one app may store.
 package struct AppQuota: Sendable, Hashable {
-    /// The most registrations.
+    /// The maximum number of registrations.
     package var clientsMax = 1_000_000
-    /// The most bytes of payloads in the log, catalogs included: a million entries of 4 KiB.
+    /// The maximum bytes of payloads in the log, catalogs included: a million entries of 4 KiB.
     package var logBytesMax = 4 << 30
 
     /// Creates the default limits.
     package init() {}
 
-    /// The reason why an app may not keep more.
+    /// The reason why an app may not store more.
     package enum Refusal: Error, Hashable {
-        /// The app has as many registrations as it may.
+        /// The app has the maximum number of registrations.
         case tooManyClients(limit: Int)
-        /// The log has no room for the app until older rows are gone.
+        /// The log has no space for the app until older rows are removed.
         case logFull(used: Int, adding: Int, limit: Int)
-        /// The log would have no room even if it held nothing else of the app.
+        /// The log would have no space even if it contained nothing else of the app.
         case exceedsLog(adding: Int, limit: Int)
     }
 
-    /// Checks that an app may have one registration more.
+    /// Checks that an app may add a registration.
     ///
-    /// - Parameter usage: What the app keeps already.
+    /// - Parameter usage: The app's current usage.
     package func checkNewClient(of usage: AppUsage) throws(Refusal) {
         guard usage.clients < clientsMax else { throw .tooManyClients(limit: clientsMax) }
     }
 
-    /// Checks that the log may take more bytes of an app. No bytes are always taken.
+    /// Checks that the log may store more bytes of an app. Adding 0 bytes always succeeds.
     ///
-    /// - Parameter usage: What the app keeps already.
+    /// - Parameter usage: The app's current usage.
     package func checkLog(adding bytes: Int, to usage: AppUsage) throws(Refusal) {
         guard bytes > 0 else { return }
         guard bytes <= logBytesMax else { throw .exceedsLog(adding: bytes, limit: logBytesMax) }

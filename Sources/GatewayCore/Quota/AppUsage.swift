@@ -2,10 +2,10 @@
 package struct AppUsage: Sendable, Hashable {
     /// The number of registrations.
     package var clients: Int
-    /// The bytes of the payloads of log rows and catalogs that are kept.
+    /// The bytes of the payloads of stored log rows and catalogs.
     package var logBytes: Int
 
-    /// Creates a usage; of nothing by default.
+    /// Creates a usage. The default is no usage.
     package init(clients: Int = 0, logBytes: Int = 0) {
         self.clients = clients
         self.logBytes = logBytes
@@ -42,7 +42,7 @@ package struct UsageTable: Sendable, Equatable {
         for (app, change) in changes.usages { add(change, to: app) }
     }
 
-    /// The apps that use anything, those first that use most of one resource.
+    /// Returns the apps with any usage, sorted by one resource, the highest first.
     package func apps(
         byMost resource: KeyPath<AppUsage, Int>
     ) -> [(app: String, usage: AppUsage)] {
@@ -52,17 +52,17 @@ package struct UsageTable: Sendable, Equatable {
     }
 }
 
-/// The usage of every app as the jobs of one transaction see it: what is on disk, and what the jobs
-/// have changed.
+/// The usage of every app within one transaction: the usage on disk, and the changes of the
+/// transaction's jobs.
 ///
-/// Changes of a job that fails are dropped. The usage on disk is not touched: the writer adds
-/// ``changes`` to it once the transaction is committed.
+/// The changes of a job that fails are dropped. The usage on disk stays unchanged: the writer adds
+/// ``changes`` to it after the transaction is committed.
 package struct StagedUsage: Sendable {
     private let committed: UsageTable
     /// The changes of the jobs that have succeeded.
     package private(set) var changes = UsageTable()
-    /// The changes of the job that runs; neighbours of one app are one entry, so that a post adds
-    /// numbers and looks nothing up.
+    /// The changes of the running job. Consecutive changes of the same app are one entry, so that a
+    /// job with many changes needs no lookups.
     private var jobChanges: [(app: String, change: AppUsage)] = []
 
     /// Begins a transaction.
@@ -87,7 +87,7 @@ package struct StagedUsage: Sendable {
         }
     }
 
-    /// Ends the running job: keeps its changes, or drops them if it has failed.
+    /// Ends the running job: adds its changes, or drops them if it failed.
     package mutating func endJob(succeeded: Bool) {
         if succeeded {
             for entry in jobChanges { changes.add(entry.change, to: entry.app) }

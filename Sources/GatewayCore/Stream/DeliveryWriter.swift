@@ -1,7 +1,7 @@
-/// Hands one notification to many streams: deliveries are prepared on the stack and appended many
-/// at a time, for an append of its own would cost more than everything else about a delivery.
+/// Delivers one notification to many streams. Deliveries are collected on the stack and appended in
+/// batches, because appending each one separately would cost more than the rest of a delivery.
 struct DeliveryWriter {
-    /// What is appended to.
+    /// The output that deliveries are appended to.
     private let output: UnsafeMutablePointer<ShardOutput>
 
     private static let roomCount = 64
@@ -12,21 +12,21 @@ struct DeliveryWriter {
     private let met: UnsafeMutableBufferPointer<ShardOutput.Touched>
     private var madeCount = 0
     private var metCount = 0
-    /// Deliveries in the output.
+    /// The number of deliveries in the output.
     private var appendedCount: Int
 
-    /// Calls `body` with a writer of the frame that is added to `output` next.
+    /// Calls `body` with a writer for the frame that is added to `output` next.
     ///
-    /// - Parameter batch: The first frame of its batch. Of several notifications that one stream
-    ///   gets in one batch only the last carries the id.
-    /// - Returns: Whether any stream got it.
+    /// - Parameter batch: The first frame of the batch. If a stream gets several notifications of a
+    ///   batch, only the last one carries the id.
+    /// - Returns: Whether any stream got the frame.
     @inline(__always)
     static func write(
         watermark: UInt64, batch: Int32, to output: inout ShardOutput,
         _ body: (inout DeliveryWriter) -> Void
     ) -> Bool {
-        // Sound: output and both rooms are used within the closures that lend them. The rooms hold
-        // trivial values, and only as many are read as were written.
+        // Sound: the output and both buffers are used within the closures that lend them. The
+        // buffers hold trivial values, and only initialized ones are read.
         withUnsafeTemporaryAllocation(of: ShardOutput.Delivery.self, capacity: roomCount) { made in
             withUnsafeTemporaryAllocation(of: ShardOutput.Touched.self, capacity: roomCount) {
                 met in
@@ -43,14 +43,14 @@ struct DeliveryWriter {
         }
     }
 
-    /// Whether a stream has got the notification.
+    /// Returns whether a stream has got the notification.
     @inline(__always)
     func hasDelivered(to stream: StreamRecord) -> Bool {
         stream.last >= 0
             && (stream.last >= appendedCount || output.pointee.frame(of: stream.last) == frame)
     }
 
-    /// Hands the notification to a stream.
+    /// Delivers the notification to a stream.
     @inline(__always)
     mutating func deliver(to stream: inout StreamRecord, slot: UInt32) {
         if madeCount == Self.roomCount { flush() }
@@ -65,10 +65,11 @@ struct DeliveryWriter {
         madeCount &+= 1
     }
 
-    /// Hands the notification to a stream that has got another in this turn.
+    /// Delivers the notification to a stream that already has another one in this turn.
     @inline(never)
     private mutating func deliverNext(to stream: inout StreamRecord) {
-        // It never is: a stream gets each notification once, so its last was of another.
+        // Never true in practice: a stream gets each notification once, so its last delivery
+        // belongs to another.
         if stream.last >= appendedCount { flush() }
         let isSameBatch = output.pointee.frame(of: stream.last) >= batch
         let carriesID =

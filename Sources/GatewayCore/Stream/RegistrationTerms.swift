@@ -1,31 +1,31 @@
-/// The terms on which a client's request is answered: what its token and its fields say about the
-/// registration.
+/// The conditions under which a client's request is answered: the requirements of its token and its
+/// fields on the registration.
 ///
-/// A registration may be replaced or removed while a request is on its way from the thread that
-/// read it to the shard that answers it. Whoever acts on a registration therefore applies these
-/// terms to the one in force at the moment it acts, on the shard's own loop: the registry is
-/// written before any shard is told, so a shard that has applied a registration finds it there or
-/// finds a newer one, which reaches it next.
+/// A registration may be replaced or removed while a request is passed from the thread that read it
+/// to the shard that answers it. Therefore these terms are applied to the registration in force at
+/// the moment of the action, on the shard's own loop. The registry is written before any shard is
+/// informed, so a shard that has applied a registration finds it there, or finds a newer one, which
+/// reaches it next.
 package struct RegistrationTerms: Sendable {
-    /// The reason why a request is refused.
+    /// The reason why a request is rejected.
     package enum Refusal: Error, Equatable {
-        /// The client is not registered, or not any more.
+        /// The client is not, or no longer, registered.
         case notRegistered
         /// The token contradicts attributes of the registration.
         case attributes(ClientAttributes.Refusal)
     }
 
-    /// Attributes that the request's token vouches for.
+    /// The attributes that the request's token vouches for.
     package let vouched: [String: [String]]
 
-    /// Terms of a request whose token vouches for these attributes.
+    /// Creates the terms of a request whose token vouches for these attributes.
     package init(vouched: [String: [String]]) {
         self.vouched = vouched
     }
 
-    /// Returns the registration in force if the terms allow to act on it.
+    /// Returns the registration in force if it meets the terms.
     ///
-    /// - Parameter record: The registration in force; `nil` for a client that has none.
+    /// - Parameter record: The registration in force; `nil` if the client has none.
     package func accept(_ record: ClientRecord?) throws(Refusal) -> ClientRecord {
         guard let record else { throw .notRegistered }
         guard record.origins.token != vouched else { return record }

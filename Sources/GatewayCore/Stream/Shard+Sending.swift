@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Shard {
-    /// Notifies the holders of keys whose windows ended. Keys with the same name share one
+    /// Notifies the holders of keys whose collapse windows ended. Keys with the same name share one
     /// notification, and a stream that holds several of them gets it once.
     mutating func send(_ keys: [CollapseWindow.Due], _ app: Int, watermark: UInt64) {
         guard !keys.isEmpty else { return }
@@ -28,12 +28,12 @@ extension Shard {
         }
     }
 
-    /// Notifies the holders of keys of one change.
+    /// Notifies the holders of the keys of one change.
     mutating func send(
         _ keys: RaisedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
         watermark: UInt64, causeTime: String?, acceptedAt: Int64
     ) {
-        // They come from memory while the frame is made.
+        // The streams are fetched from memory while the frame is made.
         for key in firing { apps[app].index.prefetchStreams(rule: key.rule, key.reach, streams) }
         let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
@@ -58,9 +58,9 @@ extension Shard {
         }
     }
 
-    /// Each name once, in the order in which it comes first, with the places it has.
+    /// Returns each name once, in the order of first occurrence, with its indices.
     private static func named(_ names: [StaleName]) -> [(name: StaleName, places: [Int])] {
-        // Few names are sooner compared than hashed.
+        // Comparing a few names is faster than hashing them.
         let isHashed = names.count > 8
         var known: [StaleName: Int] = [:]
         var result: [(name: StaleName, places: [Int])] = []
@@ -75,9 +75,9 @@ extension Shard {
         return result
     }
 
-    /// Hands a frame to the holders that `visitAll` visits in the index, each with the latest
-    /// change that hit what it holds, if they have not got the frame yet; without any it is not
-    /// in the output.
+    /// Delivers a frame to the holders that `visitAll` visits in the index, each with the latest
+    /// change to its key, unless they have got the frame already. Without any delivery the frame is
+    /// not added to the output.
     @inline(__always)
     private mutating func write(
         _ frame: ShardOutput.Frame, _ app: Int, batch: Int32,
@@ -91,7 +91,7 @@ extension Shard {
         if isDelivered { output.add(frame) }
     }
 
-    /// Returns whether anybody got the frame that is added to `output` next.
+    /// Returns whether any stream got the frame that is added to `output` next.
     @inline(__always)
     private static func write(
         _ watermark: UInt64, _ batch: Int32, _ index: inout SubscriptionIndex,
@@ -118,14 +118,14 @@ extension Shard {
         }
     }
 
-    /// As many holders as an integer has bits.
+    /// Delivers to at most as many holders as an integer has bits.
     @inline(__always)
     private static func deliver(
         to holders: UnsafeBufferPointer<SubscriptionIndex.Holder>, changedAt changed: UInt64,
         _ streams: UnsafeMutableBufferPointer<StreamRecord>, _ writer: inout DeliveryWriter
     ) {
-        // Their streams lie far apart. Looked at first without acting, they come from memory
-        // together and not one after the other, which most of the time went by with.
+        // The streams are far apart in memory. A read-only first pass overlaps the cache misses,
+        // which dominated this loop.
         var due: UInt64 = 0
         for (bit, holder) in holders.enumerated() {
             let slot = Int(holder.stream)
@@ -145,10 +145,11 @@ extension Shard {
         }
     }
 
-    /// Sends one notification of everything stale for a stream since `point`, if anything is.
+    /// Sends one notification of everything that became stale for a stream since `point`, if
+    /// anything did.
     ///
-    /// Nothing that became stale up to `point` may be unsent: from here on the stream counts as
-    /// covered up to the shard's position.
+    /// Nothing that became stale up to `point` may be unsent: the stream then counts as covered up
+    /// to the shard's position.
     mutating func catchUp(
         _ slot: UInt32, since point: ResumePoint, _ known: Holdings? = nil,
         includingOwed: Bool = false, acceptedAt: Int64 = 0
@@ -175,8 +176,8 @@ extension Shard {
         Staleness(ruleSet: apps[app].ruleSet, versions: apps[app].versions, limits: limits)
     }
 
-    /// Returns the subscriptions of an open stream by the catalog in force; `nil` for a stream that is
-    /// about to be closed.
+    /// Returns the subscriptions of an open stream according to the catalog in force; `nil` for a
+    /// stream that is about to be closed.
     func holdings(of slot: UInt32, _ app: Int) -> Holdings? {
         guard let subscription = subscriptions[Int(slot)], !subscription.isEnded else { return nil }
         return apps[app].ruleSet.holdings(of: subscription.record, kinds: subscription.kinds)

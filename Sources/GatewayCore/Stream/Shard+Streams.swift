@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Shard {
-    /// What is stale for a client now, or `nil` for an app without a catalog.
+    /// Returns everything that is stale for a client now; `nil` for an app without a catalog.
     package func poll(
         _ record: ClientRecord, app: String, since point: ResumePoint, kinds: Set<String>?
     ) -> StaleSet? {
@@ -12,7 +12,7 @@ extension Shard {
         }
     }
 
-    /// Opens a stream. If anything is stale since `point`, the catch-up is in ``output``.
+    /// Opens a stream. If anything became stale since `point`, the catch-up is in ``output``.
     ///
     /// - Returns: `nil` for an app without a catalog.
     package mutating func open(
@@ -34,8 +34,8 @@ extension Shard {
         streams[index].isLagging = false
         streams[index].last = -1
         if case .after(let sequence) = point {
-            // It may be ahead of this shard, having heard from one that is faster. Then what is
-            // still to be applied up to there was said already, and the id must not go back.
+            // The client may be ahead of this shard, after receiving from a faster one. Entries up
+            // to that sequence have then been sent already, and the id must not go back.
             streams[index].watermark = sequence
             streams[index].covered = sequence
         } else {
@@ -55,7 +55,7 @@ extension Shard {
         return StreamID(slot: slot, serial: streams[index].serial)
     }
 
-    /// The stream is gone.
+    /// Removes a closed stream.
     package mutating func close(_ id: StreamID) {
         let index = Int(id.slot)
         guard isOpen(id), let subscription = subscriptions[index] else { return }
@@ -75,33 +75,33 @@ extension Shard {
         freeIfOver(app)
     }
 
-    /// Whether `id` names a stream that is open.
+    /// Returns whether `id` identifies an open stream.
     package func isOpen(_ id: StreamID) -> Bool {
         let index = Int(id.slot)
         return index < streams.count && streams[index].serial == id.serial
             && streams[index].isOpen
     }
 
-    /// The stream could not take what was sent since `sequence`: nothing more is sent until
-    /// ``recovered(_:)``.
+    /// Records that the stream could not take data sent after `sequence`. Nothing more is sent
+    /// until ``recovered(_:)``.
     package mutating func lagging(_ id: StreamID, since sequence: UInt64) {
         guard isOpen(id) else { return }
         streams[Int(id.slot)].isLagging = true
         streams[Int(id.slot)].watermark = sequence
     }
 
-    /// The stream takes bytes again: one catch-up from what it last got.
+    /// Records that the stream accepts data again; sends one catch-up since its last id.
     package mutating func recovered(_ id: StreamID) {
         guard isOpen(id), streams[Int(id.slot)].isLagging else { return }
         streams[Int(id.slot)].isLagging = false
         let watermark = streams[Int(id.slot)].watermark
-        // Sets still owed may have been said in what was not taken.
+        // The data that was not taken may have contained sets that are still owed.
         catchUp(
             id.slot, since: watermark == 0 ? .everything : .after(watermark), includingOwed: true)
     }
 
-    /// The id an idle stream's heartbeat carries; `nil` when the stream is over or lags, and then
-    /// its id must not move.
+    /// Returns the id for the heartbeat of an idle stream; `nil` when the stream is closed or lags,
+    /// because its id must not advance then.
     package mutating func heartbeat(_ id: StreamID) -> UInt64? {
         let index = Int(id.slot)
         guard isOpen(id), !streams[index].isLagging, subscriptions[index]?.isEnded == false
@@ -112,7 +112,7 @@ extension Shard {
         return streams[index].watermark
     }
 
-    /// Takes a stream that closes out of the list of its client's streams.
+    /// Removes a closing stream from the list of its client's streams.
     private mutating func unlink(
         _ slot: UInt32, _ subscription: StreamSubscription, _ app: Int
     ) {
@@ -128,8 +128,8 @@ extension Shard {
         subscriptions[Int(later)]?.previous = subscription.previous
     }
 
-    /// The slots of a client's open streams, in the order in which they were opened; without those
-    /// that are to be closed.
+    /// Returns the slots of a client's open streams in the order in which they were opened, without
+    /// those about to be closed.
     func slots(ofClient client: String, _ app: Int) -> [UInt32] {
         var slots: [UInt32] = []
         var next = apps[app].clients[client]
@@ -143,10 +143,10 @@ extension Shard {
 
     // MARK: Registrations
 
-    /// A client registered anew: its open streams follow at once.
+    /// Applies a new registration of a client to its open streams.
     ///
-    /// - Parameter record: The registration in force, which may be newer than the one in the message.
-    ///   Streams that were opened with it continue unchanged.
+    /// - Parameter record: The registration in force, which may be newer than the one in the
+    ///   message. Streams that were opened with it continue unchanged.
     package mutating func registered(_ record: ClientRecord, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {
@@ -155,27 +155,27 @@ extension Shard {
             subscriptions[Int(slot)]?.record = record
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
-            // The id it last got is the cursor it goes by for what it holds from now on, too.
-            // A lagging stream asks when it recovers.
+            // The last sent id also serves as the cursor for the new subscriptions. A lagging
+            // stream catches up when it recovers.
             let watermark = streams[Int(slot)].watermark
             catchUp(slot, since: watermark == 0 ? .everything : .after(watermark), holdings)
         }
     }
 
-    /// A client confirmed recommendation sets: nothing it depends on changed.
+    /// Applies a client's confirmation of recommendation sets. Its dependencies are unchanged.
     package mutating func confirmed(_ record: ClientRecord, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: record.client, app) {
             guard let held = subscriptions[Int(slot)]?.record else { continue }
-            // Only what was confirmed is taken over: the stream may have been opened with a later
-            // registration than the one confirmed, and its keys are in the index.
+            // Only the confirmation is applied: the stream may have been opened with a later
+            // registration than the confirmed one, and its keys are in the index.
             subscriptions[Int(slot)]?.record = held.with(
                 confirmed: held.confirmed.merging(record.confirmed) { max($0, $1) })
         }
     }
 
-    /// A client was removed: its streams end. What comes after the removal is not said on them, for
-    /// some close only later.
+    /// Ends the streams of a removed client. Entries after the removal are not sent on them,
+    /// because some close only later.
     package mutating func removed(client: String, app name: String) {
         guard let app = number(ofApp: name) else { return }
         for slot in slots(ofClient: client, app) {
@@ -184,7 +184,7 @@ extension Shard {
         }
     }
 
-    /// Has a stream closed by the caller; from here on it depends on nothing.
+    /// Requests the caller to close a stream, which depends on nothing from now on.
     mutating func end(_ slot: UInt32) {
         guard subscriptions[Int(slot)]?.isEnded == false else { return }
         subscriptions[Int(slot)]?.isEnded = true

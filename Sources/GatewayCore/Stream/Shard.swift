@@ -1,32 +1,33 @@
 import WidgetModel
 
-/// Everything one event loop knows and decides: rule sets, versions, the live index and its open
-/// streams. Shared with nobody; it applies the log in sequence order, without gaps.
+/// The state of one event loop: rule sets, versions, the live index and its open streams. Not
+/// shared; it applies the log in sequence order, without gaps.
 ///
-/// No I/O, task, lock or clock: `now` is the caller's monotonic time in milliseconds, and what is
-/// to be sent is left in ``output``.
+/// It has no I/O, task, lock or clock: `now` is the caller's monotonic time, ms, and the data to
+/// send is left in ``output``.
 package struct Shard: Sendable {
-    /// The last log entry applied.
+    /// The sequence of the last applied log entry.
     package internal(set) var position: UInt64
-    /// What is to be sent; the caller sends it and calls ``clearOutput()``.
+    /// The data to send; the caller sends it and calls ``clearOutput()``.
     package internal(set) var output = ShardOutput()
-    /// How many streams are open.
+    /// The number of open streams.
     package internal(set) var openStreams = 0
-    /// Raised keys that streams depend on and that waited for the end of a collapse window.
+    /// The number of bumped keys with dependent streams that waited for the end of a collapse
+    /// window.
     package private(set) var collapsed: UInt64 = 0
 
     private(set) var limits: CoreLimits
-    private var appNumbers = NameTable<Int>()
+    private var appNumbers: [String: Int] = [:]
     var apps: [AppState] = []
-    /// Places among ``apps`` that none has.
+    /// The free indices in ``apps``.
     private var freePlaces: [Int] = []
-    /// The keys of the change being applied that are to be notified now: kept for its memory.
+    /// The keys to notify now for the change being applied; stored to reuse its memory.
     private var firing: [FiringKey] = []
     var streams: [StreamRecord] = []
     var subscriptions: [StreamSubscription?] = []
     var freeSlots: [UInt32] = []
     private var floor: UInt64
-    /// For keys that collapse, the changes that notifications were for.
+    /// The changes that notifications were sent for, for keys that collapse.
     var notified = RecentChanges(raisesMax: 16_384)
 
     struct AppState {
@@ -36,32 +37,32 @@ package struct Shard: Sendable {
         var index: SubscriptionIndex
         var collapse: CollapseWindow
         var streams: [UInt32] = []
-        /// The slot of each client's stream that was opened last.
+        /// The slot of each client's most recently opened stream.
         var clients: [String: UInt32] = [:]
-        /// How long each rule collapses, in milliseconds.
+        /// The collapse time of each rule, ms.
         var durations: [Int64]
-        /// The app was removed, and its last streams have not closed yet.
+        /// Whether the app was removed while some of its streams have not closed yet.
         var isGone = false
     }
 
-    /// A raised key by its place, with the slot of its rule and what it reaches.
+    /// A bumped key by its index, with the slot of its rule and the keys that it affects.
     typealias FiringKey = (place: RaisedKeys.Index, rule: Int, reach: SubscriptionIndex.Reach)
 
-    /// A shard that has seen nothing, and knows nothing of what happened up to `floor`.
+    /// Creates a shard that has applied nothing and knows nothing of entries up to `floor`.
     package init(floor: UInt64, limits: CoreLimits = CoreLimits()) {
         position = floor
         self.floor = floor
         self.limits = limits
     }
 
-    /// From now on notifies of every change at once: its streams bundle changes themselves. Called
-    /// before the first stream is opened.
-    mutating func stopCollapsing() {
+    /// Disables collapsing, for streams that bundle changes themselves. Call it before the first
+    /// stream is opened.
+    package mutating func stopCollapsing() {
         limits.collapseKeysMax = 0
         for app in apps.indices { apps[app].collapse = CollapseWindow(keysMax: 0) }
     }
 
-    /// Puts a catalog in force that is older than the log tail the shard is about to apply.
+    /// Installs a catalog that is older than the log tail the shard is about to apply.
     package mutating func install(_ ruleSet: RuleSet) {
         let app = ruleSet.catalog.app
         guard number(ofApp: app) == nil else { return }
@@ -72,23 +73,23 @@ package struct Shard: Sendable {
             collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
             durations: ruleSet.durations)
         if let place = freePlaces.popLast() {
-            appNumbers.set(app, place)
+            appNumbers[app] = place
             apps[place] = state
         } else {
-            appNumbers.set(app, apps.count)
+            appNumbers[app] = apps.count
             apps.append(state)
         }
     }
 
-    /// The rule set in force for `app`; `nil` before its first catalog.
+    /// Returns the rule set in force for `app`; `nil` before its first catalog.
     package func ruleSet(of app: String) -> RuleSet? {
         number(ofApp: app).map { apps[$0].ruleSet }
     }
 
-    /// The place of an app among ``apps``; `nil` before its first catalog.
+    /// Returns the index of an app in ``apps``; `nil` before its first catalog.
     func number(ofApp name: String) -> Int? { appNumbers[name] }
 
-    /// What is to be sent has been sent.
+    /// Clears the output after it has been sent.
     package mutating func clearOutput() {
         streams.withUnsafeMutableBufferPointer { streams in
             // Sound: the buffer is used within the closure that lends it, after a bounds check.
@@ -101,8 +102,8 @@ package struct Shard: Sendable {
 
     // MARK: The log
 
-    /// Applies the next entry of the log. An entry already applied changes nothing; one that comes
-    /// after a gap raises the floor, for what lies in the gap may concern anybody.
+    /// Applies the next entry of the log. An entry that was applied already has no effect. An entry
+    /// after a gap raises the floor, because the missing entries may concern any client.
     package mutating func apply(_ entry: LogEntry, now: Int64) {
         guard entry.sequence > position else { return }
         if entry.sequence != position + 1 { skipGap(to: entry.sequence - 1) }
@@ -119,7 +120,7 @@ package struct Shard: Sendable {
         }
     }
 
-    /// Everything up to `sequence` is on disk and was not seen here.
+    /// Handles entries up to `sequence` that are on disk but were not applied here.
     private mutating func skipGap(to sequence: UInt64) {
         position = sequence
         floor = sequence
@@ -130,12 +131,12 @@ package struct Shard: Sendable {
         }
     }
 
-    /// A tail of the log is lost, and every cursor given so far is void: everything is stale for
-    /// every open stream.
+    /// Handles the loss of a log tail, which voids all cursors: everything is stale for every open
+    /// stream.
     package mutating func voidCursors() {
         for app in apps.indices where !apps[app].isGone {
             for slot in apps[app].streams {
-                // A stream that lags is told when it recovers.
+                // A lagging stream catches up when it recovers.
                 streams[Int(slot)].watermark = 0
                 catchUp(slot, since: .everything)
             }
@@ -157,19 +158,19 @@ package struct Shard: Sendable {
         swap(&firing, &self.firing)
     }
 
-    /// Notes the keys of a change and asks their windows; those to be notified now are added to
-    /// `firing`, and how many are to wait is returned.
+    /// Bumps the keys of a change and applies their collapse windows. Appends the keys to notify
+    /// now to `firing`; returns the number of those that wait.
     private static func raise(
         _ keys: RaisedKeys, _ app: inout AppState, by entry: LogEntry, now: Int64,
         _ firing: inout [FiringKey], _ notified: inout RecentChanges
     ) -> UInt64 {
         var waiting: UInt64 = 0
-        // A key's version and its place in the index lie apart from each other: both are on their
-        // way before the first is needed.
+        // The version and the index entry of a key are far apart in memory; prefetching overlaps
+        // both.
         app.index.prefetch(keys, app.versions)
         keys.visit { place, rule, isBroad, key in
             app.versions.raise(key.hash, to: entry.sequence)
-            // A key that no stream depends on opens no window.
+            // A key without dependent streams opens no window.
             guard let reach = app.index.reach(rule: rule, key, isBroad: isBroad) else { return }
             let duration = app.durations[rule]
             if duration > 0 {
@@ -195,7 +196,7 @@ package struct Shard: Sendable {
             if case .client(let client) = scope {
                 slots(ofClient: client, app)
             } else { apps[app].streams }
-        // Changes that wait in a collapse window are said along: a catch-up covers all.
+        // A catch-up covers everything, so changes that wait in a collapse window are included.
         let sent = min(watermark(app), entry.sequence - 1)
         for slot in reached {
             let covered = max(sent, streams[Int(slot)].covered)
@@ -206,8 +207,8 @@ package struct Shard: Sendable {
     private mutating func replace(_ ruleSet: RuleSet, _ entry: LogEntry) {
         install(ruleSet)
         guard let app = number(ofApp: entry.app), apps[app].ruleSet !== ruleSet else { return }
-        // Changes that wait were decided by the old catalog: they go out under it. The catalog's
-        // own id is for what it makes stale below.
+        // The waiting changes were decided by the old catalog, so they are sent under it. The
+        // catalog's own id is for the content that it makes stale below.
         send(apps[app].collapse.endAll(), app, watermark: entry.sequence - 1)
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
@@ -216,18 +217,17 @@ package struct Shard: Sendable {
         for slot in apps[app].streams {
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
-            // A rule that was not there before makes its kind stale for everybody who built
-            // without it.
+            // A new rule makes its kind stale for every client that built without it.
             let covered = max(entry.sequence - 1, streams[Int(slot)].covered)
             catchUp(slot, since: .after(covered), holdings, acceptedAt: entry.acceptedAt)
         }
     }
 
-    /// Ends the streams of an app that is gone. Nothing names its place any more, which is free when
-    /// they have closed.
+    /// Ends the streams of a removed app. Its index is no longer referenced, and is free when all
+    /// streams have closed.
     private mutating func remove(_ name: String) {
         guard let app = number(ofApp: name) else { return }
-        appNumbers.remove(name)
+        appNumbers[name] = nil
         apps[app].isGone = true
         apps[app].versions = VersionWindow(floor: floor, keysMax: limits.versionKeysMax)
         _ = apps[app].collapse.endAll()
@@ -235,25 +235,25 @@ package struct Shard: Sendable {
         freeIfOver(app)
     }
 
-    /// Frees the place of an app that is gone once no stream is left.
+    /// Frees the index of a removed app once it has no streams.
     mutating func freeIfOver(_ app: Int) {
         guard apps[app].isGone, apps[app].streams.isEmpty else { return }
         freePlaces.append(app)
     }
 
-    /// How much an app's window of versions remembers.
+    /// The size of an app's version window.
     package struct WindowFigures: Sendable {
         /// The app.
         package let app: String
-        /// How many keys.
+        /// The number of stored keys.
         package let keys: Int
-        /// How many keys at most.
+        /// The maximum number of stored keys.
         package let keysMax: Int
-        /// Versions at or below this are forgotten.
+        /// The sequence up to which versions were removed.
         package let floor: UInt64
     }
 
-    /// The windows of all apps.
+    /// The version windows of all apps.
     package var windows: [WindowFigures] {
         apps.filter { !$0.isGone }.map {
             WindowFigures(
@@ -264,7 +264,7 @@ package struct Shard: Sendable {
 
     // MARK: Collapse windows
 
-    /// When ``endWindows(now:)`` is due next, in the caller's milliseconds.
+    /// The time at which ``endWindows(now:)`` is due, ms on the caller's clock.
     package var nextWindowEnd: Int64? {
         var next: Int64?
         for app in apps.indices {
@@ -273,7 +273,8 @@ package struct Shard: Sendable {
         return next
     }
 
-    /// Ends the collapse windows that are over and notifies of what waited in them.
+    /// Ends the collapse windows whose time has passed, and notifies of the changes waiting in
+    /// them.
     package mutating func endWindows(now: Int64) {
         for app in apps.indices {
             let due = apps[app].collapse.end(now: now)
@@ -281,7 +282,8 @@ package struct Shard: Sendable {
         }
     }
 
-    /// Everything at or below is sent to every stream of the app that does not lag.
+    /// Returns the sequence up to which everything was sent to every stream of the app that does
+    /// not lag.
     func watermark(_ app: Int) -> UInt64 {
         apps[app].collapse.oldestWaiting.map { $0 - 1 } ?? position
     }

@@ -1,29 +1,30 @@
-/// What a shard wants sent: notifications, each to be signed once, and which stream gets which.
+/// The data that a shard wants to send: notifications, each to be signed once, and their deliveries
+/// to streams.
 ///
-/// The arrays are reused from turn to turn, so that a delivery allocates nothing.
+/// The arrays are reused, so that a delivery allocates nothing.
 package struct ShardOutput: Sendable {
-    /// A notification, with what its frame needs.
+    /// A notification with the properties of its frame.
     package struct Frame: Sendable {
         /// The app it is for.
         package let app: String
-        /// What is stale.
+        /// The stale content.
         package let content: StaleSet
-        /// The id the frame carries where it carries one.
+        /// The id of the frame, for deliveries that carry one.
         package let watermark: UInt64
-        /// When the change happened; only when a single change is spoken of.
+        /// The time of the change; `nil` unless a single change is reported.
         package let causeTime: String?
-        /// When the change was accepted, or the first of those that waited for a window's end, in
-        /// milliseconds since 1970; 0 for catch-ups.
+        /// The time of acceptance of the change, or of the first that waited for a window's end, ms
+        /// since 1970; 0 for catch-ups.
         package let acceptedAt: Int64
     }
 
-    /// One frame to one stream.
+    /// The delivery of one frame to one stream.
     package struct Delivery: Sendable {
-        /// Index into ``ShardOutput/frames``.
+        /// The index in ``ShardOutput/frames``.
         package let frame: Int32
-        /// The next delivery to the same stream, -1 after the last.
+        /// The next delivery to the same stream; -1 after the last.
         package fileprivate(set) var next: Int32
-        /// Whether the frame carries the id for this stream.
+        /// Whether the frame carries its id for this stream.
         package fileprivate(set) var carriesID: Bool
 
         init(frame: Int32, next: Int32, carriesID: Bool) {
@@ -33,22 +34,22 @@ package struct ShardOutput: Sendable {
         }
     }
 
-    /// A stream with deliveries, and the first of them.
+    /// A stream with deliveries, and the index of the first.
     package typealias Touched = (stream: StreamID, first: Int32)
 
-    /// The notifications.
+    /// The frames to sign and send.
     package fileprivate(set) var frames: [Frame] = []
-    /// The deliveries, linked per stream.
+    /// The deliveries, linked for each stream.
     package fileprivate(set) var deliveries: [Delivery] = []
-    /// Streams with deliveries, and the first of each; each stream once.
+    /// The streams with deliveries, each once, with the index of the first.
     package fileprivate(set) var touched: [Touched] = []
-    /// Streams whose client was removed: to be ended.
+    /// The streams to close because their client was removed.
     package internal(set) var ended: [StreamID] = []
 
-    /// Whether there is nothing to do.
+    /// Whether there is nothing to send or close.
     package var isEmpty: Bool { touched.isEmpty && ended.isEmpty }
 
-    /// The place of the frame added next.
+    /// The index of the frame added next.
     var nextFrame: Int32 { Int32(truncatingIfNeeded: frames.count) }
 
     mutating func add(_ frame: Frame) {
@@ -62,23 +63,23 @@ package struct ShardOutput: Sendable {
         touched.append(contentsOf: met)
     }
 
-    /// The frame of a delivery.
+    /// Returns the frame of a delivery.
     func frame(of delivery: Int32) -> Int32 { deliveries[Int(delivery)].frame }
 
-    /// Whether a delivery carries the id, which it does no more.
+    /// Clears the id of a delivery; returns whether it carried one.
     mutating func takeID(of delivery: Int32) -> Bool {
         let carriesID = deliveries[Int(delivery)].carriesID
         deliveries[Int(delivery)].carriesID = false
         return carriesID
     }
 
-    /// Notes that a stream's delivery is followed by another.
+    /// Links a stream's delivery to the next one.
     mutating func link(_ delivery: Int32, to next: Int32) {
         deliveries[Int(delivery)].next = next
     }
 
     mutating func removeAll() {
-        // Most changes reach nobody.
+        // Most changes affect no stream.
         guard !isEmpty else { return }
         frames.removeAll(keepingCapacity: true)
         deliveries.removeAll(keepingCapacity: true)

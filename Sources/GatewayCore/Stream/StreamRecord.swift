@@ -1,34 +1,34 @@
-/// Names an open stream on one shard. The generation ends when the stream does, so that a name
-/// kept too long reaches nobody else.
+/// The identity of an open stream on one shard. The serial changes when the slot is reused, so that
+/// an outdated id affects no other stream.
 package struct StreamID: Sendable, Hashable {
-    /// Its place among the shard's streams; reused after it closed.
+    /// The slot among the shard's streams; reused after the stream closed.
     package let slot: UInt32
-    /// Which of the streams that had the place.
+    /// The serial number that distinguishes successive streams in a slot.
     package let serial: UInt32
 }
 
-/// What the hot path needs of one stream, in one array: half a cache line, for a change that reaches
-/// many looks at as many places in memory.
+/// The properties of a stream that are needed for each delivery, in one array. It is half a cache
+/// line, because a change with many dependent streams accesses as many places in memory.
 struct StreamRecord {
-    /// Ends with each registration in force, and with the stream.
+    /// The generation, which changes with each registration in force, and when the stream ends.
     var generation: UInt32 = 0
     var serial: UInt32 = 0
-    /// The app's place plus one, and in the lowest bit whether it lags.
+    /// The app's index plus one, and in the lowest bit whether the stream lags.
     private var state: UInt32 = 0
-    /// Its last delivery of this turn, -1 for none.
+    /// The index of its last delivery in this turn; -1 for none.
     var last: Int32 = -1
-    /// The id last sent: everything up to here that concerns the client has been sent.
+    /// The last sent id: everything up to it that concerns the client has been sent.
     var watermark: UInt64 = 0
-    /// Everything up to here was sent by a catch-up, waiting changes included.
+    /// The sequence up to which everything was sent by a catch-up, including waiting changes.
     var covered: UInt64 = 0
 
-    /// Its app's place among the shard's apps; -1 for a slot that is free.
+    /// The app's index among the shard's apps; -1 for a free slot.
     var app: Int {
         get { Int(state >> 1) - 1 }
         set { state = UInt32(truncatingIfNeeded: newValue + 1) << 1 | state & 1 }
     }
 
-    /// Bytes wait that do not fit: nothing is sent before a catch-up.
+    /// Whether buffered data does not fit, so that nothing is sent before a catch-up.
     var isLagging: Bool {
         get { state & 1 != 0 }
         set { state = state & ~1 | (newValue ? 1 : 0) }
@@ -37,16 +37,17 @@ struct StreamRecord {
     var isOpen: Bool { state > 1 }
 }
 
-/// What is needed of a stream only when something about it changes.
+/// The properties of a stream that are needed only when its registration or state changes.
 struct StreamSubscription {
     var record: ClientRecord
     let kinds: Set<String>?
-    /// Everything up to here was said when it opened, or was known to its client.
+    /// The sequence up to which everything was sent when it opened, or was known to its client.
     let openedAt: UInt64
-    /// Its place in the app's list of streams.
+    /// The index in the app's list of streams.
     var place: UInt32
-    /// The slot of the same client's stream that was opened before it.
+    /// The slot of the same client's stream opened before this one.
     var previous: UInt32?
-    /// Its client or app was removed: it is to be closed, and nothing is said on it any more.
+    /// Whether its client or app was removed: it is about to be closed, and nothing is sent on it
+    /// any more.
     var isEnded = false
 }

@@ -2,6 +2,7 @@ import CCurl
 import COpenSSL
 import CurlMulti
 import GatewayCore
+import GatewayPush
 
 /// One connection to APNs, used by its pool's thread alone: libcurl opens and encrypts it, and an
 /// ``APNsSession`` says what goes over it.
@@ -24,7 +25,6 @@ final class APNsConnection {
     private let patience: Int64
     private let idleMax: Int64
     private let session: APNsSession
-    private let trust: DeliveryTrust
     private let easy: CurlEasy
     private var standing = Standing.connecting
     /// What was read, and what is to be written: from `written` to `filled`.
@@ -46,13 +46,12 @@ final class APNsConnection {
     ///
     /// - Parameter fields: Of the pool's pushes.
     init?(
-        _ configuration: APNsPool.Configuration, _ trust: DeliveryTrust, _ fields: APNsFields,
-        _ multi: CurlMulti, now: Int64
+        _ configuration: APNsPool.Configuration, _ fields: APNsFields, _ multi: CurlMulti,
+        now: Int64
     ) {
         guard let session = APNsSession(fields), let easy = CurlEasy() else { return nil }
         self.configuration = configuration
         self.session = session
-        self.trust = trust
         self.easy = easy
         patience = Int64(configuration.deadline.curlMilliseconds)
         idleMax = Int64(configuration.idleBeforePing.curlMilliseconds)
@@ -71,7 +70,7 @@ final class APNsConnection {
 
     private func configure() -> Bool {
         var options = CurlOptions(easy)
-        options.secure(connectDeadline: configuration.connectDeadline)
+        options.secure(connectTimeout: configuration.connectDeadline)
         CurlStream.configure(&options)
         options.set(CURLOPT_URL, configuration.origin)
         options.set(CURLOPT_FRESH_CONNECT, 1)
@@ -80,10 +79,13 @@ final class APNsConnection {
         options.set(CURLOPT_PROXY, "")
         options.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         options.keepAlive(.seconds(600))
-        trust.configure(easy, &options)
+        if let file = configuration.caFile { options.trust(file: file) }
+        if let identity = configuration.identity {
+            options.show(certificate: identity.certificate, key: identity.key)
+        }
         // Sound: the handle is in use only as long as the driver keeps this object.
         options.context(Unmanaged.passUnretained(self).toOpaque())
-        options.note(client_curl_set_open_callback(easy.pointer, onOpen))
+        options.closeSocketsOnExec()
         options.note(client_curl_set_tls_callback(easy.pointer, onTLS))
         return options.areTaken
     }
@@ -225,15 +227,6 @@ final class APNsConnection {
         return UnsafeBufferPointer(start: name, count: Int(count)).elementsEqual("h2".utf8)
     }
 }
-
-/// Called by libcurl for a socket.
-private let onOpen:
-    @convention(c) (
-        UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
-    ) -> curl_socket_t = { _, _, address in
-        guard let address = address?.pointee else { return -1 }
-        return deliverySocket(address.family, address.socktype, address.protocol) ?? -1
-    }
 
 /// Called by libcurl with OpenSSL's context of a connection before that is opened.
 private let onTLS:

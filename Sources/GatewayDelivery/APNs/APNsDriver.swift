@@ -2,48 +2,56 @@ import CCurl
 import CurlMulti
 import GatewayCore
 import Synchronization
+import WidgetModel
 
-/// The pool's thread: its decisions and its connections.
+/// The thread of a pool: performs the actions of its ``APNsPoolMachine`` on its connections.
 struct APNsDriver: CurlDriver {
-    /// What the thread is asked to do.
+    /// A request of another thread.
     enum Command: Sendable {
         /// Send a push.
         case push(APNsPush, APNsPool.Finished)
         /// Send again what APNs refused.
         case resume
-        /// Take no more pushes, and resume once none is under way.
+        /// Accept no more pushes, and resume the continuation once none is in flight.
         case drain(CheckedContinuation<Void, Never>)
-        /// Another token was looked for.
+        /// Use a provider token that was asked for.
         case fetched(SharedProviderToken?)
-        /// A moment of the pool's clock has come.
-        case rang(Int64)
+        /// A time that the machine wanted to be woken at has come, monotonic ms.
+        case timerFired(Int64)
     }
 
     private let configuration: APNsPool.Configuration
-    private let outside: APNsPool.Outside
+    private let shared: APNsPool.Shared
     private let fields: APNsFields
-    private let trust: DeliveryTrust
-    private var state: APNsPoolState
+    private var machine: APNsPoolMachine
     private var connections: [UInt64: APNsConnection] = [:]
-    /// What happened on a connection, and what is due, each in the same memory again and again.
+    /// The callbacks of pushes, by their number.
+    private var callbacks: [APNsPool.Finished?] = []
+    private var drainers: [CheckedContinuation<Void, Never>] = []
+    // Reused, so that a push allocates no array.
     private var events: [APNsSession.Event] = []
-    private var due = APNsPoolState.Due()
+    private var results: [(APNsPool.Finished, APNsPushResult)] = []
 
-    init(_ configuration: APNsPool.Configuration, _ outside: APNsPool.Outside) {
+    init(_ configuration: APNsPool.Configuration, _ shared: APNsPool.Shared) {
         self.configuration = configuration
-        self.outside = outside
+        self.shared = shared
         fields = APNsFields(origin: configuration.origin)
-        trust = DeliveryTrust(configuration.trust, configuration.identity)
-        state = APNsPoolState(configuration)
+        machine = APNsPoolMachine(
+            configuration.terms, random: SplitMix64(seed: .random(in: .min ... .max)))
     }
 
     mutating func obey(_ command: Command, _ multi: CurlMulti) {
         switch command {
-        case .push(let push, let finished): state.add(push, finished)
-        case .resume: state.stops.removeAll()
-        case .drain(let continuation): state.drain(continuation)
-        case .fetched(let token): state.fetched(token, moment)
-        case .rang(let moment): state.timerRang(at: moment)
+        case .push(let push, let finished):
+            let number = Int(machine.add(push))
+            if number == callbacks.count { callbacks.append(nil) }
+            callbacks[number] = finished
+        case .resume: machine.resume()
+        case .drain(let continuation):
+            machine.drain()
+            drainers.append(continuation)
+        case .fetched(let token): machine.fetched(token, moment)
+        case .timerFired(let time): machine.timerFired(at: time)
         }
     }
 
@@ -62,98 +70,103 @@ struct APNsDriver: CurlDriver {
     mutating func turned(_ multi: CurlMulti) -> Int32 {
         let now = now
         var next = Int64.max
-        _ = takeEvents()
+        _ = applyEvents()
         repeat {
             next = .max
-            pump(multi, now)
+            performActions(multi, now)
             for connection in connections.values {
                 connection.flush(multi)
                 next = min(next, connection.expire(now: now))
             }
-        } while takeEvents()
+        } while applyEvents()
         report()
         return Int32(clamping: min(60_000, max(0, next - now)))
     }
 
     mutating func stop(_ multi: CurlMulti) {
-        state.giveUp()
+        machine.giveUp()
+        performActions(multi, now)
         for connection in connections.values { connection.close(multi) }
         connections.removeAll()
         report()
     }
 
-    // MARK: One turn
-
     /// Monotonic milliseconds of this machine, whatever the pool's clock says.
-    private var now: Int64 { DeliveryClock.system.now() }
-    private var moment: APNsPoolState.Moment { APNsPoolState.Moment(configuration.clock) }
+    private var now: Int64 { GatewayClock.system.now() }
 
-    /// Hands pushes to connections, as many as may be sent.
-    private mutating func pump(_ multi: CurlMulti, _ now: Int64) {
+    private var moment: APNsPoolMachine.Moment {
+        let clock = configuration.clock
+        return APNsPoolMachine.Moment(now: clock.now(), wall: clock.wallMilliseconds())
+    }
+
+    private mutating func performActions(_ multi: CurlMulti, _ now: Int64) {
         let moment = moment
-        while let step = state.next(moment) {
-            switch step {
-            case .close(let lane):
-                connections.removeValue(forKey: lane)?.close(multi)
-            case .send(let number, let lane, let opens):
+        while let action = machine.next(moment) {
+            switch action {
+            case .send(let number, let id, let opens):
                 if opens {
-                    connections[lane] = APNsConnection(
-                        configuration, trust, fields, multi, now: now)
+                    connections[id] = APNsConnection(configuration, fields, multi, now: now)
                 }
-                guard let flight = state.flight(number) else { continue }
-                let isTaken = connections[lane]?.send(
-                    flight.push, id: flight.id, number, token: state.text(of: flight.token),
+                guard let flight = machine.flight(number) else { continue }
+                let isAccepted = connections[id]?.send(
+                    flight.push, id: flight.id, number, token: machine.text(of: flight.token),
                     now: now, wall: moment.wall)
-                if isTaken != true { state.unsent(number) }
+                if isAccepted != true { machine.unsent(number) }
+            case .close(let id):
+                connections.removeValue(forKey: id)?.close(multi)
+            case .fetchToken(let refused):
+                fetchToken(refused: refused, moment)
+            case .finish(let number, let result):
+                guard let finished = callbacks[Int(number)] else { continue }
+                callbacks[Int(number)] = nil
+                results.append((finished, result))
+            case .wake(let time):
+                let (clock, shared) = (configuration.clock, shared)
+                Task {
+                    await clock.sleep(time)
+                    shared.submit(.timerFired(time))
+                }
             }
         }
     }
 
-    /// Tells the pool what happened on its connections.
-    ///
-    /// - Returns: Whether anything did.
-    private mutating func takeEvents() -> Bool {
+    /// Gives the machine a provider token: at once, or, where nodes share it, soon.
+    private mutating func fetchToken(
+        refused: SharedProviderToken?, _ moment: APNsPoolMachine.Moment
+    ) {
+        guard case .key(let key) = configuration.credential else { return }
+        let (clock, shared) = (configuration.clock, shared)
+        guard key.share != nil else { return machine.fetched(key.mint(clock), moment) }
+        Task { shared.submit(.fetched(await key.token(refused: refused, clock))) }
+    }
+
+    /// Reports the events of all connections to the machine; returns whether there were any.
+    private mutating func applyEvents() -> Bool {
         let moment = moment
         var isAny = false
-        for (lane, connection) in connections {
+        for (id, connection) in connections {
             connection.takeEvents(into: &events)
             if !events.isEmpty { isAny = true }
             for event in events {
                 switch event {
-                case .connected: state.connected(lane)
-                case .allowed(let streams): state.allowed(streams, on: lane)
-                case .retired: state.retire(lane)
-                case .ended(let number, let ending): state.ended(number, ending, moment)
+                case .connected: machine.connected(id)
+                case .allowed(let streams): machine.allowed(streams, on: id)
+                case .retired: machine.retire(id)
+                case .ended(let number, let outcome, let uniqueID):
+                    machine.ended(number, outcome, uniqueID: uniqueID, moment)
                 }
             }
         }
         return isAny
     }
 
-    /// Has the rest of the process know.
+    /// Publishes the figures, then calls back: whoever is called may read them.
     private mutating func report() {
-        state.takeDue(into: &due)
-        outside.figures.withLock { $0 = state.figures }
-        for (finished, result) in due.results { finished(result) }
-        for drainer in due.drainers { drainer.resume() }
-        if let moment = due.timer { wake(at: moment) }
-        if due.wantsToken { fetchToken(refused: due.refused) }
-        // What they hold is not to be kept until something else happens.
-        due.results.removeAll(keepingCapacity: true)
-        due.drainers.removeAll()
-    }
-
-    private func wake(at moment: Int64) {
-        let (clock, outside) = (configuration.clock, outside)
-        Task {
-            await clock.sleep(moment)
-            outside.submit(.rang(moment))
-        }
-    }
-
-    private func fetchToken(refused: SharedProviderToken?) {
-        guard case .key(let key) = configuration.credential else { return }
-        let (clock, outside) = (configuration.clock, outside)
-        Task { outside.submit(.fetched(await key.token(refused: refused, clock))) }
+        shared.figures.withLock { $0 = machine.figures }
+        for (finished, result) in results { finished(result) }
+        results.removeAll(keepingCapacity: true)
+        guard machine.isDrained else { return }
+        for drainer in drainers { drainer.resume() }
+        drainers.removeAll()
     }
 }

@@ -1,5 +1,6 @@
 import CNGHTTP2
 import GatewayCore
+import GatewayPush
 
 /// The header fields of pushes in nghttp2's form: those that many pushes have in common are made
 /// once, and the two that each has for itself are put between them. Used by one thread.

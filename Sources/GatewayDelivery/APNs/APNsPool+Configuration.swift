@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayPush
 import GatewaySigning
 
 extension APNsPool {
@@ -9,7 +10,7 @@ extension APNsPool {
             /// Provider tokens of a key.
             case key(Key)
             /// A certificate, which names its topics itself.
-            case certificate(DeliveryEngine.Configuration.Identity)
+            case certificate(APNsIdentity)
         }
 
         /// A team's key.
@@ -35,8 +36,8 @@ extension APNsPool {
         package var origin: String
         /// What APNs knows the sender by.
         package var credential: Credential
-        /// Which certificates are trusted.
-        package var trust = DeliveryEngine.Configuration.Trust.system
+        /// PEM file of the only certificates to trust; `nil` trusts the system's.
+        package var caFile: String?
         /// Connections in use at once, at most.
         package var connectionsMax = 4
         /// Pushes under way at once by one connection, at most.
@@ -50,7 +51,7 @@ extension APNsPool {
         /// A connection on which nothing was sent for so long is asked whether it is still there.
         package var idleBeforePing: Duration = .seconds(3_600)
         /// What time it is.
-        package var clock = DeliveryClock.system
+        package var clock = GatewayClock.system
 
         /// The usual bounds, at Apple's.
         package init(_ environment: APNsEnvironment, _ credential: Credential) {
@@ -65,12 +66,12 @@ extension APNsPool {
             if case .key = credential { true } else { false }
         }
 
-        var identity: DeliveryEngine.Configuration.Identity? {
+        var identity: APNsIdentity? {
             if case .certificate(let identity) = credential { identity } else { nil }
         }
 
-        var lanes: APNsLanes.Terms {
-            APNsLanes.Terms(
+        var terms: ConnectionScheduler.Terms {
+            ConnectionScheduler.Terms(
                 lanesMax: connectionsMax, windowMax: windowMax, usesTokens: usesTokens,
                 waitingMax: waitingMax)
         }
@@ -82,8 +83,7 @@ extension APNsPool.Configuration.Key {
     /// nothing can be signed.
     ///
     /// - Parameter refused: A token that APNs takes for expired.
-    func token(refused: SharedProviderToken?, _ clock: DeliveryClock) async -> SharedProviderToken?
-    {
+    func token(refused: SharedProviderToken?, _ clock: GatewayClock) async -> SharedProviderToken? {
         let known = await share?.read()
         if let known, known != refused, isFit(known, clock),
             key.hasSigned(providerToken: known.text)
@@ -97,16 +97,18 @@ extension APNsPool.Configuration.Key {
     }
 
     /// A new token.
-    func mint(_ clock: DeliveryClock) -> SharedProviderToken? {
-        let issuedAt = clock.wall() / 1_000
+    func mint(_ clock: GatewayClock) -> SharedProviderToken? {
+        let issuedAt = clock.wallMilliseconds() / 1_000
         let text = try? key.providerToken(keyID: id, team: team, issuedAt: issuedAt)
         return text.map { SharedProviderToken(text: $0, issuedAt: issuedAt) }
     }
 
-    private func isFit(_ token: SharedProviderToken, _ clock: DeliveryClock) -> Bool {
-        guard (0...clock.wall() / 1_000 + 60).contains(token.issuedAt) else { return false }
+    private func isFit(_ token: SharedProviderToken, _ clock: GatewayClock) -> Bool {
+        guard (0...clock.wallMilliseconds() / 1_000 + 60).contains(token.issuedAt) else {
+            return false
+        }
         var age = ProviderTokenAge()
-        let (now, wall) = (clock.now(), clock.wall())
+        let (now, wall) = (clock.now(), clock.wallMilliseconds())
         _ = age.adopted(issuedAt: token.issuedAt * 1_000, now: now, wall: wall)
         return age.token(now: now, wall: wall) != nil
     }

@@ -1,5 +1,7 @@
 import Foundation
 import GatewayCore
+import GatewayPush
+import WidgetModel
 
 /// One push, as an ``APNsPool`` sends it.
 package struct APNsPush: Sendable {
@@ -49,7 +51,7 @@ package struct APNsPush: Sendable {
 
 extension APNsPush: CustomStringConvertible, CustomReflectable {
     /// Without the token, whatever prints it.
-    package var description: String { "APNsPush(\(form.channel) \(id ?? "new"))" }
+    package var description: String { "APNsPush(\(form.type) \(id ?? "new"))" }
     /// Nothing: a dump must not show the token.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,19 +1,11 @@
 import CNGHTTP2
 import GatewayCore
+import GatewayPush
+import WidgetModel
 
 /// The HTTP/2 of one connection to APNs (RFC 9113), without the connection: pushes and bytes go in,
 /// bytes and events come out. nghttp2 makes and reads the frames. Used by one thread.
 final class APNsSession {
-    /// What came of a push.
-    enum Ending: Hashable {
-        /// It was answered.
-        case answered(status: Int, body: [UInt8], uniqueID: String?)
-        /// It was not.
-        case failed(APNsOutcome.Failure)
-        /// It was not sent.
-        case unsent
-    }
-
     /// What a pool has to know.
     enum Event: Hashable {
         /// The connection is open.
@@ -22,8 +14,8 @@ final class APNsSession {
         case allowed(Int)
         /// The peer takes no more requests, or the connection is gone.
         case retired
-        /// A push has ended.
-        case ended(UInt64, Ending)
+        /// A push has ended; without an outcome it was not sent.
+        case ended(UInt64, APNsOutcome?, uniqueID: String? = nil)
     }
 
     private let session: OpaquePointer
@@ -77,7 +69,7 @@ final class APNsSession {
         let place = streams.add(flight, deadline: deadline)
         let number = fields.with(push, id: id, token: token, wall: wall) { fields in
             var body = nghttp2_data_provider(
-                source: nghttp2_data_source(fd: push.form.channel == .background ? 1 : 0),
+                source: nghttp2_data_source(fd: push.form.type == .background ? 1 : 0),
                 read_callback: APNsCallbacks.onPayload)
             return nghttp2_submit_request(
                 session, nil, fields.baseAddress, fields.count, &body, Self.pointer(to: place))
@@ -110,7 +102,7 @@ final class APNsSession {
             if !isConnected {
                 finish(place, .failed(.notConnected))
             } else {
-                finish(place, isBegun(stream) ? .failed(.timedOut) : .unsent)
+                finish(place, isBegun(stream) ? .failed(.timedOut) : nil)
             }
             nghttp2_session_set_stream_user_data(session, stream.id, nil)
             nghttp2_submit_rst_stream(session, Self.noFlags, stream.id, NGHTTP2_CANCEL.rawValue)
@@ -125,7 +117,7 @@ final class APNsSession {
                 finish(place, .failed(failure))
             } else {
                 // Who ends a connection at once, as for want of a certificate, never was a peer.
-                finish(place, hasHeard ? .unsent : .failed(.notConnected))
+                finish(place, hasHeard ? nil : .failed(.notConnected))
             }
         }
         retire()
@@ -174,20 +166,20 @@ final class APNsSession {
         events.append(.retired)
     }
 
-    /// - Parameter ending: What came of it, unless its status is here: then that counts, whatever
+    /// - Parameter outcome: Its outcome, unless its status is here: then that counts, whatever
     ///   happened to the rest of the answer.
-    private func finish(_ place: Int, _ ending: Ending) {
+    private func finish(_ place: Int, _ outcome: APNsOutcome?) {
         guard let stream = streams.remove(place) else { return }
         guard stream.status >= 200 else {
-            events.append(.ended(stream.flight, ending))
+            events.append(.ended(stream.flight, outcome))
             return
         }
         let uniqueID =
             stream.uniqueID.isEmpty ? nil : String(decoding: stream.uniqueID, as: UTF8.self)
         events.append(
             .ended(
-                stream.flight,
-                .answered(status: stream.status, body: stream.body, uniqueID: uniqueID)))
+                stream.flight, APNsOutcome(status: stream.status, body: stream.body),
+                uniqueID: uniqueID))
     }
 
     /// nghttp2 keeps a pointer for each stream; this one is the stream's place and one.
@@ -230,7 +222,7 @@ final class APNsSession {
 
     fileprivate func notSent(_ stream: Int32) {
         guard let place = streams.place(of: stream) else { return }
-        finish(place, .unsent)
+        finish(place, nil)
     }
 
     fileprivate func tookSettings() {

@@ -64,7 +64,7 @@ extension ArrivalLoop {
         guard let ssl = connection.ssl else { return forget(token) }
         var pass = ReadPass()
         var isOpen = arrival.phase == .open
-        wire.begin(input: bytes, secrets: isOpen ? nil : connection.secrets)
+        wire.begin(input: bytes)
         if !isOpen { isOpen = pass.handshake(ssl) }
         if isOpen { pass.decrypt(ssl, wire, ByteBufferAllocator()) }
         let isSent =

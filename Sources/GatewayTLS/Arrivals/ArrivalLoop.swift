@@ -88,7 +88,7 @@ final class ArrivalLoop {
         }
         let handle = Handle(wake: wake)
         let thread = Thread {
-            Thread.current.name = "arrivals"
+            gateway_name_thread("arrivals")
             ArrivalLoop(
                 poll: poll, handle: handle, socket, identity, settings, limit, waits,
                 reception())?

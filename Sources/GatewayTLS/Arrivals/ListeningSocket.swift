@@ -1,17 +1,18 @@
 import Glibc
 import NIOCore
 
-/// A TCP socket that connections arrive at. Closed with this object.
+/// A TCP socket that accepts connections. It refuses them before ``listen()``, and holds its port from
+/// the beginning: no other process gets one that the system chose. Closed with this object.
 package final class ListeningSocket: Sendable {
     /// Connections that the kernel keeps until they are accepted; it may keep fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
 
     let descriptor: Int32
-    /// The port, also where any was asked for.
+    /// The port, also where 0 was given.
     package let port: Int
 
-    /// Listens at a name or address; port 0 takes any that is free.
+    /// Binds to a name or address; port 0 takes any that is free.
     ///
     /// - Throws: `SocketAddressError` for a name that nobody knows, `IOError` with the kernel's
     ///   reason.
@@ -26,12 +27,13 @@ package final class ListeningSocket: Sendable {
             fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0
         else { throw Self.failure("socket") }
         do {
-            // Accepted sockets inherit the second on Linux.
-            try Self.set(descriptor, SOL_SOCKET, SO_REUSEADDR)
+            // Connections left by an earlier process must not block a configured port. A port that
+            // the system chooses has none, and without the option it is exclusive.
+            if address.port != 0 { try Self.set(descriptor, SOL_SOCKET, SO_REUSEADDR) }
+            // Accepted sockets inherit this on Linux.
             try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
             let bound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
             guard bound == 0 else { throw Self.failure("bind") }
-            guard listen(descriptor, Self.backlog) == 0 else { throw Self.failure("listen") }
             port = try Self.port(of: descriptor)
         } catch {
             Glibc.close(descriptor)
@@ -40,7 +42,14 @@ package final class ListeningSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Has the kernel refuse connections from here on, those that wait as well.
+    /// Begins to queue connections.
+    ///
+    /// - Throws: `IOError` with the kernel's reason.
+    package func listen() throws {
+        guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw Self.failure("listen") }
+    }
+
+    /// Refuses connections from now on, and those that wait.
     func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     deinit { Glibc.close(descriptor) }

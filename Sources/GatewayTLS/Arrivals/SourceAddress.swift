@@ -1,7 +1,8 @@
 import Glibc
+import NIOCore
 
-/// The part of a peer's address by which its connections are counted: an IPv4 address, or the first
-/// 64 bits of an IPv6 address, which one customer of a provider has for itself.
+/// The part of a peer's address by which limits tell peers apart: an IPv4 address, or the first 64
+/// bits of an IPv6 address, which one customer of a provider has for itself.
 package struct SourceAddress: Hashable, Sendable {
     private enum Family: UInt8 {
         case ipv4
@@ -19,6 +20,18 @@ package struct SourceAddress: Hashable, Sendable {
 
     /// An address that is not known.
     package static let unknown = SourceAddress(.other, 0)
+
+    /// The address of a channel's peer; fails without one of the Internet.
+    package init?(_ address: SocketAddress?) {
+        switch address {
+        case .v4?, .v6?:
+            let address = address?.withSockAddr {
+                SourceAddress(UnsafeRawBufferPointer(start: $0, count: $1))
+            }
+            self = address ?? .unknown
+        case .unixDomainSocket?, nil: return nil
+        }
+    }
 
     /// The address in the bytes of a `sockaddr`.
     init(_ address: UnsafeRawBufferPointer) {

@@ -9,13 +9,13 @@ final class RecordCipher {
 
     private let sealing: [OpaquePointer]
     private let opening: [OpaquePointer]
-    private let schedule: SecretSchedule
+    private let expander: HKDFExpander
     private let recordsPerKeyMax: UInt64
 
     /// `nil` when OpenSSL has no memory for it.
     init?(recordsPerKeyMax: UInt64 = RecordCipher.recordsPerKeyMax) {
-        guard let schedule = SecretSchedule() else { return nil }
-        self.schedule = schedule
+        guard let expander = HKDFExpander() else { return nil }
+        self.expander = expander
         self.recordsPerKeyMax = recordsPerKeyMax
         var contexts: [OpaquePointer] = []
         for isSealing in [true, false] {
@@ -69,7 +69,7 @@ final class RecordCipher {
     func sealKeyUpdate(_ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire) -> Bool {
         let updateNotRequested: [UInt8] = [24, 0, 0, 1, 0]
         return updateNotRequested.withUnsafeBytes { protect($0, as: .handshake, layer, to: wire) }
-            && layer.pointee.sending.update(layer.pointee.suite, schedule)
+            && layer.pointee.sending.update(layer.pointee.suite, by: expander)
     }
 
     private func sealOne(
@@ -127,8 +127,7 @@ final class RecordCipher {
         let suite = layer.pointee.suite
         let header = RecordFraming.headerBytes
         guard
-            layer.pointee.receiving.areDerived
-                || layer.pointee.receiving.derive(suite, schedule),
+            layer.pointee.receiving.derive(suite, by: expander),
             let start = record.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { return .refused(.internalError) }
         let context = opening[Int(suite.rawValue)]
@@ -158,6 +157,6 @@ final class RecordCipher {
 
     /// The client's next record is under its next key.
     func updateReceiving(_ layer: UnsafeMutablePointer<RecordLayer>) -> Bool {
-        layer.pointee.receiving.update(layer.pointee.suite, schedule)
+        layer.pointee.receiving.update(layer.pointee.suite, by: expander)
     }
 }

@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// A cipher suite of TLS 1.3 (RFC 8446 appendix B.4): what protects records and makes keys.
+/// A cipher suite of TLS 1.3 (RFC 8446 appendix B.4): a cipher for records and a hash for keys.
 enum RecordSuite: UInt8, CaseIterable, Sendable {
     case aes128GCM
     case aes256GCM
     case chaCha20Poly1305
 
-    /// What every suite of TLS 1.3 adds to a record besides its header: an authentication tag.
+    /// The authentication tag that every suite of TLS 1.3 adds to a record besides its header.
     static let tagBytes = 16
 
     /// The suite of a connection; `nil` before the handshake, and for TLS 1.2 and suites that are
@@ -23,13 +23,25 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The hash of HKDF.
-    var hash: SecretSchedule.Hash { self == .aes256GCM ? .sha384 : .sha256 }
+    /// A hash for HKDF.
+    enum Hash: Int, CaseIterable, Sendable {
+        case sha256
+        case sha384
 
-    /// How long a traffic secret is: as long as what the suite's hash makes.
+        /// The length of a digest.
+        var bytes: Int { self == .sha256 ? 32 : 48 }
+
+        /// OpenSSL's name of it.
+        var name: StaticString { self == .sha256 ? "SHA256" : "SHA384" }
+    }
+
+    /// The hash of HKDF.
+    var hash: Hash { self == .aes256GCM ? .sha384 : .sha256 }
+
+    /// The length of a traffic secret: that of a digest.
     var secretBytes: Int { hash.bytes }
 
-    /// How long a record key is.
+    /// The length of a record key.
     var keyBytes: Int { self == .aes128GCM ? 16 : 32 }
 
     /// OpenSSL's implementation; static, never freed.
@@ -42,7 +54,7 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// Why a connection ends, as its alert says it (RFC 8446 section 6).
+/// The reason why a connection ends, by the number of its alert (RFC 8446 section 6).
 enum Alert: UInt8, Sendable {
     case closeNotify = 0
     case unexpectedMessage = 10
@@ -53,7 +65,7 @@ enum Alert: UInt8, Sendable {
     case internalError = 80
 }
 
-/// What a record carries (RFC 8446 section 5.1).
+/// The content type of a record (RFC 8446 section 5.1).
 enum RecordContent: UInt8, Sendable {
     case alert = 21
     case handshake = 22

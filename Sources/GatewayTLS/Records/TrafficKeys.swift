@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What protects one direction of a TLS 1.3 connection (RFC 8446 section 7.3).
+/// The keys of one direction of a TLS 1.3 connection (RFC 8446 section 7.3).
 struct TrafficKeys {
     /// The longest secret of any suite.
     static let secretBytesMax = 48
@@ -18,60 +18,50 @@ struct TrafficKeys {
     private(set) var recordNumber: UInt64
     private var state = State.underived
 
-    /// What can be done with the keys.
     private enum State {
-        /// Key and iv have to be made from the secret.
+        /// Key and iv have to be derived from the secret.
         case underived
         /// Key and iv belong to the secret.
         case derived
-        /// An update failed: for no record any more.
+        /// An update failed: no record is protected any more.
         case unusable
     }
 
-    /// Whether key and iv belong to the secret.
-    var areDerived: Bool { state == .derived }
-
-    /// - Parameter recordNumber: how many records the secret's keys have protected already.
+    /// - Parameter recordNumber: The number of records that the secret's keys have protected already.
     init(secret: Secret, recordNumber: UInt64) {
         self.secret = secret
         self.recordNumber = recordNumber
     }
 
-    /// What was heard of them; what was not is derived when it is needed.
-    init(_ heard: HeardKeys, _ suite: RecordSuite, recordNumber: UInt64) {
-        self.init(secret: heard.secret, recordNumber: recordNumber)
-        guard heard.keyBytes == suite.keyBytes, heard.ivBytes == Self.nonceBytes else { return }
-        (key, iv, state) = (heard.key, heard.iv, .derived)
-    }
-
-    /// Makes key and iv from the secret; answers false when OpenSSL refuses.
-    mutating func derive(_ suite: RecordSuite, _ schedule: some SecretExpanding) -> Bool {
+    /// Derives key and iv from the secret; returns false when OpenSSL refuses.
+    mutating func derive(_ suite: RecordSuite, by expander: some SecretExpanding) -> Bool {
         guard state == .underived else { return state == .derived }
-        let isMade = Self.derive(secret, suite, schedule, &key, &iv)
-        if isMade { state = .derived }
-        return isMade
+        let isDerived = Self.derive(from: secret, suite, by: expander, &key, &iv)
+        if isDerived { state = .derived }
+        return isDerived
     }
 
     private static func derive(
-        _ secret: Secret, _ suite: RecordSuite, _ schedule: some SecretExpanding, _ key: inout Key,
-        _ iv: inout Nonce
+        from secret: Secret, _ suite: RecordSuite, by expander: some SecretExpanding,
+        _ key: inout Key, _ iv: inout Nonce
     ) -> Bool {
         withUnsafeBytes(of: secret) { secret in
             let secret = UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes])
             return withUnsafeMutableBytes(of: &key) {
-                schedule.expand(secret, "key", suite.hash, to: $0[..<suite.keyBytes])
+                expander.expand(
+                    secret, label: "key", hash: suite.hash, into: $0[..<suite.keyBytes])
             }
                 && withUnsafeMutableBytes(of: &iv) {
-                    schedule.expand(secret, "iv", suite.hash, to: $0[...])
+                    expander.expand(secret, label: "iv", hash: suite.hash, into: $0[...])
                 }
         }
     }
 
     /// Goes on to the next secret, key and iv (RFC 8446 section 7.2), all of them or none.
     ///
-    /// Answers false when OpenSSL refuses. Then no record is protected any more: the peer may know
+    /// Returns false when OpenSSL refuses. Then no record is protected any more: the peer may know
     /// of the next keys already, and under the present ones no number may come again.
-    mutating func update(_ suite: RecordSuite, _ schedule: some SecretExpanding) -> Bool {
+    mutating func update(_ suite: RecordSuite, by expander: some SecretExpanding) -> Bool {
         var next = Secret(repeating: 0)
         var nextKey = Key(repeating: 0)
         var nextIV = Nonce(repeating: 0)
@@ -79,14 +69,14 @@ struct TrafficKeys {
             withUnsafeMutableBytes(of: &next) { OPENSSL_cleanse($0.baseAddress, $0.count) }
             withUnsafeMutableBytes(of: &nextKey) { OPENSSL_cleanse($0.baseAddress, $0.count) }
         }
-        let isMade = withUnsafeBytes(of: secret) { secret in
+        let isDerived = withUnsafeBytes(of: secret) { secret in
             withUnsafeMutableBytes(of: &next) {
-                schedule.expand(
-                    UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes]), "traffic upd",
-                    suite.hash, to: $0[..<suite.secretBytes])
+                expander.expand(
+                    UnsafeRawBufferPointer(rebasing: secret[..<suite.secretBytes]),
+                    label: "traffic upd", hash: suite.hash, into: $0[..<suite.secretBytes])
             }
         }
-        guard isMade, Self.derive(next, suite, schedule, &nextKey, &nextIV) else {
+        guard isDerived, Self.derive(from: next, suite, by: expander, &nextKey, &nextIV) else {
             state = .unusable
             return false
         }
@@ -94,8 +84,8 @@ struct TrafficKeys {
         return true
     }
 
-    /// Gives a cipher the key and the nonce of the next record, which is counted
-    /// (RFC 8446 section 5.3); answers false when OpenSSL refuses and after a failed update.
+    /// Sets a cipher's key and nonce for the next record, which is counted (RFC 8446 section 5.3);
+    /// returns false when OpenSSL refuses and after a failed update.
     @inline(__always)
     mutating func beginRecord(_ cipher: OpaquePointer) -> Bool {
         guard state != .unusable else { return false }
@@ -115,14 +105,3 @@ struct TrafficKeys {
         }
     }
 }
-
-/// Makes secrets and keys from a secret (HKDF-Expand-Label, RFC 8446 section 7.1).
-protocol SecretExpanding {
-    /// Fills `output`; answers false when that fails.
-    func expand(
-        _ secret: UnsafeRawBufferPointer, _ label: StaticString, _ hash: SecretSchedule.Hash,
-        to output: Slice<UnsafeMutableRawBufferPointer>
-    ) -> Bool
-}
-
-extension SecretSchedule: SecretExpanding {}

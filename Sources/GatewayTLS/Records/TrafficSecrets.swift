@@ -1,41 +1,56 @@
 import COpenSSL
 import Glibc
 
-/// What has to be known of a connection to go on with it without OpenSSL's object: the secrets its
-/// handshake ended with, and how many records they have protected in each direction.
+/// The part of a TLS 1.3 connection that OpenSSL does not tell on request: the traffic secrets that
+/// its handshake ended with, and the number of records they have protected in each direction. With
+/// them `RecordLayer` replaces OpenSSL's object.
 ///
-/// The secrets are heard from the key schedule (`KeySchedule`), the records from what OpenSSL tells
-/// those who trace messages.
+/// The secrets come from OpenSSL's key log callback, the records from its message callback. Both
+/// write straight to memory that `free` overwrites; no secret is printed, logged or copied to a
+/// string.
 struct TrafficSecrets {
-    private(set) var client = HeardKeys()
-    private(set) var server = HeardKeys()
+    /// The secret of one direction.
+    struct Secret {
+        fileprivate(set) var bytes = TrafficKeys.Secret(repeating: 0)
+        /// The length of the secret; 0 before it is known.
+        fileprivate(set) var count = 0
+    }
+
+    private(set) var client = Secret()
+    private(set) var server = Secret()
     /// Protected records since our, and the client's, `Finished`.
     private(set) var recordsSent: UInt64 = 0
     private(set) var recordsReceived: UInt64 = 0
-    /// The records were told before the `Finished` they carry, as they have to be: a number that
-    /// lags behind would be used twice.
+    /// Whether records were reported before the `Finished` they carry, as they have to be: a number
+    /// that lags behind would be used twice.
     private var (areSentCounted, areReceivedCounted) = (false, false)
-    /// One side has gone on to keys that these secrets do not make.
+    /// Whether one side has changed to keys that these secrets do not make.
     private var areOutdated = false
 
-    /// Whether they make the keys in use.
-    func areWhole(_ suite: RecordSuite) -> Bool {
-        client.secretBytes == suite.secretBytes && server.secretBytes == suite.secretBytes
+    /// Returns whether the secrets and record numbers are those of the keys in use.
+    func areComplete(for suite: RecordSuite) -> Bool {
+        client.count == suite.secretBytes && server.count == suite.secretBytes
             && areSentCounted && areReceivedCounted && !areOutdated
     }
 
     // MARK: Beside OpenSSL's object
 
-    /// Has the context's connections tell of their records.
-    static func watch(_ context: OpaquePointer) {
+    /// Makes the connections of a context report their secrets and records.
+    static func observe(_ context: OpaquePointer) {
+        SSL_CTX_set_keylog_callback(context) { ssl, line in
+            guard let ssl, let line, let secrets = TrafficSecrets.of(ssl) else { return }
+            // Sound: OpenSSL's line ends with a zero; it overwrites the line after this call.
+            secrets.pointee.readKeyLog(
+                UnsafeRawBufferPointer(start: line, count: strlen(line)))
+        }
         SSL_CTX_set_msg_callback(context) { isSent, _, type, bytes, count, ssl, _ in
             guard let ssl, let secrets = TrafficSecrets.of(ssl) else { return }
             let first = count > 0 ? bytes?.load(as: UInt8.self) : nil
-            secrets.pointee.take(isSent == 1, type, first)
+            secrets.pointee.record(isSent: isSent == 1, type: type, firstByte: first)
         }
     }
 
-    /// Memory for what a connection tells, until `free`.
+    /// Returns memory for what a connection reports, until `free`.
     static func attach(to ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
         let place = UnsafeMutablePointer<TrafficSecrets>.allocate(capacity: 1)
         place.initialize(to: TrafficSecrets())
@@ -46,7 +61,7 @@ struct TrafficSecrets {
         return place
     }
 
-    /// The connection tells nothing any more.
+    /// Ends a connection's reports.
     static func detach(from ssl: OpaquePointer) { SSL_set_ex_data(ssl, applicationData, nil) }
 
     /// Overwrites the secrets before the memory goes back; the connection is detached or gone.
@@ -55,34 +70,42 @@ struct TrafficSecrets {
         place.deallocate()
     }
 
-    /// The place that OpenSSL keeps for its user (`SSL_set_app_data`).
+    /// The index that OpenSSL reserves for its user (`SSL_set_app_data`).
     private static let applicationData: Int32 = 0
 
     private static func of(_ ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
         SSL_get_ex_data(ssl, applicationData)?.assumingMemoryBound(to: TrafficSecrets.self)
     }
 
-    // MARK: What OpenSSL tells
+    // MARK: Reports
 
-    /// One result of the key schedule.
-    mutating func take(_ derivation: Derivation, _ result: UnsafeRawBufferPointer) {
-        switch derivation.label {
-        case .client: client.take(secret: result)
-        case .server: server.take(secret: result)
-        case .key, .iv:
-            // The handshake's own keys are made of other secrets.
-            if server.isSecret(derivation.secret) {
-                server.take(derivation.label, result)
-            } else if client.isSecret(derivation.secret) {
-                client.take(derivation.label, result)
-            }
+    private static let clientLabel: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
+    private static let serverLabel: StaticString = "SERVER_TRAFFIC_SECRET_0 "
+
+    /// Reads one line of the key log: a label, the client's random and a secret, the last two in hex
+    /// (SSL_CTX_set_keylog_callback(3)). Every handshake has several; other lines are ignored.
+    mutating func readKeyLog(_ line: UnsafeRawBufferPointer) {
+        // Both labels are as long; a random is 32 bytes.
+        let start = Self.clientLabel.utf8CodeUnitCount + 2 * 32 + 1
+        guard line.count > start, line[start - 1] == UInt8(ascii: " ") else { return }
+        let hex = UnsafeRawBufferPointer(rebasing: line[start...])
+        if Self.begins(line, Self.clientLabel) {
+            client.read(hex: hex)
+        } else if Self.begins(line, Self.serverLabel) {
+            server.read(hex: hex)
         }
     }
 
-    /// One message or record, of which `first` is the first byte.
-    mutating func take(_ isSent: Bool, _ type: Int32, _ first: UInt8?) {
+    private static func begins(_ line: UnsafeRawBufferPointer, _ label: StaticString) -> Bool {
+        line.prefix(label.utf8CodeUnitCount)
+            .elementsEqual(
+                UnsafeBufferPointer(start: label.utf8Start, count: label.utf8CodeUnitCount))
+    }
+
+    /// Counts one message or record.
+    mutating func record(isSent: Bool, type: Int32, firstByte: UInt8?) {
         let (finished, keyUpdate): (UInt8, UInt8) = (20, 24)
-        switch (type, first) {
+        switch (type, firstByte) {
         case (SSL3_RT_INNER_CONTENT_TYPE, _):
             if isSent { recordsSent += 1 } else { recordsReceived += 1 }
         case (SSL3_RT_HANDSHAKE, finished?):
@@ -100,87 +123,24 @@ struct TrafficSecrets {
     }
 }
 
-/// A step of the key schedule that makes something of `TrafficSecrets` (RFC 8446 sections 7.1 and
-/// 7.3).
-struct Derivation {
-    /// What is made.
-    enum Label {
-        /// The secret of what the client sends.
-        case client
-        /// The secret of what the server sends.
-        case server
-        /// A key, made of a secret.
-        case key
-        /// What nonces are made of, made of a secret.
-        case iv
+extension TrafficSecrets.Secret {
+    /// Reads the secret, or none where the text is no secret of TLS 1.3.
+    fileprivate mutating func read(hex: UnsafeRawBufferPointer) {
+        count = 0
+        guard hex.count % 2 == 0, hex.count / 2 <= TrafficKeys.secretBytesMax else { return }
+        for index in 0..<hex.count / 2 {
+            guard let high = Self.digit(hex[2 * index]), let low = Self.digit(hex[2 * index + 1])
+            else { return }
+            bytes[index] = high << 4 | low
+        }
+        count = hex.count / 2
+    }
 
-        /// `nil` for all others, of which most are told by their length.
-        init?(_ text: UnsafeRawBufferPointer) {
-            switch text.count {
-            case 12 where text.elementsEqual("c ap traffic".utf8): self = .client
-            case 12 where text.elementsEqual("s ap traffic".utf8): self = .server
-            case 3 where text.elementsEqual("key".utf8): self = .key
-            case 2 where text.elementsEqual("iv".utf8): self = .iv
-            default: return nil
-            }
+    private static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        default: nil
         }
     }
-
-    let label: Label
-    /// What it is made of.
-    let secret: UnsafeRawBufferPointer
-
-    init(label: Label, secret: UnsafeRawBufferPointer) {
-        self.label = label
-        self.secret = secret
-    }
-
-    /// `nil` for all other steps, which are most of a handshake's.
-    init?(_ step: SecretSchedule.Step) {
-        guard let label = Label(step.label) else { return nil }
-        self.init(label: label, secret: step.secret)
-    }
-}
-
-/// What was heard of the keys of one direction.
-struct HeardKeys {
-    private(set) var secret = TrafficKeys.Secret(repeating: 0)
-    private(set) var secretBytes = 0
-    private(set) var key = TrafficKeys.Key(repeating: 0)
-    private(set) var keyBytes = 0
-    private(set) var iv = TrafficKeys.Nonce(repeating: 0)
-    private(set) var ivBytes = 0
-
-    /// Whether this is the direction's secret.
-    func isSecret(_ other: UnsafeRawBufferPointer) -> Bool {
-        withUnsafeBytes(of: secret) {
-            areSame(UnsafeRawBufferPointer(rebasing: $0[..<secretBytes]), other)
-        }
-    }
-
-    mutating func take(secret heard: UnsafeRawBufferPointer) {
-        guard heard.count <= TrafficKeys.secretBytesMax else { return }
-        withUnsafeMutableBytes(of: &secret) { $0.copyMemory(from: heard) }
-        (secretBytes, keyBytes, ivBytes) = (heard.count, 0, 0)
-    }
-
-    /// What was made of the secret.
-    mutating func take(_ label: Derivation.Label, _ heard: UnsafeRawBufferPointer) {
-        switch label {
-        case .key where heard.count <= TrafficKeys.keyBytesMax:
-            withUnsafeMutableBytes(of: &key) { $0.copyMemory(from: heard) }
-            keyBytes = heard.count
-        case .iv where heard.count == TrafficKeys.nonceBytes:
-            withUnsafeMutableBytes(of: &iv) { $0.copyMemory(from: heard) }
-            ivBytes = heard.count
-        default: break
-        }
-    }
-}
-
-/// Whether there is something, and the same in both.
-private func areSame(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
-    guard one.count == other.count, let start = one.baseAddress, let otherStart = other.baseAddress
-    else { return false }
-    return !one.isEmpty && memcmp(start, otherStart, one.count) == 0
 }

@@ -47,11 +47,11 @@ final class StreamWatcher: Sendable {
         epoll_ctl(poll, EPOLL_CTL_ADD, stop, &event)
         // The thread closes what it waits on: nobody else may while it does.
         let thread = Thread {
+            gateway_name_thread("stream watcher")
             Self.watch(poll, tell)
             Glibc.close(stop)
             Glibc.close(poll)
         }
-        thread.name = "stream watcher"
         thread.stackSize = 256 * 1024
         thread.start()
     }

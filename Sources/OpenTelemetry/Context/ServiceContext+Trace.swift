@@ -10,13 +10,13 @@ private enum RemoteParentKey: ServiceContextKey {
 }
 
 extension ServiceContext {
-    /// The span that is going on, or the one that another process said it was in.
+    /// The current span, or the span of another process that this one continues.
     package var trace: TraceContext? {
         get { self[TraceContextKey.self] }
         set { self[TraceContextKey.self] = newValue }
     }
 
-    /// What another process said, once a span has begun below it.
+    /// The span of another process, once a local span has begun below it.
     package internal(set) var remoteParent: TraceContext? {
         get { self[RemoteParentKey.self] }
         set { self[RemoteParentKey.self] = newValue }
@@ -24,8 +24,8 @@ extension ServiceContext {
 }
 
 extension Logger.MetadataProvider {
-    /// `trace_id` and `span_id` of the span that is going on, recorded or not; nothing outside of
-    /// any.
+    /// Provides `trace_id` and `span_id` of the current span, recorded or not; nothing outside of a
+    /// span.
     package static let traceContext = Logger.MetadataProvider {
         guard let trace = ServiceContext.current?.trace else { return [:] }
         return [

@@ -1,20 +1,20 @@
-/// A span as others know it: which trace it belongs to, what it is called there, and whether the
-/// trace is recorded (W3C Trace Context Level 2).
+/// The propagated identity of a span: its trace, its id, and whether the trace is recorded (W3C
+/// Trace Context Level 2).
 package struct TraceContext: Sendable, Hashable {
-    /// The trace.
+    /// The id of the trace.
     package var traceID: TraceID
-    /// The span; whoever receives the context is its child.
+    /// The id of the span; the receiver of the context is its child.
     package var spanID: SpanID
-    /// Whether the caller may have recorded it.
+    /// Whether the caller may have recorded the trace.
     package var isSampled: Bool
-    /// Whether the last seven bytes of the trace's id are random.
+    /// Whether the last seven bytes of the trace id are random.
     package var isRandom: Bool
-    /// What vendors pass along.
+    /// The vendor-specific trace state.
     package var state: TraceState
-    /// Whether it came from another process.
+    /// Whether the context came from another process.
     package var isRemote: Bool
 
-    /// A context of this process.
+    /// Creates a context of this process.
     package init(
         traceID: TraceID, spanID: SpanID, isSampled: Bool, isRandom: Bool = true,
         state: TraceState = TraceState()
@@ -31,21 +31,21 @@ package struct TraceContext: Sendable, Hashable {
     private static let randomFlag: UInt64 = 0x02
     /// The length of a `traceparent` of version 00; later versions may be longer.
     private static let length = 55
-    /// Longer ones are not looked at: no version that is known has as much to say.
+    /// The longest `traceparent` that is parsed; no known version is as long.
     private static let lengthMax = 256
 
-    /// Reads the fields `traceparent` and `tracestate`, as another process sent them.
+    /// Parses the fields `traceparent` and `tracestate` from another process.
     ///
-    /// - Returns: `nil` for whatever is not `VERSION-TRACE-SPAN-FLAGS` in lower-case digits (section
-    ///   3.2): who sent it is traced as if it had not. A `tracestate` that cannot be read is left
-    ///   out, and the rest holds.
+    /// - Returns: `nil` unless it is `VERSION-TRACE-SPAN-FLAGS` in lower-case digits (section 3.2);
+    ///   the request is then traced as if the field were missing. A malformed `tracestate` is
+    ///   ignored.
     package init?(traceparent: String, tracestate: String? = nil) {
         guard (Self.length...Self.lengthMax).contains(traceparent.utf8.count) else { return nil }
         let bytes = Array(traceparent.utf8)
         let dash = UInt8(ascii: "-")
         guard let version = Hexadecimal.value(bytes[0..<2]), version != 0xFF,
             bytes[2] == dash, bytes[35] == dash, bytes[52] == dash,
-            // What a later version adds follows after another dash.
+            // Later versions add fields after another dash.
             bytes.count == Self.length || (version > 0 && bytes[Self.length] == dash),
             let high = Hexadecimal.value(bytes[3..<19]),
             let low = Hexadecimal.value(bytes[19..<35]),
@@ -60,17 +60,17 @@ package struct TraceContext: Sendable, Hashable {
         isRemote = true
     }
 
-    /// Whether both name the same span.
+    /// Returns whether both identify the same span.
     package func isSameSpan(as other: TraceContext?) -> Bool {
         traceID == other?.traceID && spanID == other?.spanID
     }
 
-    /// The flags that are known, as one byte; the others are zero (section 3.2.2.5).
+    /// The known flags as one byte; the others are zero (section 3.2.2.5).
     package var flags: UInt8 {
         UInt8((isSampled ? Self.sampledFlag : 0) | (isRandom ? Self.randomFlag : 0))
     }
 
-    /// The field of version 00.
+    /// The value of the field in version 00.
     package var traceparent: String {
         "00-\(traceID.hexadecimal)-\(spanID.hexadecimal)-0\(String(flags, radix: 16))"
     }

@@ -1,31 +1,31 @@
-/// What vendors pass along with a trace (W3C Trace Context, section 3.3): passed on as it came, and
-/// never grown.
+/// The vendor-specific state of a trace (W3C Trace Context, section 3.3): propagated unchanged, and
+/// never extended.
 package struct TraceState: Sendable, Hashable {
-    /// As the field has it; empty for none.
+    /// The value of the field; empty for none.
     package let text: String
 
-    /// Most members of the list.
+    /// The maximum number of list members.
     private static let membersMax = 32
-    /// The longest text that is kept, in bytes, which is what has to be passed on at least.
+    /// The longest propagated text, bytes; it is the minimum that must be propagated.
     private static let bytesMax = 512
-    /// Of a text that is longer, members beyond so many bytes go first.
+    /// The length of members that are removed first from a longer text, bytes.
     private static let memberBytesKept = 128
-    /// Longer ones are not looked at.
+    /// The longest field that is parsed, bytes.
     private static let inputBytesMax = 8_192
 
-    /// None.
+    /// Creates an empty state.
     package init() { text = "" }
 
-    /// Reads a field, or several of them joined with commas.
+    /// Parses a field, or several joined with commas.
     ///
-    /// - Returns: `nil` where it is not a list of up to 32 `KEY=VALUE` of different keys.
+    /// - Returns: `nil` unless it is a list of up to 32 `KEY=VALUE` with different keys.
     package init?(_ field: String) {
         guard field.utf8.count <= Self.inputBytesMax else { return nil }
         var members: [Substring] = []
         var keys: Set<Substring> = []
         for part in field.split(separator: ",") {
             let member = Self.trimmed(part)
-            // An empty member is allowed, and says nothing.
+            // An empty member is allowed and has no meaning.
             if member.isEmpty { continue }
             guard members.count < Self.membersMax,
                 let mark = member.utf8.firstIndex(of: UInt8(ascii: "=")),
@@ -43,7 +43,7 @@ package struct TraceState: Sendable, Hashable {
         }
         guard bytes(members) > bytesMax else { return members }
         var kept = members.filter { $0.utf8.count <= memberBytesKept }
-        // The newest are in front.
+        // The newest members come first.
         while bytes(kept) > bytesMax { kept.removeLast() }
         return kept
     }
@@ -55,7 +55,7 @@ package struct TraceState: Sendable, Hashable {
         return text
     }
 
-    /// Level 2: a lower-case letter or digit, and then up to 255 of those and `_-*/@`.
+    /// Checks a key of Level 2: a lower-case letter or digit, then up to 255 of those and `_-*/@`.
     private static func isKey(_ key: Substring) -> Bool {
         func isAlphanumeric(_ byte: UInt8) -> Bool {
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
@@ -67,8 +67,8 @@ package struct TraceState: Sendable, Hashable {
         return key.utf8.allSatisfy { isAlphanumeric($0) || "_-*/@".utf8.contains($0) }
     }
 
-    /// Up to 256 printable characters of ASCII but `,` and `=`; what is trimmed is no blank at the
-    /// end.
+    /// Checks a value: up to 256 printable ASCII characters except `,` and `=`, without a trailing
+    /// blank because it was trimmed.
     private static func isValue(_ value: Substring) -> Bool {
         !value.isEmpty && value.utf8.count <= 256
             && value.utf8.allSatisfy {

@@ -1,20 +1,20 @@
 import WidgetModel
 
-/// What came of handing spans to a collector (OTLP 1.x, section "OTLP/HTTP Response").
+/// The result of sending spans to a collector (OTLP 1.x, section "OTLP/HTTP Response").
 package enum ExportAnswer: Sendable, Equatable {
-    /// They were taken, but for so many.
+    /// The collector accepted the spans except for this number.
     case accepted(rejected: Int)
-    /// They may be sent again, not before so many seconds if it says so.
+    /// The spans may be sent again, after this many seconds if stated.
     case retry(after: Int64?)
-    /// They will never be taken.
+    /// The spans were rejected permanently.
     case refused
 
-    /// What an answer means.
+    /// Interprets a response.
     ///
     /// - Parameters:
-    ///   - retryAfter: The seconds that `Retry-After` asks for.
-    ///   - body: An `ExportTraceServiceResponse`, of which only the number of spans counts that a
-    ///     partial success left out.
+    ///   - retryAfter: The seconds in `Retry-After`.
+    ///   - body: An `ExportTraceServiceResponse`; only the number of rejected spans of a partial
+    ///     success is used.
     package init(status: Int, retryAfter: Int64?, body: [UInt8]) {
         switch status {
         case 200..<300: self = .accepted(rejected: Self.rejected(body))
@@ -27,7 +27,7 @@ package enum ExportAnswer: Sendable, Equatable {
         guard let answer = try? JSONValue(parsing: body).objectValue,
             let partial = answer["partialSuccess"]?.objectValue
         else { return 0 }
-        // Numbers of 64 bits are texts in protobuf's JSON, and may be numbers.
+        // Numbers of 64 bits are strings in protobuf's JSON, and may be numbers.
         let count =
             partial["rejectedSpans"]?.stringValue.flatMap { Int($0) }
             ?? partial["rejectedSpans"]?.integerValue.map { Int(clamping: $0) }

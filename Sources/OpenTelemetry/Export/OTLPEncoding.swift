@@ -1,15 +1,17 @@
 import Tracing
 import WidgetModel
 
-/// Spans as a collector takes them: an `ExportTraceServiceRequest` in protobuf's JSON, with the ids
-/// in hexadecimal (OTLP 1.x, section "JSON Protobuf Encoding").
+/// Encodes spans for a collector: an `ExportTraceServiceRequest` in protobuf's JSON, with ids in
+/// hexadecimal (OTLP 1.x, section "JSON Protobuf Encoding").
 package struct OTLPEncoding: Sendable {
     private let resource: JSONValue
     private let scope: JSONValue
 
+    /// Creates an encoding.
+    ///
     /// - Parameters:
-    ///   - resource: What the spans come from: `service.name` and the like.
-    ///   - scope: The name of what makes them, and its version.
+    ///   - resource: The source of the spans: `service.name` and similar attributes.
+    ///   - scope: The name and version of the instrumentation.
     package init(
         resource: [SpanRecord.Attribute], scope: (name: String, version: String)
     ) {
@@ -17,7 +19,7 @@ package struct OTLPEncoding: Sendable {
         self.scope = ["name": .string(scope.name), "version": .string(scope.version)]
     }
 
-    /// The body of a request.
+    /// Returns the body of a request.
     package func body(_ spans: [SpanRecord]) -> [UInt8] {
         let request: JSONValue = [
             "resourceSpans": [

@@ -1,55 +1,57 @@
 import DequeModule
+import WidgetModel
 
-/// Decides when which spans are sent, and when again. Owns no thread, timer or connection; spans
-/// beyond its bounds are counted and forgotten.
+/// Decides when spans are sent and retried. Owns no thread, timer or connection. Spans beyond its
+/// limits are counted and dropped.
 package struct SpanBatcher: Sendable {
-    /// How it decides.
+    /// The limits and intervals.
     package struct Terms: Sendable {
-        /// Most spans that wait.
+        /// The maximum number of waiting spans.
         package var waitingMax = 8_192
-        /// Most bytes that those may be, written down.
+        /// The maximum encoded size of the waiting spans, bytes.
         package var waitingBytesMax = 16 << 20
-        /// Most spans that are sent at once.
+        /// The maximum number of spans in one batch.
         package var batchMax = 512
-        /// Most bytes that those may be, unless one alone is more.
+        /// The maximum encoded size of a batch, bytes, unless a single span is larger.
         package var batchBytesMax = 512 << 10
-        /// Longest wait of a span for others, in milliseconds.
+        /// The longest time that a span waits for others, ms.
         package var interval: Int64 = 2_000
-        /// How often the same spans are sent at most.
+        /// The maximum number of attempts for one batch.
         package var attemptsMax = 5
-        /// The wait before the second attempt, in milliseconds; it doubles from one to the next.
+        /// The wait before the second attempt, ms; it doubles with each further one.
         package var backoff: Int64 = 1_000
-        /// The longest wait, whatever the collector asks for, in milliseconds.
+        /// The longest wait, whatever the collector requests, ms.
         package var backoffMax: Int64 = 30_000
 
-        /// The usual ones.
+        /// Creates the default limits.
         package init() {}
     }
 
-    /// What is to be done now.
+    /// An order to the caller.
     package enum Step: Sendable, Equatable {
-        /// Send these, and say what came of it.
+        /// Send these spans, and report the result.
         case send([SpanRecord])
-        /// Nothing before this time, unless a span says otherwise.
+        /// Do nothing before this time, unless a span is added.
         case wait(until: Int64)
-        /// Nothing.
+        /// Do nothing.
         case idle
-        /// Nothing, ever again.
+        /// Do nothing any more: the work is complete.
         case done
     }
 
-    /// What became of spans.
+    /// The number of spans by result.
     package struct Counts: Sendable, Equatable {
-        /// Taken by the collector.
+        /// The spans that the collector accepted.
         package var exported: UInt64
-        /// Forgotten because too many waited.
+        /// The spans dropped because too many were waiting.
         package var dropped: UInt64
-        /// Refused by the collector.
+        /// The spans that the collector rejected.
         package var refused: UInt64
-        /// Given up: the collector was not there, or did not take them in time.
+        /// The spans given up because the collector was unreachable, or did not accept them in
+        /// time.
         package var undelivered: UInt64
 
-        /// So many.
+        /// Creates counts.
         package init(
             exported: UInt64 = 0, dropped: UInt64 = 0, refused: UInt64 = 0,
             undelivered: UInt64 = 0
@@ -62,11 +64,11 @@ package struct SpanBatcher: Sendable {
     }
 
     private enum State {
-        /// Nothing is under way.
+        /// No batch is in flight.
         ///
         /// Can transition to: `sending` when a batch is full or old enough.
         case gathering
-        /// The collector has `batch`.
+        /// The collector is processing `batch`.
         ///
         /// Can transition to: `gathering` when its answer is final, `waiting` when it is not.
         case sending
@@ -80,26 +82,26 @@ package struct SpanBatcher: Sendable {
     private var state = State.gathering
     private var spans = Deque<SpanRecord>()
     private var bytes = 0
-    /// When the oldest of `spans` came.
+    /// The time of arrival of the oldest of `spans`.
     private var since: Int64 = 0
     private var batch: [SpanRecord] = []
     private var attempts = 0
     private var isEnding = false
-    /// What became of spans so far.
+    /// The number of spans by result so far.
     package private(set) var counts = Counts()
 
-    /// Nothing waits.
+    /// Creates a batcher without spans.
     package init(_ terms: Terms = Terms()) {
         self.terms = terms
     }
 
-    /// How many spans are kept, those under way included.
+    /// The number of stored spans, including those in flight.
     package var count: Int { spans.count + batch.count }
 
-    /// Takes a span.
+    /// Adds a span.
     ///
-    /// - Parameter now: Monotonic milliseconds.
-    /// - Returns: Whether ``next(now:)`` may say something else than before.
+    /// - Parameter now: The monotonic time, ms.
+    /// - Returns: Whether ``next(now:)`` may return a different order than before.
     package mutating func add(_ span: SpanRecord, now: Int64) -> Bool {
         let size = span.bytesMax
         guard !isEnding, spans.count < terms.waitingMax,
@@ -114,7 +116,7 @@ package struct SpanBatcher: Sendable {
         return spans.count == 1 || spans.count == terms.batchMax
     }
 
-    /// What is to be done now.
+    /// Returns the next order.
     package mutating func next(now: Int64) -> Step {
         switch state {
         case .sending: return .idle
@@ -147,10 +149,10 @@ package struct SpanBatcher: Sendable {
         since = now
     }
 
-    /// The collector answered what was sent last, or did not.
+    /// Records the collector's response to the last batch, or its absence.
     ///
-    /// - Parameter random: From 0 to 1; spreads the attempts of many gateways.
-    package mutating func answered(_ answer: ExportAnswer, now: Int64, random: Double) {
+    /// - Parameter random: 64 bits by chance, which spread the attempts of many gateways.
+    package mutating func answered(_ answer: ExportAnswer, now: Int64, random: UInt64) {
         guard case .sending = state else { return }
         let count = UInt64(batch.count)
         switch answer {
@@ -164,9 +166,8 @@ package struct SpanBatcher: Sendable {
                 counts.undelivered += count
                 break
             }
-            // Half of it and a random part of the rest.
-            let doubled = min(terms.backoffMax, terms.backoff << Int64(min(attempts - 1, 16)))
-            let spread = doubled / 2 + Int64(Double(doubled / 2) * min(1, max(0, random)))
+            let backoff = Backoff(first: terms.backoff, longest: terms.backoffMax, jitter: .half)
+            let spread = backoff.wait(failures: attempts - 1, random: random)
             let asked = max(0, min(after ?? 0, terms.backoffMax / 1_000)) * 1_000
             state = .waiting(until: now + max(spread, asked))
             return
@@ -175,13 +176,13 @@ package struct SpanBatcher: Sendable {
         state = .gathering
     }
 
-    /// Takes no more spans; those that wait are sent without delay, and none twice.
+    /// Accepts no more spans; those waiting are sent without delay, and none is retried.
     package mutating func end(now: Int64) {
         isEnding = true
         if case .waiting = state { state = .waiting(until: now) }
     }
 
-    /// Gives up all that is left.
+    /// Gives up all remaining spans.
     package mutating func abandon() {
         counts.undelivered += UInt64(count)
         spans.removeAll()

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The thin shell around ``SpanBatcher``: hands in time, sends what it says, and waits.
+/// A thin shell around ``SpanBatcher``: passes in the time, sends batches, and waits.
 ///
-/// Whoever ends a span waits for nothing here but a lock that nobody holds for long.
+/// Ending a span waits only for a lock that is held briefly.
 package final class SpanExporter: Sendable {
     private let batcher: Mutex<SpanBatcher>
     private let now: @Sendable () -> Int64
@@ -11,12 +11,12 @@ package final class SpanExporter: Sendable {
     private let waker: AsyncStream<Void>.Continuation
     private let work = Mutex<Task<Void, Never>?>(nil)
 
-    /// Sends nothing before ``start()``.
+    /// Creates an exporter, which sends nothing before ``start()``.
     ///
     /// - Parameters:
-    ///   - now: Monotonic milliseconds.
-    ///   - send: Hands spans to the collector; called for one batch after another. A task that is
-    ///     cancelled has to end it.
+    ///   - now: Returns the monotonic time, ms.
+    ///   - send: Sends spans to the collector; called for one batch at a time. It must end when its
+    ///     task is cancelled.
     package init(
         _ terms: SpanBatcher.Terms = .init(), now: @escaping @Sendable () -> Int64,
         send: @escaping @Sendable ([SpanRecord]) async -> ExportAnswer
@@ -27,21 +27,21 @@ package final class SpanExporter: Sendable {
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Takes a span that has ended.
+    /// Adds a span that has ended.
     package func take(_ span: SpanRecord) {
         let now = now()
         if batcher.withLock({ $0.add(span, now: now) }) { waker.yield() }
     }
 
-    /// What became of spans so far.
+    /// The number of spans by result so far.
     package var counts: SpanBatcher.Counts { batcher.withLock { $0.counts } }
 
-    /// Begins to send. Called once.
+    /// Starts sending. Call it once.
     package func start() {
         work.withLock { $0 = Task { await self.run() } }
     }
 
-    /// Sends what is left, for so long at most, and stops.
+    /// Sends the remaining spans within a time limit, and stops.
     package func stop(within limit: Duration) async {
         let now = now()
         batcher.withLock { $0.end(now: now) }
@@ -64,7 +64,9 @@ package final class SpanExporter: Sendable {
             case .send(let spans):
                 let answer = await send(spans)
                 let time = now()
-                batcher.withLock { $0.answered(answer, now: time, random: .random(in: 0...1)) }
+                batcher.withLock {
+                    $0.answered(answer, now: time, random: .random(in: .min ... .max))
+                }
             case .wait(let until):
                 let timer = Task { [waker] in
                     try? await Task.sleep(for: .milliseconds(until - time))

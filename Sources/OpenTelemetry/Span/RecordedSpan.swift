@@ -1,8 +1,8 @@
 import Synchronization
 import Tracing
 
-/// A span while it goes on. What is said of one that is not recorded is forgotten at once; one that
-/// is never ended leaves no trace.
+/// A span in progress. Data of a span that is not recorded is discarded at once; a span that is
+/// never ended is not exported.
 package final class RecordedSpan: Span {
     private struct State {
         var name: String
@@ -12,15 +12,15 @@ package final class RecordedSpan: Span {
         var failed: Bool?
     }
 
-    /// For what is done as part of it.
+    /// The context for work that is part of the span.
     package let context: ServiceContext
-    /// How it is called by others.
+    /// The propagated identity of the span.
     package let trace: TraceContext
     private let parent: TraceContext?
     private let kind: SpanKind
     private let start: UInt64
     private let take: @Sendable (SpanRecord) -> Void
-    /// `nil` once it has ended, and where it is not recorded.
+    /// The state; `nil` after the end, and if the span is not recorded.
     private let state: Mutex<State?>
 
     init(
@@ -36,27 +36,28 @@ package final class RecordedSpan: Span {
         state = Mutex(trace.isSampled ? State(name: name) : nil)
     }
 
-    /// Whether it is recorded and has not ended.
+    /// Whether the span is recorded and has not ended.
     package var isRecording: Bool { state.withLock { $0 != nil } }
 
-    /// What is done.
+    /// The name of the operation.
     package var operationName: String {
         get { state.withLock { $0?.name ?? "" } }
         set { state.withLock { $0?.name = newValue } }
     }
 
-    /// What is known of it. Nobody's secrets belong here: it is sent to a collector.
+    /// The attributes of the span. They must not contain secrets, because they are sent to a
+    /// collector.
     package var attributes: SpanAttributes {
         get { state.withLock { $0?.attributes ?? [:] } }
         set { state.withLock { $0?.attributes = newValue } }
     }
 
-    /// Says whether it failed; words are not taken, for they may say anything.
+    /// Sets whether the operation failed; the message is dropped, because it may contain anything.
     package func setStatus(_ status: SpanStatus) {
         state.withLock { $0?.failed = status.code == .error }
     }
 
-    /// Notes something that happened; beyond ``SpanRecord/eventsMax`` nothing more.
+    /// Adds an event; ignored beyond ``SpanRecord/eventsMax``.
     package func addEvent(_ event: SpanEvent) {
         state.withLock { state in
             guard let count = state?.events.count, count < SpanRecord.eventsMax else { return }
@@ -67,7 +68,7 @@ package final class RecordedSpan: Span {
         }
     }
 
-    /// Notes an error by its type; its words are not taken, for they may say anything.
+    /// Records an error by its type; its message is dropped, because it may contain anything.
     package func recordError<Instant: TracerInstant>(
         _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
@@ -77,7 +78,7 @@ package final class RecordedSpan: Span {
         addEvent(SpanEvent(name: "exception", at: instant(), attributes: attributes))
     }
 
-    /// Notes a span that it has to do with; beyond ``SpanRecord/eventsMax`` nothing more.
+    /// Links a related span; ignored beyond ``SpanRecord/eventsMax``.
     package func addLink(_ link: SpanLink) {
         guard let trace = link.context.trace else { return }
         state.withLock { state in
@@ -86,7 +87,7 @@ package final class RecordedSpan: Span {
         }
     }
 
-    /// It has ended: once.
+    /// Ends the span; further calls have no effect.
     package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
         let ended = state.withLock { state in
             defer { state = nil }

@@ -1,20 +1,22 @@
 import Tracing
 
-/// Makes spans of swift-distributed-tracing, and hands on those that are recorded when they end.
+/// Creates spans for swift-distributed-tracing, and passes on recorded ones when they end.
 package final class RecordingTracer: Tracer {
     package typealias Span = RecordedSpan
 
     private let sampling: TraceSampling
     private let take: @Sendable (SpanRecord) -> Void
 
-    /// - Parameter take: Called with each span that is recorded when it has ended, on any thread: it
-    ///   must not wait for anything.
+    /// Creates a tracer.
+    ///
+    /// - Parameter take: Called with each recorded span when it has ended, on any thread; it must
+    ///   not block.
     package init(_ sampling: TraceSampling, take: @escaping @Sendable (SpanRecord) -> Void) {
         self.sampling = sampling
         self.take = take
     }
 
-    /// A span below that of `context`; the first of a trace where there is none.
+    /// Starts a span below that of `context`; without one it is the first of a trace.
     package func startSpan<Instant: TracerInstant>(
         _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
         at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
@@ -34,10 +36,10 @@ package final class RecordingTracer: Tracer {
             start: instant().nanosecondsSinceEpoch, take: take)
     }
 
-    /// Nothing is kept here.
+    /// Does nothing, because the tracer stores no spans.
     package func forceFlush() {}
 
-    /// Takes over what another process said; nothing where it said nothing that can be read.
+    /// Reads the context of another process; does nothing if it is missing or malformed.
     package func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
@@ -49,7 +51,7 @@ package final class RecordingTracer: Tracer {
         context.trace = trace
     }
 
-    /// Says to another process what it is part of.
+    /// Writes the current context for another process.
     package func inject<Carrier, Inject: Injector>(
         _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {

@@ -1,76 +1,76 @@
 import Tracing
 
-/// A span that has ended: a value, bounded in size.
+/// A span that has ended: a value of limited size.
 package struct SpanRecord: Sendable, Equatable {
-    /// A value of an attribute.
+    /// The value of an attribute.
     package enum Value: Sendable, Equatable {
-        /// Text.
+        /// A text.
         case text(String)
-        /// A whole number.
+        /// An integer.
         case integer(Int64)
         /// Any other number.
         case number(Double)
-        /// Yes or no.
+        /// A boolean.
         case flag(Bool)
         /// Several texts.
         case texts([String])
     }
 
-    /// What an attribute says.
+    /// A named value.
     package struct Attribute: Sendable, Equatable {
-        /// Its name.
+        /// The name of the attribute.
         package let name: String
-        /// Its value.
+        /// The value of the attribute.
         package let value: Value
 
-        /// An attribute.
+        /// Creates an attribute.
         package init(name: String, value: Value) {
             self.name = name
             self.value = value
         }
     }
 
-    /// Something that happened while it went on.
+    /// An event during the span.
     package struct Event: Sendable, Equatable {
-        /// What.
+        /// The name of the event.
         package let name: String
-        /// When, in nanoseconds since 1970.
+        /// The time of the event, nanoseconds since 1970.
         package let time: UInt64
-        /// More of it.
+        /// The attributes of the event.
         package let attributes: [Attribute]
     }
 
-    /// How it is called by others.
+    /// The propagated identity of the span.
     package let context: TraceContext
-    /// The span it is part of; `nil` where the trace begins.
+    /// The parent span; `nil` for the first span of a trace.
     package let parent: TraceContext?
-    /// What was done.
+    /// The name of the operation.
     package let name: String
-    /// Its part in a conversation.
+    /// The role in a communication, such as server or client.
     package let kind: SpanKind
-    /// When it began, in nanoseconds since 1970.
+    /// The start, nanoseconds since 1970.
     package let start: UInt64
-    /// When it ended; never before it began.
+    /// The end, nanoseconds since 1970; never before the start.
     package let end: UInt64
-    /// What is known of it, ordered by name.
+    /// The attributes, sorted by name.
     package let attributes: [Attribute]
-    /// What happened.
+    /// The events during the span.
     package let events: [Event]
-    /// Spans of other traces that it has to do with.
+    /// The related spans of other traces.
     package let links: [TraceContext]
-    /// Whether it is said to have failed, or not; `nil` where nobody said.
+    /// Whether the operation failed; `nil` if no status was set.
     package let failed: Bool?
 
-    /// Most attributes of a span or event.
+    /// The maximum number of attributes of a span or event.
     package static let attributesMax = 32
-    /// Most events and most links of a span.
+    /// The maximum number of events, and of links, of a span.
     package static let eventsMax = 16
-    /// The longest text, in bytes: names and values.
+    /// The longest text, bytes: names and values.
     package static let textBytesMax = 256
-    /// Most texts of one value.
+    /// The maximum number of texts in one value.
     package static let textsMax = 32
 
-    /// About how many bytes it is when written down, and never more than so many.
+    /// An upper estimate of the encoded size, bytes.
     package var bytesMax: Int {
         func bytes(_ text: String) -> Int { 6 * text.utf8.count + 8 }
         func bytes(_ attributes: [Attribute]) -> Int {
@@ -92,7 +92,7 @@ package struct SpanRecord: Sendable, Equatable {
 }
 
 extension [SpanRecord.Attribute] {
-    /// Attributes as libraries give them, within bounds and ordered by name.
+    /// Converts attributes from a library, within the limits and sorted by name.
     init(_ attributes: SpanAttributes) {
         var all: [SpanRecord.Attribute] = []
         attributes.forEach { name, value in
@@ -129,7 +129,7 @@ extension SpanRecord.Value {
 }
 
 extension String {
-    /// The text without what is beyond so many bytes; no character is cut in two.
+    /// Returns the text truncated to this many bytes, at a character boundary.
     func cut(to bytesMax: Int) -> String {
         guard utf8.count > bytesMax else { return self }
         var end = utf8.index(startIndex, offsetBy: bytesMax)

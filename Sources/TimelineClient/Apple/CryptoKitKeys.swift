@@ -1,4 +1,4 @@
-// Not compiled by CI, which runs on Linux: kept so short that reading proves it.
+// Not compiled by CI, which runs on Linux: kept short enough to be checked by reading.
 #if canImport(CryptoKit)
     import CryptoKit
     import WidgetModel
@@ -6,7 +6,7 @@
     /// Verifies notifications against the keys the gateway publishes, with CryptoKit.
     public typealias PublishedKeyVerifier = KeyVerifier<CryptoKitKeys>
 
-    /// A gateway's public keys, in CryptoKit.
+    /// The public keys of a gateway, as CryptoKit values.
     public struct CryptoKitKeys: VerificationKeys {
         private enum Key {
             case ed25519(Curve25519.Signing.PublicKey)
@@ -15,7 +15,8 @@
 
         private var keys: [String: Key] = [:]
 
-        /// Reads a JWK Set.
+        /// Reads a JWK Set. Keys of other types are ignored. Returns `nil` when it is not a JWK
+        /// Set.
         public init?(jwks: [UInt8]) {
             guard let set = try? JSONValue(parsing: jwks),
                 let elements = set.objectValue?["keys"]?.arrayValue
@@ -43,7 +44,8 @@
             }
         }
 
-        /// Whether the key that a notification names signed it.
+        /// Returns whether the notification is signed by the key it names, forged, or names an
+        /// unknown key.
         public func check(_ notification: SignedNotification) -> SignatureCheck {
             let (input, signature) = (notification.signingInput, notification.signature)
             let isSigned: Bool

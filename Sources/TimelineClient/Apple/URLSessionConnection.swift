@@ -1,21 +1,21 @@
-// Not compiled by CI, which runs on Linux: kept so short that reading proves it.
+// Not compiled by CI, which runs on Linux: kept short enough to be checked by reading.
 #if canImport(Darwin)
     import Foundation
 
-    /// Reaches a gateway with `URLSession`, with the system's trust and its HTTP/2.
+    /// Connects to a gateway with `URLSession`, using the system's trust store and HTTP/2.
     public final class URLSessionConnection: NSObject, GatewayConnection, URLSessionTaskDelegate {
-        /// Longest silence on a request or a stream: three heartbeats.
+        /// The longest silence on a request or a stream, seconds: three heartbeats.
         private static let silenceMax: TimeInterval = 45
 
         private let gateway: String
         private let bearerToken: @Sendable () -> String?
         private let session = URLSession(configuration: .ephemeral)
 
-        /// A connection.
+        /// Creates a connection to one gateway.
         ///
         /// - Parameters:
         ///   - gateway: Its origin, such as `https://gateway.example.com:8443`.
-        ///   - bearerToken: Asked before each request, so that it can be replaced.
+        ///   - bearerToken: Called before each request, so that the token can be replaced.
         /// - Returns: `nil` when the gateway is not an `https` origin.
         public init?(gateway: String, bearerToken: @escaping @Sendable () -> String?) {
             guard let url = URL(string: gateway), url.scheme == "https", url.host != nil,
@@ -25,15 +25,16 @@
             self.bearerToken = bearerToken
         }
 
-        /// Redirects are answers: a token must not travel.
+        /// Returns redirects to the caller instead of following them: a token must not reach
+        /// another host.
         public func urlSession(
             _ session: URLSession, task: URLSessionTask,
             willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
         ) async -> URLRequest? { nil }
 
-        /// Sends a request and reads its whole answer.
+        /// Sends a request and reads its whole response.
         ///
-        /// - Throws: ``ConnectionError``.
+        /// - Throws: ``ConnectionError``; `tooLarge` when the response exceeds the request's limit.
         public func send(
             _ request: GatewayRequest
         ) async throws(ConnectionError) -> GatewayResponse {
@@ -48,7 +49,7 @@
             return GatewayResponse(head: stream.head, body: body)
         }
 
-        /// Sends a request and returns as soon as the head of its answer is here.
+        /// Sends a request and returns as soon as the head of its response has arrived.
         ///
         /// - Throws: ``ConnectionError``.
         public func stream(
@@ -83,7 +84,7 @@
             }
         }
 
-        /// Hands out a body by lines, so that an event is not held back for what follows it.
+        /// Returns a body line by line, so that no event waits for the bytes that follow it.
         private actor Pieces {
             private static let bytesMax = 16 * 1024
             private var iterator: URLSession.AsyncBytes.AsyncIterator
@@ -92,8 +93,8 @@
 
             func next() async throws(ConnectionError) -> [UInt8]? {
                 var piece: [UInt8] = []
-                // A copy, for an actor's property cannot be borrowed across a suspension; the
-                // position is the same, for copies share it, and nobody else reads.
+                // A copy, because an actor's property cannot be borrowed across a suspension.
+                // Copies share their position, and no other code reads from this iterator.
                 var bytes = iterator
                 do {
                     while let byte = try await bytes.next(isolation: self) {
@@ -110,7 +111,7 @@
     }
 
     extension ConnectionError {
-        /// What an error of `URLSession` means.
+        /// Maps an error of `URLSession` to a code.
         fileprivate init(_ error: any Error) {
             let code: Code =
                 switch (error as? URLError)?.code {
@@ -123,7 +124,7 @@
                 case .cancelled: .cancelled
                 default: error is CancellationError ? .cancelled : .broken
                 }
-            // Never the error's own text: it may have the request's URL in it.
+            // Never includes the error's own text, which may contain the request's URL.
             self.init(code, "the request failed with \((error as NSError).code)")
         }
     }

@@ -1,18 +1,19 @@
-// Not compiled by CI, which runs on Linux: kept so short that reading proves it.
+// Not compiled by CI, which runs on Linux: kept short enough to be checked by reading.
 #if canImport(WidgetKit)
     import WidgetKit
     import WidgetModel
 
     extension WidgetExtensionClient {
-        /// Asks what is stale and tells WidgetKit: for the app's launch, and its background pushes.
+        /// Asks the gateway what is stale and reloads it with WidgetKit. Call it when the app
+        /// launches and on background pushes.
         ///
         /// - Throws: ``GatewayFailure``.
         public func reloadStale() async throws(GatewayFailure) { try await stale().reload() }
     }
 
     extension StaleContent {
-        /// Tells WidgetKit what is stale. It reloads when it thinks fit; the provider then asks the
-        /// gateway which of the kind's timelines are meant.
+        /// Tells WidgetKit to reload stale content. WidgetKit chooses when; the provider then asks
+        /// the gateway which timelines of the kind are stale.
         public func reload() {
             let center = WidgetCenter.shared
             if all {
@@ -24,7 +25,8 @@
             if #available(iOS 18, macOS 15, watchOS 11, visionOS 26, *) {
                 for kind in relevance { center.invalidateRelevance(ofKind: kind) }
             }
-            // Elsewhere controls are newer than what this package asks for; apps reload them there.
+            // On other platforms the API for controls needs a newer system than this package does;
+            // apps reload their controls there themselves.
             #if os(iOS)
                 for kind in controls { ControlCenter.shared.reloadControls(ofKind: kind) }
             #endif
@@ -32,13 +34,13 @@
     }
 
     extension WidgetCenter {
-        /// What people have placed, as it is registered.
+        /// Returns the widgets that people have placed, in the form in which they are registered.
         ///
         /// - Parameters:
-        ///   - family: The name of a family. WidgetKit's own description is taken for it.
-        ///   - parameters: The values of a widget's intent, by the names of the catalog; empty for a
-        ///     widget that nobody can configure.
-        /// - Throws: What WidgetKit throws.
+        ///   - family: The name of a family. Default: WidgetKit's own description.
+        ///   - parameters: The values of a widget's intent, by their names in the catalog; empty
+        ///     for a widget without configuration.
+        /// - Throws: The error of WidgetKit.
         public func configuredWidgets(
             family: (WidgetFamily) -> String = { $0.description },
             parameters: (WidgetInfo) -> [String: ParameterValue]

@@ -1,23 +1,23 @@
 import WidgetModel
 
-/// How far one client is, and what the gateway knows of it: what `state.json` of a
-/// ``ClientArchive`` holds.
+/// The state of one client: its progress and its registration. Stored as `state.json` of a
+/// ``ClientArchive``.
 package struct ArchiveDocument: Sendable, Equatable {
-    /// The version of the document's form; another one is not read.
+    /// The version of the document's format. Documents of other versions are not read.
     static let version: Int64 = 2
 
-    /// The app and client it belongs to; another's archive is not read.
+    /// The app and client that own the archive. The archive of another owner is not read.
     package var owner: String
-    /// How far the client is.
+    /// The engine's state at the last save.
     package var state: EngineState
 
-    /// A document.
+    /// Creates a document.
     package init(owner: String, state: EngineState = EngineState()) {
         self.owner = owner
         self.state = state
     }
 
-    /// The document; equal archives give equal bytes.
+    /// The document as JSON. Equal documents encode to equal bytes.
     package var json: JSONValue {
         var object: JSONObject = [
             "version": .integer(Self.version), "owner": .string(owner),
@@ -48,14 +48,14 @@ package struct ArchiveDocument: Sendable, Equatable {
         return .object(object)
     }
 
-    /// Reads a document; `nil` when it is of another owner or version, or not of this form. What
-    /// is lost with it is only time: the client registers and rebuilds all.
+    /// Reads a document. Returns `nil` when it has another owner or version, or is malformed.
+    /// Losing it costs only time: the client registers again and rebuilds everything.
     package init?(_ value: JSONValue, owner: String) {
         self.init(value)
         guard self.owner == owner else { return nil }
     }
 
-    /// Reads a document of whatever owner; `nil` when it is of another version, or not of this form.
+    /// Reads a document of any owner. Returns `nil` when it has another version or is malformed.
     package init?(_ value: JSONValue) {
         guard let object = value.objectValue, object["version"]?.integerValue == Self.version,
             let owner = object["owner"]?.stringValue

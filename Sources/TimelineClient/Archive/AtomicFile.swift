@@ -1,15 +1,16 @@
 import Foundation
 
-/// A small file that is replaced as a whole: after a crash at any point it holds what was written
-/// last or what was written before that, never a mixture.
+/// A small file that is replaced as a whole: after a crash at any point it holds either the new or
+/// the previous content, never a mixture.
 enum AtomicFile {
-    /// Why a file was not written: what failed, and the system's number for why.
+    /// The reason why a file was not written: the failed step, and `errno`.
     struct Failure: Error {
         let what: String
         let code: Int32
     }
 
-    /// What the file holds; `nil` when it is not there, cannot be read, or is larger than `bytesMax`.
+    /// Returns the file's content; `nil` when it does not exist, cannot be read, or is larger than
+    /// `bytesMax`.
     static func read(_ path: String, bytesMax: Int) -> [UInt8]? {
         guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? handle.close() }
@@ -19,8 +20,8 @@ enum AtomicFile {
         return [UInt8](data)
     }
 
-    /// Replaces the file; its content is on disk when this returns. The name with `.new` behind it
-    /// is used too.
+    /// Replaces the file. Its content is on disk when this returns. Also uses the path with `.new`
+    /// appended.
     static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
         let temporary = path + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -51,8 +52,8 @@ enum AtomicFile {
         guard fsync(descriptor) == 0 else { throw Failure(what: "synced", code: errno) }
     }
 
-    /// The name is only as durable as its directory. A file system that cannot sync one makes the
-    /// last write less durable, not wrong, so this has no error.
+    /// Makes the new name durable. Where the file system cannot sync a directory, the last write is
+    /// less durable but not wrong, so this reports no error.
     private static func syncDirectory(of path: String) {
         let directory = (path as NSString).deletingLastPathComponent
         let descriptor = open(directory.isEmpty ? "." : directory, O_RDONLY | O_CLOEXEC)

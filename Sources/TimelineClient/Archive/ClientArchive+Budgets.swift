@@ -1,13 +1,13 @@
 import Foundation
 import WidgetModel
 
-/// What placed widgets have spent of their budgets, in a file of its own: it is written whenever
-/// something is spent, so that no crash gives a reload back.
+/// The reload budgets of placed widgets, in a separate file that is written after each reload that
+/// counts, so that no crash restores a spent reload.
 extension ClientArchive {
-    /// The version of the file's form; another one is not read.
+    /// The version of the file's format. Files of other versions are not read.
     private static let budgetsVersion: Int64 = 1
 
-    /// What was saved last; nothing when there is nothing that can be read.
+    /// Returns the budgets saved last; empty when there is no readable file.
     package func loadBudgets(limit: Int?) -> [WidgetInfo: ReloadBudget] {
         guard let object = document(budgetsPath)?.objectValue,
             object["version"]?.integerValue == Self.budgetsVersion
@@ -22,9 +22,9 @@ extension ClientArchive {
         return budgets
     }
 
-    /// Replaces the budgets; they are on disk when this returns.
+    /// Replaces the budgets. They are on disk when this returns.
     ///
-    /// - Throws: ``Failure``; the budgets are then those saved before.
+    /// - Throws: ``Failure``; the budgets saved before then remain.
     package func saveBudgets(_ budgets: [WidgetInfo: ReloadBudget]) throws(Failure) {
         let entries = budgets.map { info, budget -> (String, JSONValue) in
             var entry = info.archived
@@ -41,7 +41,7 @@ extension ClientArchive {
 }
 
 extension WidgetInfo {
-    /// The widget in the files of an archive.
+    /// The widget as stored in the files of an archive.
     var archived: JSONObject {
         [
             "kind": .string(kind), "family": .string(family.rawValue),
@@ -49,7 +49,7 @@ extension WidgetInfo {
         ]
     }
 
-    /// Reads ``archived``; `nil` for anything else.
+    /// Reads the form that ``archived`` writes. Returns `nil` for anything else.
     init?(archived object: JSONObject) {
         guard let kind = object["kind"]?.stringValue, let family = object["family"]?.stringValue,
             let configuration = object["parameters"].flatMap(parametersRead)

@@ -1,33 +1,33 @@
 import Foundation
 import WidgetModel
 
-/// What an archive says of its client, to somebody who knows its directory alone.
+/// The client and the placed widgets of an archive, for a reader that knows only its directory.
 extension ClientArchive {
-    /// Whose an archive is, and which widgets are placed there.
+    /// The owner of an archive, and the widgets placed there.
     public struct Client: Sendable, Equatable {
         /// The app's bundle id.
         public var app: String
         /// The client's id.
         public var client: String
-        /// The device; `nil` before the first registration, and for a platform that shows no
-        /// widgets.
+        /// The device; `nil` before the first registration, and for a platform without widgets.
         public var device: WidgetDevice?
-        /// The placed widgets, in the order of their registration; those it does not have yet last.
+        /// The placed widgets in the order of their registration; those not registered yet come
+        /// last.
         public var widgets: [PlacedWidget]
     }
 
     /// A placed widget.
     public struct PlacedWidget: Sendable, Equatable {
-        /// As a person configured it.
+        /// The widget with the configuration that a person chose.
         public var widget: WidgetInfo
-        /// How often it is placed.
+        /// The number of times it is placed.
         public var count: Int
-        /// Its timeline is to be built anew, as far as the archive knows: what the gateway said since
-        /// the last save is not in it.
+        /// Whether its timeline must be rebuilt, according to the archive. Notifications that
+        /// arrived since the last save are not included.
         public var isStale: Bool
     }
 
-    /// Whose the archive is, and what is placed; `nil` where there is no archive that can be read.
+    /// Returns the owner and the placed widgets; `nil` when there is no readable archive.
     public func client() -> Client? {
         guard let document = document(statePath).flatMap({ ArchiveDocument($0) }) else {
             return nil
@@ -39,7 +39,7 @@ extension ClientArchive {
         var order: [WidgetInfo] = []
         for widget in registered?.widgets ?? [] {
             let info = WidgetInfo(widget)
-            // One that is placed no more has no files, though the gateway may not know it yet.
+            // A widget that was removed has no files, although the gateway may still list it.
             guard hasTimeline(of: info) || hasPlaceholder(of: info) else { continue }
             if counts.updateValue(widget.count, forKey: info) == nil { order.append(info) }
         }
@@ -57,7 +57,8 @@ extension ClientArchive {
             })
     }
 
-    /// What is fresh goes along with what was heard; what is stale stays behind.
+    /// Returns whether a timeline must be rebuilt: the cursor of a fresh timeline advances with the
+    /// client's cursor, that of a stale one stays behind.
     private static func isStale(_ widget: WidgetInfo, _ state: EngineState) -> Bool {
         guard let position = state.positions[.timeline(widget)] else { return true }
         return position.awaitsBuild || state.position.map { position.cursor < $0 } ?? false

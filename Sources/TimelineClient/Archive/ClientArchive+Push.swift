@@ -1,26 +1,28 @@
 import WidgetModel
 
-/// What push handlers know, each in a file of its own, for the app to register with the rest.
+/// The addresses and controls that push handlers report, each in a separate file, so that the app
+/// registers them together with its own.
 extension ClientArchive {
     private var pushPath: String { directory + "/push.json" }
     private var controlsPath: String { directory + "/controls.json" }
 
-    /// A registration has one; that of a part says nothing.
+    /// A placeholder: a registration requires a platform, and the one of a partial registration is
+    /// ignored.
     private static var platform: String { "any" }
 
-    /// Replaces the addresses that a push handler knows.
+    /// Replaces the addresses that a push handler reported.
     package func save(push addresses: [DeliveryAddress]) throws(Failure) {
         try save(ClientRegistration(platform: Self.platform, delivery: addresses), pushPath)
     }
 
-    /// Replaces the controls.
+    /// Replaces the controls that a push handler reported.
     package func save(controls: [PlacedControl]) throws(Failure) {
         try save(
             ClientRegistration(platform: Self.platform, controls: controls, delivery: []),
             controlsPath)
     }
 
-    /// A registration with what push handlers know.
+    /// Returns the registration with the addresses and controls that push handlers reported.
     func completed(_ registration: ClientRegistration) -> ClientRegistration {
         var registration = registration
         registration.delivery += part(pushPath)?.delivery ?? []

@@ -1,14 +1,14 @@
 import Foundation
 import WidgetModel
 
-/// What is shown of placed widgets.
+/// The drawn timelines and placeholders of placed widgets.
 extension ClientArchive {
-    /// Largest timeline that is kept, bytes, as it is written.
+    /// The largest timeline that is kept, in bytes of its serialized form.
     static let timelineBytesMax = 16 * 1024 * 1024
 
-    /// What is shown of a widget at `date` in an environment: the entry of its archived timeline, or
-    /// else the placeholder, as they were drawn; no code of the app runs. `nil` when neither was
-    /// drawn for this context.
+    /// Returns the content of a widget at `date` in an environment: the entry of its archived
+    /// timeline, or else the placeholder, as they were drawn. Runs no code of the app. Returns
+    /// `nil` when neither was drawn for this context.
     public func node(
         of widget: WidgetInfo, at date: Date, in environment: WidgetEnvironment
     ) -> WidgetNode? {
@@ -20,24 +20,24 @@ extension ClientArchive {
         return (try? placeholder(of: widget))?.node(at: date, in: environment)
     }
 
-    /// The archived timeline of a widget; `nil` when there is none.
+    /// Returns the archived timeline of a widget; `nil` when there is none.
     ///
-    /// - Throws: ``TimelineArchive/Fault``; it is built again then.
+    /// - Throws: ``TimelineArchive/Fault``. The timeline is then rebuilt.
     public func timeline(
         of widget: WidgetInfo
     ) throws(TimelineArchive.Fault) -> TimelineArchive? {
         try archive(timelinePath(widget), of: widget)
     }
 
-    /// Whether there is a file for the timeline of a widget, be it one that cannot be read now.
+    /// Whether a file exists for the timeline of a widget, readable at the moment or not.
     func hasTimeline(of widget: WidgetInfo) -> Bool { access(timelinePath(widget), F_OK) == 0 }
 
-    /// Whether there is a file for the placeholder of a widget.
+    /// Whether a file exists for the placeholder of a widget.
     func hasPlaceholder(of widget: WidgetInfo) -> Bool {
         access(placeholderPath(widget), F_OK) == 0
     }
 
-    /// The widgets whose placeholder can be read, in the order of their files' names.
+    /// The widgets with a readable placeholder, in the order of their file names.
     var placeholderWidgets: [WidgetInfo] {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: placeholders)) ?? []
         return files.sorted().compactMap { file in
@@ -46,8 +46,8 @@ extension ClientArchive {
         }
     }
 
-    /// The archived placeholder of a widget: a timeline of one entry, which has always begun; `nil`
-    /// when there is none.
+    /// Returns the archived placeholder of a widget: a timeline of one entry whose date has always
+    /// passed; `nil` when there is none.
     ///
     /// - Throws: ``TimelineArchive/Fault``.
     public func placeholder(
@@ -56,20 +56,21 @@ extension ClientArchive {
         try archive(placeholderPath(widget), of: widget)
     }
 
-    /// What a placed widget declares that decides what is shown of it, as it was archived with its
-    /// placeholder, which no lock hides; that of a widget that declares nothing where there is none.
+    /// Returns the traits that a placed widget declares and that affect its display. They are
+    /// archived with its placeholder, which no lock hides. Returns default traits when there is no
+    /// placeholder.
     public func traits(of widget: WidgetInfo) -> WidgetTraits {
         (try? placeholder(of: widget))?.traits ?? WidgetTraits()
     }
 
     /// Replaces the timeline of a widget.
     ///
-    /// - Throws: ``Failure``; the timeline is then the one saved before.
+    /// - Throws: ``Failure``; the timeline saved before then remains.
     package func save(timeline archive: TimelineArchive) throws(Failure) {
         try save(archive, timelinePath(archive.widget))
     }
 
-    /// Replaces the placeholder of a widget, unless it is the same.
+    /// Replaces the placeholder of a widget, unless it is unchanged.
     ///
     /// - Throws: ``Failure``.
     package func save(placeholder archive: TimelineArchive) throws(Failure) {
@@ -77,19 +78,20 @@ extension ClientArchive {
         try save(archive, placeholderPath(archive.widget))
     }
 
-    /// Removes what is kept of all but these widgets.
+    /// Removes the files of all widgets except these.
     package func keep(only widgets: Set<WidgetInfo>) {
         let names = Set(widgets.map(Self.name))
         for directory in [timelines, placeholders] {
             let files = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
             for file in files where !names.contains(file) {
-                // One that cannot be removed is not shown all the same: it is of no placed widget.
+                // A file that cannot be removed is harmless: it belongs to no placed widget, so it
+                // is never shown.
                 _ = unlink(directory + "/" + file)
             }
         }
     }
 
-    /// Removes the timeline of a widget that is no longer placed.
+    /// Removes the timeline and the placeholder of a widget that is no longer placed.
     package func remove(_ widget: WidgetInfo) {
         _ = unlink(timelinePath(widget))
         _ = unlink(placeholderPath(widget))
@@ -120,12 +122,13 @@ extension ClientArchive {
             throw .corrupt
         }
         let archive = try TimelineArchive(serialized: bytes)
-        // Two names may be equal, but no two widgets show the same.
+        // File names are hashes and may collide, but a widget must never show another's content.
         guard archive.widget == widget else { throw .corrupt }
         return archive
     }
 
-    /// Of 128 bits, and without what a person chose.
+    /// Returns a file name: a 128-bit hash, which does not reveal the configuration that a person
+    /// chose.
     private static func name(_ widget: WidgetInfo) -> String {
         let bytes = JSONValue.object(widget.archived).serialized
         let halves = [FNV1a(bytes), FNV1a([0] + bytes)].map { hash in

@@ -1,29 +1,28 @@
 import Foundation
 import WidgetModel
 
-/// All that one client keeps across restarts, and all that a system shows of its widgets: a
-/// directory of small files, each replaced as a whole and on disk when it is.
+/// The data that one client keeps across restarts, and that a system needs to show its widgets: a
+/// directory of small files. Each is replaced as a whole, and is on disk when the write returns.
 ///
-/// | file | what |
+/// | file | content |
 /// |---|---|
 /// | `state.json` | the registration and the cursors |
-/// | `budget.json` | what each placed widget has spent |
+/// | `budget.json` | the spent reloads of each placed widget |
 /// | `timelines/*.json` | one ``TimelineArchive`` for each placed widget |
-/// | `placeholders/*.json` | what is shown while there is none |
+/// | `placeholders/*.json` | the content shown while there is no timeline |
 ///
-/// Only the timelines hold what people see; where files are protected while a device is locked,
-/// theirs may be, and `state.json` and `budget.json` must not be: a push may come at any time, and
-/// is answered with the cursors.
+/// Only the timelines hold content that people see. Where files are protected while a device is
+/// locked, the timelines may be protected; `state.json` and `budget.json` must not be, because a
+/// push may arrive at any time and is processed with the cursors.
 ///
-/// Whoever shows widgets reads it without the app's code, from any process. Only one client may
-/// write it.
+/// Any process that shows widgets can read it without the app's code. Only one client may write it.
 public struct ClientArchive: Sendable {
-    /// Largest state that is read, bytes: far above that of the most widgets a client may register.
+    /// The largest state that is read, bytes; far above the size of the largest valid registration.
     static let stateBytesMax = 16 * 1024 * 1024
 
-    /// Why something was not archived.
+    /// The reason why something was not archived.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// What failed, with the system's reason.
+        /// The failed operation, with the system's reason.
         public let description: String
 
         init(_ what: String, _ code: Int32) {
@@ -33,13 +32,13 @@ public struct ClientArchive: Sendable {
         init(_ description: String) { self.description = description }
     }
 
-    /// Where it is.
+    /// The path of the archive.
     public let directory: String
 
-    /// An archive, which is made when something is saved. Only its owner can read the files, for a
-    /// registration may hold push tokens.
+    /// Creates an archive; its directory is created at the first save. Only its owner can read the
+    /// files, because a registration may contain push tokens.
     ///
-    /// - Parameter directory: A directory of its own, in one that exists.
+    /// - Parameter directory: A directory used for nothing else, whose parent exists.
     public init(directory: String) {
         self.directory = directory
     }
@@ -47,7 +46,7 @@ public struct ClientArchive: Sendable {
     var statePath: String { directory + "/state.json" }
     var budgetsPath: String { directory + "/budget.json" }
 
-    /// What was saved last for this owner; `nil` when there is nothing, or nothing that can be
+    /// Returns the state saved last for this owner; `nil` when there is none, or none that can be
     /// read.
     package func load(owner: String) -> ArchiveDocument? {
         document(statePath).flatMap { ArchiveDocument($0, owner: owner) }
@@ -55,7 +54,7 @@ public struct ClientArchive: Sendable {
 
     /// Replaces the state.
     ///
-    /// - Throws: ``Failure``; the state is then the one saved before.
+    /// - Throws: ``Failure``; the state saved before then remains.
     package func save(_ document: ArchiveDocument) throws(Failure) {
         try replace(statePath, with: document.json.serialized)
     }

@@ -1,9 +1,9 @@
 import Foundation
 
 extension WidgetContextRules {
-    /// One environment for each context a widget can be shown in on `device`: every place and mode,
-    /// by day and by night, in Always On, and with what is sensitive hidden. The placeholder has
-    /// none: it is drawn by itself.
+    /// Returns one environment for each context in which a widget can be shown on `device`: every
+    /// location and rendering mode, light and dark, in Always On or not, with sensitive content
+    /// shown or hidden. Excludes the placeholder, which is drawn separately.
     public func drawnEnvironments(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice
     ) -> [WidgetEnvironment] {
@@ -15,7 +15,7 @@ extension WidgetContextRules {
             for isAlwaysOn in [false, true] {
                 for sensitive in [SensitiveContentSettings(), hidden] {
                     let state = WidgetDeviceState(
-                        // The Lock Screen of a device in use shows everything.
+                        // The Lock Screen of an unlocked device hides nothing.
                         lock: sensitive == hidden ? .lockedWithoutPasscode : .unlocked,
                         isAlwaysOn: isAlwaysOn, colorScheme: scheme, sensitiveContent: sensitive)
                     for environment in self.environments(
@@ -31,7 +31,7 @@ extension WidgetContextRules {
         return environments
     }
 
-    /// The same contexts for the placeholder, which looks alike whatever people hide.
+    /// Returns the same contexts for the placeholder, which does not depend on hidden content.
     func placeholderEnvironments(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice
     ) -> [WidgetEnvironment] {

@@ -2,25 +2,26 @@ import Foundation
 import WidgetModel
 
 /// The timeline of one widget as it was drawn: all that a system needs to show it, so that no code
-/// of the app runs while it is seen (article "Adding interactivity to widgets and Live Activities",
-/// "Understand the role of app intents").
+/// of the app runs while it is visible (article "Adding interactivity to widgets and Live
+/// Activities", "Understand the role of app intents").
 ///
-/// What people may hide is drawn without it as well, so that a locked device need not read the rest.
+/// Content that people can hide is drawn a second time without the sensitive parts, so that a
+/// locked device need not read them.
 public struct TimelineArchive: Sendable, Equatable {
-    /// What a drawing depends on.
+    /// The properties of an environment that a drawing depends on.
     public struct Context: Sendable, Hashable {
-        /// Where the widget is.
+        /// The location of the widget.
         public var location: WidgetLocation
-        /// How it is coloured.
+        /// The rendering mode.
         public var renderingMode: WidgetRenderingMode
-        /// Light or dark.
+        /// The color scheme: light or dark.
         public var colorScheme: ColorScheme
-        /// Whether Always On shows it.
+        /// Whether the widget is shown in Always On.
         public var isLuminanceReduced: Bool
-        /// Whether what is sensitive is hidden.
+        /// Whether sensitive content is hidden.
         public var isRedacted: Bool
 
-        /// What drawings for an environment depend on.
+        /// Creates the context of an environment.
         public init(_ environment: WidgetEnvironment) {
             location = environment.location
             renderingMode = environment.widgetRenderingMode
@@ -30,16 +31,16 @@ public struct TimelineArchive: Sendable, Equatable {
         }
     }
 
-    /// One entry.
+    /// One entry of a timeline, with a drawing for each context.
     public struct Entry: Sendable, Equatable {
-        /// When it begins to be shown.
+        /// The date on which the entry begins to be shown.
         public var date: Date
-        /// How much it matters then.
+        /// The entry's relevance from that date.
         public var relevance: TimelineEntryRelevance?
-        /// What is shown of it.
+        /// The content for each context.
         public var drawings: [Context: WidgetNode]
 
-        /// An entry.
+        /// Creates an entry.
         public init(
             date: Date, relevance: TimelineEntryRelevance?, drawings: [Context: WidgetNode]
         ) {
@@ -49,19 +50,19 @@ public struct TimelineArchive: Sendable, Equatable {
         }
     }
 
-    /// The widget.
+    /// The widget that the timeline belongs to.
     public var widget: WidgetInfo
     /// The entries, in the provider's order.
     public var entries: [Entry]
-    /// When the policy asks for the next timeline; `nil` for never.
+    /// The date at which the reload policy asks for the next timeline; `nil` for never.
     public var reloadDate: Date?
-    /// What the widget declares that decides what is shown of it: its protection, its redaction and
-    /// its background. Families and locations are not kept: they decided what was drawn.
+    /// The traits of the widget that affect its display: its protection, redaction and background.
+    /// Families and locations are not kept: they decided which contexts were drawn.
     public let traits: WidgetTraits
 
-    /// An archive.
+    /// Creates an archive of entries that are already drawn.
     ///
-    /// - Parameter traits: What the widget declares; see ``traits``.
+    /// - Parameter traits: The traits that the widget declares; see ``traits``.
     public init(
         widget: WidgetInfo, entries: [Entry], reloadDate: Date?,
         traits: WidgetTraits = WidgetTraits()
@@ -77,9 +78,10 @@ public struct TimelineArchive: Sendable, Equatable {
         self.traits = kept
     }
 
-    /// A timeline, drawn for each of these environments by the app's own code, for the last time.
+    /// Draws a timeline for each of these environments. Afterwards no code of the app is needed to
+    /// show it.
     ///
-    /// - Throws: What `draw` throws.
+    /// - Throws: The error of `draw`.
     public init(
         _ timeline: AnyTimeline, of widget: WidgetInfo, with traits: WidgetTraits = WidgetTraits(),
         for environments: [WidgetEnvironment],
@@ -96,15 +98,15 @@ public struct TimelineArchive: Sendable, Equatable {
             }, reloadDate: timeline.reloadDate, traits: traits)
     }
 
-    /// What is shown at `date` in some context that hides nothing: what a timeline says is the same
-    /// in all of them.
+    /// Returns the content at `date` in some context that hides nothing. An entry conveys the same
+    /// in all such contexts; only its look differs.
     func anyNode(at date: Date) -> WidgetNode? {
         EntrySequence(dates: entries.map(\.date)).index(at: date)
             .flatMap { entries[$0].drawings.first { !$0.key.isRedacted }?.value }
     }
 
-    /// What is shown at `date` in an environment; `nil` before the first entry, and for a context
-    /// that nothing was drawn for: the placeholder stands in then.
+    /// Returns the content at `date` in an environment; `nil` before the first entry, and for a
+    /// context without a drawing. The placeholder is then shown instead.
     public func node(
         at date: Date, in environment: WidgetEnvironment,
         spacing: TimeInterval = EntrySequence.defaultSpacing
@@ -114,20 +116,20 @@ public struct TimelineArchive: Sendable, Equatable {
     }
 }
 
-/// The form of the file.
+/// The file format of an archive.
 extension TimelineArchive {
-    /// The version of the form that is written, and the newest that is read.
+    /// The version of the format that is written, and the newest that is read.
     static let version: Int64 = 1
 
-    /// Why an archive cannot be read. What it held is built again.
+    /// The reason why an archive cannot be read. Its content is then rebuilt.
     public enum Fault: Error, Sendable, Equatable {
-        /// It is damaged, or none.
+        /// The file is damaged, or not an archive.
         case corrupt
         /// A later version of the app wrote it.
         case newer(version: Int64)
     }
 
-    /// The archive as bytes; equal archives give equal ones.
+    /// The archive as bytes. Equal archives encode to equal bytes.
     package var serialized: [UInt8] {
         let body = json.serialized
         let file: JSONValue = [
@@ -137,9 +139,9 @@ extension TimelineArchive {
         return file.serialized
     }
 
-    /// Reads what ``serialized`` wrote.
+    /// Reads the format that ``serialized`` writes.
     ///
-    /// - Throws: ``Fault``; never anything half read.
+    /// - Throws: ``Fault``. No partial archive is ever returned.
     package init(serialized bytes: [UInt8]) throws(Fault) {
         guard let file = (try? JSONValue(parsing: bytes))?.objectValue,
             let version = file["version"]?.integerValue
@@ -156,7 +158,7 @@ extension TimelineArchive {
         String(FNV1a(bytes).value, radix: 16)
     }
 
-    /// Drawings that are alike are kept once.
+    /// The timeline as JSON. Equal drawings are stored once.
     private var json: JSONValue {
         var places: [WidgetNode: Int] = [:]
         var nodes: [JSONValue] = []
@@ -257,7 +259,7 @@ extension TimelineArchive.Entry {
 }
 
 extension TimelineArchive.Context {
-    /// The context as the name of a drawing.
+    /// The name of the context among the drawings of an entry.
     fileprivate var text: String {
         [
             renderingMode.rawValue, colorScheme.rawValue, isLuminanceReduced ? "dim" : "lit",
@@ -266,7 +268,7 @@ extension TimelineArchive.Context {
     }
 
     fileprivate init?(text: String) {
-        // The location is last: it is anybody's name.
+        // The location comes last because its name is free text and may contain spaces.
         let parts = text.split(
             separator: " ", maxSplits: 4, omittingEmptySubsequences: false
         ).map(String.init)

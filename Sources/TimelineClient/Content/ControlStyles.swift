@@ -1,92 +1,93 @@
-/// How a toggle looks (article "Adding interactivity to widgets and Live Activities", "Add a toggle").
+/// A custom appearance for toggles (article "Adding interactivity to widgets and Live Activities",
+/// "Add a toggle").
 ///
-/// A style of the app's own is drawn for both states when the timeline is archived, for a toggle
-/// shows its new state before any code of the app has run.
+/// Both states are drawn when the timeline is archived, because a toggle must show its new state
+/// before any code of the app runs.
 public protocol ToggleStyle: Sendable {
-    /// What ``makeBody(configuration:)`` returns.
+    /// The type of the view that ``makeBody(configuration:)`` returns.
     associatedtype Body: View
-    /// The toggle that is drawn.
+    /// The properties of the toggle to draw.
     typealias Configuration = ToggleStyleConfiguration
 
-    /// What a toggle looks like that is on, or off, as the configuration says.
+    /// Returns the appearance of a toggle, which the configuration describes as on or off.
     @ViewBuilder func makeBody(configuration: Configuration) -> Body
 }
 
-/// A toggle that a ``ToggleStyle`` draws.
+/// The properties of a toggle that a ``ToggleStyle`` draws.
 public struct ToggleStyleConfiguration {
-    /// What the toggle is for, as its view says.
+    /// The label of the toggle.
     public typealias Label = ControlLabel
 
-    /// Whether it is on.
+    /// Whether the toggle is on.
     public let isOn: Bool
-    /// What it is for.
+    /// The label that describes the toggle's purpose.
     public let label: Label
 }
 
-/// How a button looks.
+/// A custom appearance for buttons.
 public protocol ButtonStyle: Sendable {
-    /// What ``makeBody(configuration:)`` returns.
+    /// The type of the view that ``makeBody(configuration:)`` returns.
     associatedtype Body: View
-    /// The button that is drawn.
+    /// The properties of the button to draw.
     typealias Configuration = ButtonStyleConfiguration
 
-    /// What a button looks like.
+    /// Returns the appearance of a button.
     @ViewBuilder func makeBody(configuration: Configuration) -> Body
 }
 
-/// A button that a ``ButtonStyle`` draws.
+/// The properties of a button that a ``ButtonStyle`` draws.
 public struct ButtonStyleConfiguration {
-    /// What the button does, as its view says.
+    /// The label of the button.
     public typealias Label = ControlLabel
 
-    /// Whether it is pressed: never, for a button of a widget stays in no such state.
+    /// Whether the button is pressed. Always `false`: a widget's button does not stay pressed.
     public let isPressed = false
-    /// What it does.
+    /// The label that describes the button's action.
     public let label: Label
 }
 
-/// The label of a control whose look an app draws itself.
+/// The label of a control whose appearance an app draws itself.
 public struct ControlLabel: PrimitiveView {
     let nodes: [WidgetNode]
 }
 
-/// A toggle that the system draws.
+/// A style whose toggles the system draws.
 public struct SystemToggleStyle: ToggleStyle {
     let look: WidgetStyle.ToggleLook
 
-    /// The label: the system draws the rest.
+    /// Returns only the label; the system draws the rest.
     public func makeBody(configuration: Configuration) -> some View { configuration.label }
 }
 
 extension ToggleStyle where Self == SystemToggleStyle {
-    /// As toggles look where the widget is.
+    /// The standard toggle at the widget's location.
     public static var automatic: SystemToggleStyle { .init(look: .automatic) }
-    /// A button that stays pressed.
+    /// A button that stays pressed while it is on.
     public static var button: SystemToggleStyle { .init(look: .button) }
-    /// A box with a mark.
+    /// A box with a check mark.
     public static var checkbox: SystemToggleStyle { .init(look: .checkbox) }
     /// A switch.
     public static var `switch`: SystemToggleStyle { .init(look: .switch) }
 }
 
-/// A button that the system draws.
+/// A style whose buttons the system draws.
 public struct SystemButtonStyle: ButtonStyle {
     let look: WidgetStyle.ButtonLook
 
-    /// The label: the system draws the rest.
+    /// Returns only the label; the system draws the rest.
     public func makeBody(configuration: Configuration) -> some View { configuration.label }
 }
 
 extension ButtonStyle where Self == SystemButtonStyle {
-    /// As buttons look where the widget is.
+    /// The standard button at the widget's location.
     public static var automatic: SystemButtonStyle { .init(look: .automatic) }
-    /// Its label alone.
+    /// The label without decoration.
     public static var plain: SystemButtonStyle { .init(look: .plain) }
-    /// Its label, in the tint.
+    /// The label in the tint color, without a border.
     public static var borderless: SystemButtonStyle { .init(look: .borderless) }
-    /// With a border.
+    /// The label with a border.
     public static var bordered: SystemButtonStyle { .init(look: .bordered) }
-    /// With a border, and filled.
+    /// The label with a border and a filled background.
     public static var borderedProminent: SystemButtonStyle { .init(look: .borderedProminent) }
 }
 
@@ -102,7 +103,7 @@ extension ButtonStyle {
     }
 }
 
-/// The app's own styles for the controls that are drawn now; `nil` where the system draws them.
+/// The app's custom styles for the controls being drawn; `nil` where the system draws them.
 struct ControlStyles: Sendable {
     var toggles: (any ToggleStyle)?
     var buttons: (any ButtonStyle)?
@@ -110,7 +111,7 @@ struct ControlStyles: Sendable {
     @TaskLocal static var drawn = ControlStyles()
 }
 
-/// A view whose controls have a style; what is said nearer to a control counts.
+/// A view that sets the style of the controls in it. The innermost style wins.
 struct ControlStyledView<Content: View>: PrimitiveView {
     let content: Content
     let change: (inout ControlStyles) -> Void

@@ -1,18 +1,19 @@
-/// What a view sees of where it is shown: `@Environment(\.widgetFamily) var family`.
+/// Reads a property of the context in which a view is shown: `@Environment(\.widgetFamily) var
+/// family`.
 ///
-/// It has a value while the view is drawn, and only then.
+/// It has a value only while the view is drawn.
 @propertyWrapper
 public struct Environment<Value>: Sendable {
     private let keyPath: any KeyPath<WidgetEnvironment, Value> & Sendable
 
-    /// The value of a property of the environment.
+    /// Creates an accessor for a property of the environment.
     public init(_ keyPath: any KeyPath<WidgetEnvironment, Value> & Sendable) {
         self.keyPath = keyPath
     }
 
-    /// The value.
+    /// The value of the property.
     ///
-    /// To read it while no widget is drawn is a mistake in the program.
+    /// Reading it while no widget is drawn is a programming error.
     public var wrappedValue: Value {
         guard let environment = WidgetEnvironment.drawn else {
             preconditionFailure("the environment is there only while a widget is drawn")
@@ -22,11 +23,11 @@ public struct Environment<Value>: Sendable {
 }
 
 extension WidgetEnvironment {
-    /// The environment that a view is drawn for now.
+    /// The environment of the view that is being drawn.
     @TaskLocal static var drawn: WidgetEnvironment?
 
-    /// Draws a view for this environment: with what must not be recognised, and a background that
-    /// the system takes away, left out.
+    /// Draws a view for this environment, without redacted content and without a background that
+    /// the system removes.
     public func draw(_ view: () -> some View) -> WidgetNode {
         Self.$drawn.withValue(self) {
             let node = view().drawnAsOne.redacted(for: redactionReasons)

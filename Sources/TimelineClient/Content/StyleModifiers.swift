@@ -1,10 +1,10 @@
 extension View {
-    /// Points that a system leaves around a view where nobody says how many.
+    /// The default padding, points.
     private var paddingOfTheSystem: Double { 16 }
 
-    /// Leaves space around the view.
+    /// Adds padding at some edges.
     ///
-    /// - Parameter length: Points; `nil` for the system's.
+    /// - Parameter length: The padding in points; `nil` for the default.
     public func padding(_ edges: Edge.Set = .all, _ length: Double? = nil) -> some View {
         let length = length ?? paddingOfTheSystem
         return padding(
@@ -15,37 +15,37 @@ extension View {
                 trailing: edges.contains(.trailing) ? length : 0))
     }
 
-    /// Leaves so many points around the view.
+    /// Adds this many points of padding at every edge.
     public func padding(_ length: Double) -> some View { padding(.all, length) }
 
-    /// Leaves space around the view.
+    /// Adds padding of a different width at each edge.
     public func padding(_ insets: EdgeInsets) -> some View {
         StyledView(content: self) { $0.padding = $0.padding.map { $0 + insets } ?? insets }
     }
 
-    /// Sets texts in a font.
+    /// Sets the font of texts.
     public func font(_ font: Font?) -> some View {
         StyledView(content: self) { $0.font = $0.font ?? font }
     }
 
-    /// Gives texts and images a colour.
+    /// Sets the color of texts and images.
     public func foregroundStyle(_ style: Color) -> some View {
         StyledView(content: self) { $0.foreground = $0.foreground ?? style }
     }
 
-    /// Gives controls and gauges a colour.
+    /// Sets the color of controls and gauges.
     public func tint(_ color: Color?) -> some View {
         StyledView(content: self) { $0.tint = $0.tint ?? color }
     }
 
-    /// Says how buttons look: as the system draws them, or as a style of the app's own does.
+    /// Sets the style of buttons, either one that the system draws or a custom one.
     public func buttonStyle(_ style: some ButtonStyle) -> some View {
         let look = (style as? SystemButtonStyle)?.look
         let content = ControlStyledView(content: self) { $0.buttons = look == nil ? style : nil }
         return StyledView(content: content) { $0.buttonStyle = $0.buttonStyle ?? look }
     }
 
-    /// Says how toggles look: as the system draws them, or as a style of the app's own does.
+    /// Sets the style of toggles, either one that the system draws or a custom one.
     public func toggleStyle(_ style: some ToggleStyle) -> some View {
         let look = (style as? SystemToggleStyle)?.look
         let content = ControlStyledView(content: self) { $0.toggles = look == nil ? style : nil }
@@ -53,7 +53,7 @@ extension View {
     }
 }
 
-/// A view of which something is said; what is said nearer to a view counts.
+/// A view with a style change. The innermost value of each property wins.
 struct StyledView<Content: View>: PrimitiveView {
     let content: Content
     let change: (inout WidgetStyle) -> Void

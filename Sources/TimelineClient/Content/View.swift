@@ -1,29 +1,29 @@
-/// A part of what a widget shows, made of other parts.
+/// A part of a widget's content, composed of other parts.
 ///
-/// Shaped like SwiftUI's, with the views that make sense in a widget: a description that is drawn
-/// once and kept, not code that runs while the widget is seen (article "Creating a widget
-/// extension", "Display content in your widget").
+/// Shaped like SwiftUI's protocol, with the views that make sense in a widget: a description that
+/// is drawn once and stored, not code that runs while the widget is visible (article "Creating a
+/// widget extension", "Display content in your widget").
 public protocol View {
-    /// What ``body`` is.
+    /// The type of ``body``.
     associatedtype Body: View
 
-    /// What it is made of.
+    /// The views that this view is composed of.
     @ViewBuilder var body: Body { get }
 }
 
-/// A view that is made of nothing else.
+/// A view that is drawn directly and has no body.
 protocol PrimitiveView: View where Body == Never {
-    /// The nodes it is drawn as, one after the other.
+    /// The nodes that the view is drawn as, in order.
     var nodes: [WidgetNode] { get }
 }
 
 extension Never: View {
-    /// There is none.
+    /// Never called: the type has no values.
     public var body: Never { fatalError("Never has no value") }
 }
 
 extension PrimitiveView {
-    /// There is none: what it is drawn as is asked instead.
+    /// Never called: primitive views are drawn from their nodes.
     public var body: Never { fatalError("a primitive view is made of nothing") }
 }
 
@@ -34,48 +34,48 @@ extension View {
         return body.drawn
     }
 
-    /// The one node that a view is drawn as: several stand one below the other.
+    /// The single node that a view is drawn as. Several nodes are put into a vertical stack.
     var drawnAsOne: WidgetNode {
         let nodes = drawn
         return nodes.count == 1 ? nodes[0] : WidgetNode(.stack(.vertical, nodes))
     }
 }
 
-/// Puts views one after the other.
+/// Combines views into a sequence.
 @resultBuilder
 public enum ViewBuilder {
-    /// Nothing.
+    /// Returns a view without content.
     public static func buildBlock() -> EmptyView { EmptyView() }
-    /// The one view.
+    /// Returns the view unchanged.
     public static func buildBlock<Content: View>(_ content: Content) -> Content { content }
-    /// The views in their order.
+    /// Returns the views in their order.
     public static func buildBlock<each Content: View>(
         _ content: repeat each Content
     ) -> TupleView<repeat each Content> {
         TupleView(repeat each content)
     }
-    /// The view of a condition that holds.
+    /// Returns the view of an `if` without `else`; `nil` when its condition is false.
     public static func buildIf<Content: View>(_ content: Content?) -> Content? { content }
-    /// The view of the first branch.
+    /// Returns the view of the first branch.
     public static func buildEither<First: View, Second: View>(
         first: First
     ) -> ConditionalView<First, Second> { .first(first) }
-    /// The view of the second branch.
+    /// Returns the view of the second branch.
     public static func buildEither<First: View, Second: View>(
         second: Second
     ) -> ConditionalView<First, Second> { .second(second) }
-    /// The view that this version of the system has.
+    /// Returns the view guarded by an availability check.
     public static func buildLimitedAvailability(_ content: some View) -> some View { content }
 }
 
-/// Nothing to see.
+/// A view without content.
 public struct EmptyView: PrimitiveView {
-    /// Nothing to see.
+    /// Creates a view without content.
     public init() {}
     var nodes: [WidgetNode] { [] }
 }
 
-/// Views one after the other.
+/// A sequence of views.
 public struct TupleView<each Content: View>: PrimitiveView {
     private let content: (repeat each Content)
 
@@ -88,11 +88,11 @@ public struct TupleView<each Content: View>: PrimitiveView {
     }
 }
 
-/// One of two views.
+/// The view of one of two branches.
 public enum ConditionalView<First: View, Second: View>: PrimitiveView {
-    /// The first.
+    /// The view of the first branch.
     case first(First)
-    /// The second.
+    /// The view of the second branch.
     case second(Second)
 
     var nodes: [WidgetNode] {
@@ -104,7 +104,7 @@ public enum ConditionalView<First: View, Second: View>: PrimitiveView {
 }
 
 extension Optional: View where Wrapped: View {
-    /// There is none: what it is drawn as is asked instead.
+    /// Never called: primitive views are drawn from their nodes.
     public var body: Never { fatalError("a primitive view is made of nothing") }
 }
 
@@ -112,12 +112,12 @@ extension Optional: PrimitiveView where Wrapped: View {
     var nodes: [WidgetNode] { map(\.drawn) ?? [] }
 }
 
-/// A view for each element.
+/// A view for each element of a collection.
 public struct ForEach<Data: RandomAccessCollection, Content: View>: PrimitiveView {
     private let data: Data
     private let content: (Data.Element) -> Content
 
-    /// A view for each element, in their order.
+    /// Creates a view for each element, in the order of the collection.
     public init(_ data: Data, @ViewBuilder content: @escaping (Data.Element) -> Content) {
         self.data = data
         self.content = content

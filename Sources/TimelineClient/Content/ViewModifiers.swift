@@ -1,38 +1,38 @@
 import Foundation
 
-/// Where a background belongs.
+/// The part of a widget that a background belongs to.
 public enum ContainerBackgroundPlacement: Sendable, Hashable {
-    /// Behind a widget.
+    /// The background of the whole widget.
     case widget
 }
 
 extension View {
-    /// Hides the view where people hide what is sensitive.
+    /// Hides the view where people hide sensitive content.
     public func privacySensitive(_ isSensitive: Bool = true) -> some View {
         MarkedView(content: self, mark: isSensitive ? .privacySensitive : [])
     }
 
-    /// Hides the view for a reason of the app's own: all of it as a placeholder, or what is marked as
-    /// sensitive. The views in it see the reason in their environment, and may show something else
-    /// (article "Creating a widget extension", "Hide sensitive content").
+    /// Redacts the view for a reason that the app chooses: all of it as a placeholder, or the parts
+    /// marked as sensitive. The views in it see the reason in their environment, and may show
+    /// something else (article "Creating a widget extension", "Hide sensitive content").
     public func redacted(reason: RedactionReasons) -> some View {
         RedactedView(content: self, reason: reason)
     }
 
-    /// Never hides the view, whatever surrounds it.
+    /// Exempts the view from redaction, whatever surrounds it.
     public func unredacted() -> some View { MarkedView(content: self, mark: .unredacted) }
 
-    /// Puts the view into the group that has the accent's colour.
+    /// Puts the view into the accented group.
     public func widgetAccentable(_ isAccentable: Bool = true) -> some View {
         MarkedView(content: self, mark: isAccentable ? .accentable : [])
     }
 
-    /// Lets the view look as if it waits after an interaction, until the next timeline.
+    /// Marks the view to look pending after an interaction, until the next timeline arrives.
     public func invalidatableContent(_ isInvalidatable: Bool = true) -> some View {
         MarkedView(content: self, mark: isInvalidatable ? .invalidatable : [])
     }
 
-    /// Puts a background behind the view, which the system may take away.
+    /// Puts a background behind the view. The system may remove it.
     public func containerBackground(
         for placement: ContainerBackgroundPlacement, @ViewBuilder content: () -> some View
     ) -> some View {
@@ -42,7 +42,7 @@ extension View {
         }
     }
 
-    /// What the app opens when the widget is tapped.
+    /// Sets the URL that the app opens when the widget is tapped.
     public func widgetURL(_ url: URL?) -> some View {
         LinkedView(content: self, url: url?.absoluteString)
     }
@@ -62,7 +62,7 @@ private struct MarkedView<Content: View>: PrimitiveView {
     }
 }
 
-/// A view that is hidden, wholly or in part.
+/// A view that is redacted, wholly or in part.
 private struct RedactedView<Content: View>: PrimitiveView {
     let content: Content
     let reason: RedactionReasons
@@ -76,7 +76,7 @@ private struct RedactedView<Content: View>: PrimitiveView {
     }
 }
 
-/// A view with a URL.
+/// A view with a URL to open.
 private struct LinkedView<Content: View>: PrimitiveView {
     let content: Content
     let url: String?

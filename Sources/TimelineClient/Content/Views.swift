@@ -1,37 +1,37 @@
 import Foundation
 
-/// A text, or a date that goes on by itself.
+/// A text, or a date whose display updates without a new timeline.
 public struct Text: PrimitiveView {
     private let content: WidgetNode.Content
 
-    /// A text.
+    /// Creates a fixed text.
     public init(_ text: some StringProtocol) { content = .text(String(text)) }
 
-    /// A date that goes on by itself while the widget is seen.
+    /// Creates a date whose display updates while the widget is visible.
     public init(_ date: Date, style: WidgetNode.DateStyle) { content = .date(date, style) }
 
     var nodes: [WidgetNode] { [WidgetNode(content)] }
 }
 
-/// An image by its name.
+/// A named image.
 public struct Image: PrimitiveView {
     private let name: String
 
-    /// An image of the app.
+    /// Creates an image from the app's resources.
     public init(_ name: String) { self.name = name }
 
-    /// An image of the system's.
+    /// Creates an image that the system provides.
     public init(systemName: String) { name = systemName }
 
     var nodes: [WidgetNode] { [WidgetNode(.image(name))] }
 }
 
-/// How much of something there is.
+/// A gauge that shows a value relative to its bounds.
 public struct Gauge<Label: View>: PrimitiveView {
     private let fraction: Double
     private let label: Label
 
-    /// A gauge of a value within bounds; outside of them it shows the nearest.
+    /// Creates a gauge. Values outside the bounds are clamped to them.
     public init(
         value: Double, in bounds: ClosedRange<Double> = 0...1, @ViewBuilder label: () -> Label
     ) {
@@ -44,14 +44,14 @@ public struct Gauge<Label: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.gauge(fraction, label: label.drawnAsOne))] }
 }
 
-/// Views side by side.
+/// A horizontal stack of views.
 public struct HStack<Content: View>: PrimitiveView {
     private let content: Content
     private var style = WidgetStyle()
 
-    /// Views side by side.
+    /// Creates a horizontal stack.
     ///
-    /// - Parameter spacing: Points between them; `nil` for the system's.
+    /// - Parameter spacing: The space between views, in points; `nil` for the default.
     public init(
         alignment: VerticalAlignment = .center, spacing: Double? = nil,
         @ViewBuilder content: () -> Content
@@ -64,14 +64,14 @@ public struct HStack<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.horizontal, content.drawn), style: style)] }
 }
 
-/// Views one below the other.
+/// A vertical stack of views.
 public struct VStack<Content: View>: PrimitiveView {
     private let content: Content
     private var style = WidgetStyle()
 
-    /// Views one below the other.
+    /// Creates a vertical stack.
     ///
-    /// - Parameter spacing: Points between them; `nil` for the system's.
+    /// - Parameter spacing: The space between views, in points; `nil` for the default.
     public init(
         alignment: HorizontalAlignment = .center, spacing: Double? = nil,
         @ViewBuilder content: () -> Content
@@ -84,20 +84,20 @@ public struct VStack<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.vertical, content.drawn), style: style)] }
 }
 
-/// Takes the space that a stack has left.
+/// A flexible space that fills the rest of a stack.
 public struct Spacer: PrimitiveView {
-    /// Space.
+    /// Creates a flexible space.
     public init() {}
 
     var nodes: [WidgetNode] { [WidgetNode(.spacer)] }
 }
 
-/// Views one upon the other, the first at the bottom.
+/// A stack of overlaid views, the first at the bottom.
 public struct ZStack<Content: View>: PrimitiveView {
     private let content: Content
     private var style = WidgetStyle()
 
-    /// Views one upon the other.
+    /// Creates a stack of overlaid views.
     public init(alignment: Alignment = .center, @ViewBuilder content: () -> Content) {
         self.content = content()
         style.alignment = alignment.stack
@@ -106,18 +106,18 @@ public struct ZStack<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.depth, content.drawn), style: style)] }
 }
 
-/// A colour as a view: fills the space it gets, as a background does.
+/// A color as a view. It fills the space it gets, as a background does.
 extension Color: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.color(self))] }
 }
 
-/// Performs an intent when it is tapped (article "Adding interactivity to widgets and Live
-/// Activities", "Add a button").
+/// A button that performs an intent (article "Adding interactivity to widgets and Live Activities",
+/// "Add a button").
 public struct Button<Label: View>: PrimitiveView {
     private let call: IntentCall
     private let label: Label
 
-    /// A button for an intent, whose parameters have values.
+    /// Creates a button for an intent with its parameter values.
     public init(intent: some AppIntent, @ViewBuilder label: () -> Label) {
         call = IntentCall(intent)
         self.label = label()
@@ -127,7 +127,7 @@ public struct Button<Label: View>: PrimitiveView {
         guard let style = ControlStyles.drawn.buttons else {
             return [WidgetNode(.button(call, label: label.drawnAsOne))]
         }
-        // All of it is the style's: the system adds nothing.
+        // A custom style draws the whole button; the system adds nothing.
         var look = WidgetStyle()
         look.buttonStyle = .plain
         let label = style.drawn(ControlLabel(nodes: label.drawn))
@@ -136,19 +136,19 @@ public struct Button<Label: View>: PrimitiveView {
 }
 
 extension Button where Label == Text {
-    /// A button with a title.
+    /// Creates a button with a text as its label.
     public init(_ title: some StringProtocol, intent: some AppIntent) {
         self.init(intent: intent) { Text(title) }
     }
 }
 
-/// Performs an intent that turns something on or off (the same article, "Add a toggle").
+/// A toggle whose intent turns something on or off (the same article, "Add a toggle").
 public struct Toggle<Label: View>: PrimitiveView {
     private let isOn: Bool
     private let call: IntentCall
     private let label: Label
 
-    /// A toggle that stands at what the timeline says.
+    /// Creates a toggle with the state that the timeline gives it.
     public init(isOn: Bool, intent: some AppIntent, @ViewBuilder label: () -> Label) {
         self.isOn = isOn
         call = IntentCall(intent)
@@ -169,12 +169,12 @@ public struct Toggle<Label: View>: PrimitiveView {
     }
 }
 
-/// Opens the app at a URL.
+/// A link that opens the app at a URL.
 public struct Link<Label: View>: PrimitiveView {
     private let destination: URL
     private let label: Label
 
-    /// A link.
+    /// Creates a link.
     public init(destination: URL, @ViewBuilder label: () -> Label) {
         self.destination = destination
         self.label = label()

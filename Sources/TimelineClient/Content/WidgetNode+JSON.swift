@@ -1,9 +1,9 @@
 import Foundation
 import WidgetModel
 
-/// The form in which an archive keeps what a widget shows.
+/// The format in which an archive stores a widget's content.
 extension WidgetNode {
-    /// The node; equal nodes give equal bytes.
+    /// The node as JSON. Equal nodes encode to equal bytes.
     package var json: JSONValue {
         var object = content.json
         let names = Self.markNames.filter { marks.contains($0.mark) }.map(\.name)
@@ -14,8 +14,8 @@ extension WidgetNode {
         return .object(object)
     }
 
-    /// Reads a node; `nil` when any part of it is not of this form. How deep it may go is the
-    /// parser's to bound.
+    /// Reads a node. Returns `nil` when any part of it is malformed. The JSON parser limits the
+    /// depth.
     init?(_ json: JSONValue) {
         guard let object = json.objectValue, let content = Content(object) else { return nil }
         var marks: Marks = []
@@ -63,7 +63,7 @@ extension WidgetNode.Content {
         }
     }
 
-    /// What the first member names.
+    /// Reads the content whose kind is the name of the object's first member.
     fileprivate init?(_ object: JSONObject) {
         func part(_ name: String) -> WidgetNode? { object[name].flatMap { WidgetNode($0) } }
         func label() -> WidgetNode? { part("label") }
@@ -117,14 +117,14 @@ extension WidgetNode.Content {
     }
 }
 
-/// The form in which a call is archived, and goes from one process to another.
+/// The format in which an intent call is archived and passed between processes.
 extension IntentCall {
-    /// The call; equal calls give equal bytes.
+    /// The call as JSON. Equal calls encode to equal bytes.
     public var json: JSONValue {
         ["intent": .string(intent), "parameters": parametersObject(parameters)]
     }
 
-    /// Reads what ``json`` wrote; `nil` for anything else.
+    /// Reads the format that ``json`` writes. Returns `nil` for anything else.
     public init?(_ json: JSONValue) {
         guard let object = json.objectValue, let intent = object["intent"]?.stringValue,
             let parameters = object["parameters"].flatMap(parametersRead)
@@ -133,7 +133,7 @@ extension IntentCall {
     }
 }
 
-/// What ``parametersObject(_:)`` wrote; `nil` for anything else.
+/// Reads the format that ``parametersObject(_:)`` writes. Returns `nil` for anything else.
 func parametersRead(_ json: JSONValue) -> [String: ParameterValue]? {
     guard let members = json.objectValue?.members else { return nil }
     var parameters: [String: ParameterValue] = [:]
@@ -152,7 +152,7 @@ func parametersRead(_ json: JSONValue) -> [String: ParameterValue]? {
 }
 
 extension JSONValue {
-    /// A number, whole or not.
+    /// The number, whether integer or not; `nil` for any other value.
     var numberValue: Double? {
         switch self {
         case .number(let number): number

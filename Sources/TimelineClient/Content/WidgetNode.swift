@@ -1,88 +1,91 @@
 import Foundation
 import WidgetModel
 
-/// What a widget shows, without code: what an archive keeps, and whoever draws widgets reads.
+/// The content of a widget without code: stored in archives, and read by programs that draw
+/// widgets.
 public struct WidgetNode: Sendable, Hashable {
-    /// How the parts of a stack stand.
+    /// The direction in which a stack arranges its parts.
     public enum Axis: String, Sendable, Hashable {
-        /// Side by side.
+        /// From left to right, or in reading direction.
         case horizontal
-        /// One below the other.
+        /// From top to bottom.
         case vertical
-        /// One upon the other.
+        /// On top of each other, the first at the bottom.
         case depth
     }
 
-    /// How a date is shown, which goes on by itself.
+    /// The format of a date whose display updates over time.
     public enum DateStyle: String, Sendable, Hashable {
         /// The time of day.
         case time
         /// The date.
         case date
-        /// How far away it is.
+        /// The distance between the date and now.
         case relative
-        /// A clock that counts towards it or from it.
+        /// A clock that counts down to the date, or up from it.
         case timer
     }
 
-    /// What it is.
+    /// The kind of a node, with its content.
     public indirect enum Content: Sendable, Hashable {
-        /// A text.
+        /// A fixed text.
         case text(String)
-        /// A date that goes on by itself.
+        /// A date whose display updates over time.
         case date(Date, DateStyle)
-        /// An image by its name.
+        /// A named image.
         case image(String)
-        /// A colour that fills the space it gets.
+        /// A color that fills the space it gets.
         case color(Color)
-        /// How much of something there is: 0 to 1.
+        /// A gauge that is filled to this fraction, 0 to 1.
         case gauge(Double, label: WidgetNode)
-        /// Several parts.
+        /// Several parts arranged along an axis.
         case stack(Axis, [WidgetNode])
-        /// Performs an intent.
+        /// A button that performs an intent.
         case button(IntentCall, label: WidgetNode)
-        /// Performs an intent that turns something on or off.
+        /// A toggle, with its state, that performs an intent.
         case toggle(Bool, IntentCall, label: WidgetNode)
-        /// The same, drawn by the app in both states: what is shown is that of its state.
+        /// A toggle with a custom appearance for each state; only that of the current state is
+        /// shown.
         case styledToggle(Bool, IntentCall, on: WidgetNode, off: WidgetNode)
-        /// Opens the app at a URL.
+        /// A link that opens the app at a URL.
         case link(String, label: WidgetNode)
-        /// Space that takes what its stack has left.
+        /// A flexible space that fills the rest of its stack.
         case spacer
-        /// Something that must not be recognised.
+        /// A placeholder for content that must not be recognizable.
         case redacted
     }
 
-    /// What is said of a node and all its parts.
+    /// Flags that apply to a node and all its parts.
     public struct Marks: OptionSet, Sendable, Hashable {
         /// The marks as bits.
         public let rawValue: UInt8
 
-        /// The marks with these bits.
+        /// Creates marks from bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Hidden where people hide what is sensitive.
+        /// Hidden where people hide sensitive content.
         public static let privacySensitive = Marks(rawValue: 1 << 0)
         /// Never hidden.
         public static let unredacted = Marks(rawValue: 1 << 1)
-        /// In the accent's colour where the system uses accents.
+        /// Shown in the accent color where the system uses accents.
         public static let accentable = Marks(rawValue: 1 << 2)
-        /// A background that the system may take away.
+        /// A background that the system may remove.
         public static let containerBackground = Marks(rawValue: 1 << 3)
-        /// Looks as if it waits after an interaction, until the next timeline.
+        /// Looks pending after an interaction, until the next timeline arrives.
         public static let invalidatable = Marks(rawValue: 1 << 4)
     }
 
-    /// What it is.
+    /// The kind of the node, with its content.
     public var content: Content
-    /// What is said of it.
+    /// The flags of the node.
     public var marks: Marks
-    /// How it looks.
+    /// The appearance of the node.
     public var style: WidgetStyle
-    /// What the app opens when the widget is tapped; only the outermost counts.
+    /// The URL that the app opens when the widget is tapped. Only that of the outermost node
+    /// counts.
     public var widgetURL: String?
 
-    /// A node.
+    /// Creates a node.
     public init(
         _ content: Content, marks: Marks = [], widgetURL: String? = nil,
         style: WidgetStyle = WidgetStyle()
@@ -94,15 +97,15 @@ public struct WidgetNode: Sendable, Hashable {
     }
 }
 
-/// An intent with the values of its parameters: what a button or toggle of an archived widget
-/// performs.
+/// An intent with the values of its parameters, performed by a button or toggle of an archived
+/// widget.
 public struct IntentCall: Sendable, Hashable {
     /// The name of the intent's type.
     public var intent: String
-    /// The values by name.
+    /// The parameter values, by parameter name.
     public var parameters: [String: ParameterValue]
 
-    /// A call.
+    /// Creates a call.
     public init(intent: String, parameters: [String: ParameterValue]) {
         self.intent = intent
         self.parameters = parameters
@@ -114,8 +117,8 @@ public struct IntentCall: Sendable, Hashable {
 }
 
 extension WidgetNode {
-    /// What is shown in it: the parts of a stack, the label of whatever has one, and of a toggle that
-    /// the app drew the look of its state.
+    /// The visible parts of the node: the parts of a stack, the label of a control or gauge, or a
+    /// custom toggle's appearance in its current state.
     public var parts: [WidgetNode] {
         switch content {
         case .stack(_, let parts): parts
@@ -127,9 +130,8 @@ extension WidgetNode {
         }
     }
 
-    /// The node as it may be shown: what must not be recognised is not in it any more, so that an
-    /// archive for a locked device holds none of it (article "Creating a widget extension", "Hide
-    /// sensitive content").
+    /// Returns the node with redacted content removed, so that an archive for a locked device
+    /// contains none of it (article "Creating a widget extension", "Hide sensitive content").
     func redacted(for reasons: RedactionReasons) -> WidgetNode {
         guard !reasons.isEmpty, !marks.contains(.unredacted) else { return self }
         let hidesAll =
@@ -138,7 +140,7 @@ extension WidgetNode {
         var node = self
         let parts = hidesAll ? RedactionReasons.placeholder : reasons
         if hidesAll {
-            // A colour may tell as much as a word, and where it leads what it is.
+            // A color can reveal as much as a word, and a URL reveals what the content is about.
             node.style.foreground = nil
             node.style.tint = nil
             node.widgetURL = nil
@@ -150,7 +152,8 @@ extension WidgetNode {
         case .text, .date, .image, .color, .redacted, .gauge, .button, .toggle, .styledToggle,
             .link:
             if hidesAll {
-                // What it does would tell what it is.
+                // The action of a control reveals what it is about, so the whole control is
+                // replaced.
                 node.content = .redacted
             } else {
                 node.content = content.mapLabel { $0.redacted(for: parts) }
@@ -159,9 +162,9 @@ extension WidgetNode {
         return node
     }
 
-    /// The node without its backgrounds, where the system takes them away (article "Preparing
-    /// widgets for additional platforms, contexts, and appearances", "Make your background views
-    /// removable").
+    /// Returns the node without its backgrounds, for contexts where the system removes them
+    /// (article "Preparing widgets for additional platforms, contexts, and appearances", "Make your
+    /// background views removable"). Returns `nil` when the node is such a background.
     func withoutContainerBackgrounds() -> WidgetNode? {
         guard !marks.contains(.containerBackground) else { return nil }
         var node = self

@@ -1,8 +1,9 @@
 import WidgetModel
 
-/// The form in which an archive keeps how a node looks.
+/// The format in which an archive stores a node's style.
 extension WidgetStyle {
-    /// The style; equal styles give equal bytes, and one that says nothing an empty object.
+    /// The style as JSON. Equal styles encode to equal bytes, and a style without values to an
+    /// empty object.
     var json: JSONObject {
         var object = JSONObject()
         if let font {
@@ -24,7 +25,7 @@ extension WidgetStyle {
         return object
     }
 
-    /// Reads a style; `nil` when any part of it is not of this form.
+    /// Reads a style. Returns `nil` when any part of it is malformed.
     init?(_ json: JSONValue) {
         guard let object = json.objectValue else { return nil }
         for member in object.members {

@@ -1,79 +1,79 @@
-/// How a node looks, as far as its app says.
+/// The appearance of a node, as far as its app sets it.
 ///
-/// Fonts, colours and the styles of controls hold for a node and all its parts, unless a part says
-/// otherwise; padding, alignment and spacing are its own.
+/// Fonts, colors and control styles apply to a node and all its parts, unless a part overrides
+/// them; padding, alignment and spacing apply to the node only.
 public struct WidgetStyle: Sendable, Hashable {
-    /// How texts are set.
+    /// The font of texts.
     public var font: Font?
-    /// The colour of texts and images.
+    /// The color of texts and images.
     public var foreground: Color?
-    /// The colour of controls and gauges.
+    /// The color of controls and gauges.
     public var tint: Color?
-    /// Space around it.
+    /// The space around the node.
     public var padding: EdgeInsets?
-    /// How the parts of a stack stand beside each other; `nil` for centred.
+    /// The alignment of a stack's parts across its axis; `nil` for centered.
     public var alignment: StackAlignment?
-    /// Points between the parts of a stack; `nil` for the system's.
+    /// The space between the parts of a stack, in points; `nil` for the default.
     public var spacing: Double?
-    /// How buttons look that the system draws.
+    /// The style of buttons that the system draws.
     public var buttonStyle: ButtonLook?
-    /// How toggles look that the system draws.
+    /// The style of toggles that the system draws.
     public var toggleStyle: ToggleLook?
 
-    /// Nothing is said.
+    /// Creates a style without values.
     public init() {}
 
-    /// How a button looks that the system draws.
+    /// The style of a button that the system draws.
     public enum ButtonLook: String, Sendable, Hashable {
-        /// As the platform names them.
+        /// The platform's names for its button styles.
         case automatic, plain, borderless, bordered, borderedProminent
     }
 
-    /// How a toggle looks that the system draws.
+    /// The style of a toggle that the system draws.
     public enum ToggleLook: String, Sendable, Hashable {
-        /// As the platform names them.
+        /// The platform's names for its toggle styles.
         case automatic, button, checkbox, `switch`
     }
 
-    /// How the parts of a stack stand, across its axis; of one in depth, to any side.
+    /// The alignment of a stack's parts across its axis, or to any side in a depth stack.
     public enum StackAlignment: String, Sendable, Hashable {
-        /// Where a line of text begins.
+        /// At the edge where a line of text begins.
         case leading
-        /// Where it ends.
+        /// At the edge where a line of text ends.
         case trailing
-        /// At the top.
+        /// At the top edge.
         case top
-        /// At the bottom.
+        /// At the bottom edge.
         case bottom
-        /// On the baseline of the first lines.
+        /// At the baseline of the first lines of text.
         case firstTextBaseline
-        /// On the baseline of the last lines.
+        /// At the baseline of the last lines of text.
         case lastTextBaseline
-        /// In a corner, of a stack in depth.
+        /// In a corner of a depth stack.
         case topLeading, topTrailing, bottomLeading, bottomTrailing
     }
 }
 
-/// A font by its role or size.
+/// A font, given by its role or its size.
 public struct Font: Sendable, Hashable {
-    /// What a text is for.
+    /// The role of a text.
     public enum TextStyle: String, Sendable, Hashable {
-        /// As the platform names them.
+        /// The platform's names for the roles.
         case largeTitle, title, title2, title3, headline, subheadline, body, callout, footnote,
             caption, caption2
     }
 
-    /// How heavy the strokes are.
+    /// The weight of the strokes.
     public enum Weight: String, Sendable, Hashable {
-        /// From the lightest to the heaviest.
+        /// The weights from the lightest to the heaviest.
         case ultraLight, thin, light, regular, medium, semibold, bold, heavy, black
     }
 
-    /// Its role; `nil` for a font of a size.
+    /// The role; `nil` for a font that is given by its size.
     public internal(set) var textStyle: TextStyle?
-    /// Its size in points, finite; `nil` for that of its role.
+    /// The size in points, finite; `nil` for the size of the role.
     public internal(set) var size: Double?
-    /// Its weight; `nil` for that of its role.
+    /// The weight; `nil` for the weight of the role.
     public internal(set) var weight: Weight?
 
     init(_ textStyle: TextStyle? = nil, size: Double? = nil, weight: Weight? = nil) {
@@ -82,66 +82,67 @@ public struct Font: Sendable, Hashable {
         self.weight = weight
     }
 
-    /// The largest.
+    /// The font of the largest titles.
     public static let largeTitle = Font(.largeTitle)
-    /// Of a title.
+    /// The font of first-level titles.
     public static let title = Font(.title)
-    /// Of a title below that.
+    /// The font of second-level titles.
     public static let title2 = Font(.title2)
-    /// Of a title below that.
+    /// The font of third-level titles.
     public static let title3 = Font(.title3)
-    /// Of a heading.
+    /// The font of headings.
     public static let headline = Font(.headline)
-    /// Of a heading below that.
+    /// The font of subheadings.
     public static let subheadline = Font(.subheadline)
-    /// Of running text.
+    /// The font of running text.
     public static let body = Font(.body)
-    /// Of a remark.
+    /// The font of callouts.
     public static let callout = Font(.callout)
-    /// Of a footnote.
+    /// The font of footnotes.
     public static let footnote = Font(.footnote)
-    /// Of a caption.
+    /// The font of captions.
     public static let caption = Font(.caption)
-    /// Of a smaller caption.
+    /// The font of secondary captions.
     public static let caption2 = Font(.caption2)
 
-    /// The system's font for a role.
+    /// Returns the system's font for a role.
     public static func system(_ style: TextStyle, weight: Weight? = nil) -> Font {
         Font(style, weight: weight)
     }
 
-    /// The system's font of a size, in points; one that is no size counts as 17.
+    /// Returns the system's font of a size, in points. A size that is not finite and positive
+    /// becomes 17.
     public static func system(size: Double, weight: Weight? = nil) -> Font {
         Font(size: size.isFinite && size > 0 ? size : 17, weight: weight)
     }
 
-    /// The font in a weight.
+    /// Returns the font with another weight.
     public func weight(_ weight: Weight) -> Font {
         var font = self
         font.weight = weight
         return font
     }
 
-    /// The font in bold.
+    /// Returns the font in bold.
     public func bold() -> Font { weight(.bold) }
 }
 
-/// A colour by its name; what it looks like is for who draws it to say.
+/// A color by its name. The renderer chooses the actual color.
 public struct Color: RawRepresentable, Sendable, Hashable {
-    /// The name.
+    /// The name of the color.
     public let rawValue: String
 
-    /// The colour called `rawValue`.
+    /// Creates a color from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// A colour of the app.
+    /// Creates a color from a name that the app defines.
     public init(_ name: String) { self.init(rawValue: name) }
 
-    /// Of what matters.
+    /// The color of primary content.
     public static let primary = Color("primary")
-    /// Of what matters less.
+    /// The color of secondary content.
     public static let secondary = Color("secondary")
-    /// The accent.
+    /// The accent color.
     public static let accentColor = Color("accentColor")
     /// White.
     public static let white = Color("white")
@@ -165,18 +166,18 @@ public struct Color: RawRepresentable, Sendable, Hashable {
     public static let pink = Color("pink")
 }
 
-/// Space at the edges, in points, finite.
+/// The space at each edge, in points; always finite.
 public struct EdgeInsets: Sendable, Hashable {
-    /// Above.
+    /// The space above.
     public let top: Double
-    /// Where a line of text begins.
+    /// The space at the edge where a line of text begins.
     public let leading: Double
-    /// Below.
+    /// The space below.
     public let bottom: Double
-    /// Where a line of text ends.
+    /// The space at the edge where a line of text ends.
     public let trailing: Double
 
-    /// Insets; one that is not finite counts as 0.
+    /// Creates insets. A value that is not finite becomes 0.
     public init(top: Double = 0, leading: Double = 0, bottom: Double = 0, trailing: Double = 0) {
         func finite(_ length: Double) -> Double { length.isFinite ? length : 0 }
         self.top = finite(top)
@@ -194,37 +195,37 @@ public struct EdgeInsets: Sendable, Hashable {
 
 /// An edge of a view.
 public enum Edge: Sendable, Hashable {
-    /// As text runs.
+    /// The edges, named for the direction of text.
     case top, leading, bottom, trailing
 
-    /// Several edges.
+    /// A set of edges.
     public struct Set: OptionSet, Sendable {
         /// The edges as bits.
         public let rawValue: Int8
 
-        /// The edges with these bits.
+        /// Creates a set from bits.
         public init(rawValue: Int8) { self.rawValue = rawValue }
 
-        /// Above.
+        /// The upper edge.
         public static let top = Set(rawValue: 1)
-        /// Where a line of text begins.
+        /// The edge where a line of text begins.
         public static let leading = Set(rawValue: 2)
-        /// Below.
+        /// The lower edge.
         public static let bottom = Set(rawValue: 4)
-        /// Where a line of text ends.
+        /// The edge where a line of text ends.
         public static let trailing = Set(rawValue: 8)
-        /// Left and right.
+        /// The left and right edges.
         public static let horizontal: Set = [.leading, .trailing]
-        /// Above and below.
+        /// The upper and lower edges.
         public static let vertical: Set = [.top, .bottom]
-        /// Everywhere.
+        /// All four edges.
         public static let all: Set = [.horizontal, .vertical]
     }
 }
 
-/// Where the parts of a ``VStack`` stand.
+/// The horizontal alignment of the parts of a ``VStack``.
 public enum HorizontalAlignment: Sendable, Hashable {
-    /// As text runs.
+    /// The alignments, named for the direction of text.
     case leading, center, trailing
 
     var stack: WidgetStyle.StackAlignment? {
@@ -236,9 +237,9 @@ public enum HorizontalAlignment: Sendable, Hashable {
     }
 }
 
-/// Where the parts of an ``HStack`` stand.
+/// The vertical alignment of the parts of an ``HStack``.
 public enum VerticalAlignment: Sendable, Hashable {
-    /// By their edges, or by their texts.
+    /// At the center, an edge, or a baseline of text.
     case top, center, bottom, firstTextBaseline, lastTextBaseline
 
     var stack: WidgetStyle.StackAlignment? {
@@ -252,9 +253,9 @@ public enum VerticalAlignment: Sendable, Hashable {
     }
 }
 
-/// Where the parts of a ``ZStack`` stand.
+/// The alignment of the parts of a ``ZStack``.
 public enum Alignment: Sendable, Hashable {
-    /// By their middles, their edges or their corners.
+    /// At the center, an edge or a corner.
     case center, leading, trailing, top, bottom, topLeading, topTrailing, bottomLeading,
         bottomTrailing
 

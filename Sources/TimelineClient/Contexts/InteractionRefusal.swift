@@ -1,15 +1,15 @@
-/// Why the buttons and toggles of a widget do nothing. Source: "Review widgets that support
-/// interactive views".
+/// The reason why the buttons and toggles of a widget are inactive. Source: "Review widgets that
+/// support interactive views".
 public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The family has none on any platform.
+    /// The family supports no buttons and toggles on any platform.
     case family(WidgetFamily)
-    /// The family has none on this platform.
+    /// The family supports no buttons and toggles on this platform.
     case platform(WidgetFamily, WidgetDevice.Platform)
-    /// None work there.
+    /// Buttons and toggles never work at this location.
     case location(WidgetLocation)
-    /// The device is locked: they work after authentication.
+    /// The device is locked; they work after authentication.
     case locked
-    /// The widget shows no such button or toggle, or no more.
+    /// The widget does not, or no longer, show such a button or toggle.
     case notShown
 
     /// The reason, as a sentence without its full stop.
@@ -31,8 +31,8 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
 }
 
 extension WidgetContextRules {
-    /// Why buttons and toggles do nothing; `nil` when they work. What never works is told before
-    /// what works after authentication.
+    /// Returns the reason why buttons and toggles are inactive; `nil` when they work. A permanent
+    /// reason takes precedence over a lock, which ends with authentication.
     public func interactionRefusal(
         for family: WidgetFamily, at location: WidgetLocation,
         on platform: WidgetDevice.Platform, lock: DeviceLock

@@ -1,26 +1,26 @@
 import WidgetModel
 
-/// Why a widget does not appear in a context. The description is for people and gives the reason
-/// that the tables have.
+/// The reason why a widget does not appear in a context. The description is for display, and gives
+/// the rule from the tables.
 public enum UnsupportedContext: Error, Sendable, Hashable, CustomStringConvertible {
     /// The platform has no widgets of this family.
     case platform(WidgetFamily, WidgetDevice.Platform)
-    /// The platform has widgets of this family, but not there.
+    /// The platform has widgets of this family, but not at this location.
     case location(WidgetFamily, WidgetLocation, WidgetDevice.Platform)
-    /// They are there from a newer system on.
+    /// The family needs a newer version of the system at this location.
     case version(WidgetFamily, WidgetLocation, since: Int, WidgetDevice)
-    /// The family is not rendered like that anywhere.
+    /// The family does not support this rendering mode anywhere.
     case renderingMode(WidgetFamily, WidgetRenderingMode)
-    /// Nothing is rendered like that there.
+    /// The location does not support this rendering mode.
     case renderingModeAtLocation(
         WidgetLocation, WidgetRenderingMode, allowed: [WidgetRenderingMode])
     /// The widget does not declare the family.
     case undeclared(WidgetFamily)
-    /// The widget insists on its background, which the location removes.
+    /// The widget's background cannot be removed, but the location removes it.
     case backgroundNotRemovable(WidgetFamily, WidgetLocation)
-    /// Data protected like that is not for a Mac.
+    /// Widgets with this data protection are not shown on a Mac.
     case protectedFromMac(DataProtection)
-    /// A family or location in no table, where such are not admitted.
+    /// The family or location is unknown, and unknown names are not admitted.
     case unknownName(String)
 
     /// The reason, as a sentence without its full stop.
@@ -50,7 +50,7 @@ public enum UnsupportedContext: Error, Sendable, Hashable, CustomStringConvertib
         }
     }
 
-    /// The one location of a family that has no other, else its devices.
+    /// Returns the location of a family that has only one, or otherwise its devices.
     private static func uses(of family: WidgetFamily) -> String {
         let places = WidgetContextTable.places[family] ?? []
         let locations = unique(places.map(\.location.phrase))

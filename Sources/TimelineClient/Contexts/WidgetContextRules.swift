@@ -1,12 +1,12 @@
-/// The tables' rules, and the choices where the sources are silent: each of those is a property
-/// here, whose default is documented.
+/// The rules of the tables, and the choices made where the sources are silent. Each such choice is
+/// a property with a documented default.
 ///
-/// The functions are pure: the same widget, device and state give the same answer.
+/// The functions are pure: equal widgets, devices and states give equal results.
 public struct WidgetContextRules: Sendable, Hashable {
-    /// The modes of each location, the one it has by itself first; all modes where none are
-    /// stated. The sources state that CarPlay has full colour, the Lock Screen a vibrant look, and
-    /// the Home Screen and the Mac full colour or accents, the desktop also the vibrant look.
-    /// StandBy's day and the watch's order are this library's choice.
+    /// The rendering modes of each location, its default first; locations that are not listed have
+    /// all modes. The sources state full color for CarPlay, vibrant for the Lock Screen, and full
+    /// color or accented for the Home Screen and the Mac, whose desktop is also vibrant. StandBy by
+    /// day and the order for the watch are this library's choice.
     public var renderingModes: [WidgetLocation: [WidgetRenderingMode]] = [
         .homeScreen: [.fullColor, .accented],
         .notificationCenter: [.fullColor, .accented],
@@ -14,38 +14,39 @@ public struct WidgetContextRules: Sendable, Hashable {
         .standBy: [.fullColor, .vibrant],
         .carPlay: [.fullColor],
     ]
-    /// The mode of StandBy in low light, which the sources mention with the vibrant look.
+    /// The rendering mode of StandBy in low light, which the sources associate with the vibrant
+    /// mode.
     public var lowLightRenderingMode = WidgetRenderingMode.vibrant
-    /// Locations that remove the background in every mode. The sources name StandBy and CarPlay;
-    /// that a watch face does is this library's choice.
+    /// The locations that remove the background in every mode. The sources name StandBy and
+    /// CarPlay; the watch face is this library's choice.
     public var backgroundlessLocations: Set<WidgetLocation> = [.standBy, .carPlay, .watchFace]
-    /// Modes that remove the background everywhere. The sources name the vibrant one; that accents
-    /// put glass or a tint in its place is this library's reading.
+    /// The modes that remove the background everywhere. The sources name the vibrant mode; that the
+    /// accented mode replaces it with glass or a tint is this library's reading.
     public var backgroundlessModes: Set<WidgetRenderingMode> = [.accented, .vibrant]
-    /// Locations closed to system families whose background cannot be removed. The sources give
+    /// The locations closed to system families whose background cannot be removed. The sources give
     /// the Lock Screen as one example of several.
     public var locationsRequiringRemovableBackground: Set<WidgetLocation> = [.lockScreen]
-    /// Locations that Always On keeps visible with reduced luminance. The sources speak of
-    /// accessory widgets and complications only.
+    /// The locations that Always On keeps visible with reduced luminance. The sources mention only
+    /// accessory widgets and complications.
     public var alwaysOnLocations: Set<WidgetLocation> = [.lockScreen, .smartStack, .watchFace]
-    /// Locations that count as the Lock Screen when people hide what is sensitive there. StandBy
-    /// does, because the sources call it a Lock Screen; CarPlay they leave open.
+    /// The locations that count as the Lock Screen when people hide sensitive content there.
+    /// StandBy counts because the sources call it a Lock Screen; they leave CarPlay open.
     public var sensitiveLockScreenLocations: Set<WidgetLocation> = [.lockScreen, .standBy]
-    /// Protection that keeps an iPhone's widgets from Macs. A reply in Apple's forum has it the
-    /// other way round; this is the article's.
+    /// The data protection that keeps an iPhone's widgets off Macs. A reply in Apple's forum states
+    /// the opposite; this follows the article.
     public var protectionsKeptFromMac: Set<DataProtection> = [.complete, .completeUnlessOpen]
     /// Whether buttons and toggles work in CarPlay. The sources say that they are adapted to it,
-    /// and not how.
+    /// but not how.
     public var allowsInteractionInCarPlay = true
-    /// Whether families and locations that are in no table are let through.
+    /// Whether families and locations that no table lists are allowed.
     public var admitsUnknownNames = true
 
-    /// The defaults.
+    /// Creates rules with the default choices.
     public init() {}
 
-    /// Makes sure that widgets of `family` exist at `location` on `device`.
+    /// Checks that widgets of `family` exist at `location` on `device`.
     ///
-    /// - Throws: The table's reason when they do not.
+    /// - Throws: The reason from the table when they do not.
     public func check(
         _ family: WidgetFamily, at location: WidgetLocation, on device: WidgetDevice
     ) throws(UnsupportedContext) {
@@ -66,10 +67,10 @@ public struct WidgetContextRules: Sendable, Hashable {
         }
     }
 
-    /// Makes sure that widgets of `family` exist at `location` on `device` and are rendered there
-    /// in `mode`. Source: "Preparing widgets for additional platforms, contexts, and appearances".
+    /// Checks that widgets of `family` exist at `location` on `device` and are rendered there in
+    /// `mode`. Source: "Preparing widgets for additional platforms, contexts, and appearances".
     ///
-    /// - Throws: The table's reason when they are not.
+    /// - Throws: The reason from the table when they are not.
     public func check(
         _ family: WidgetFamily, at location: WidgetLocation, on device: WidgetDevice,
         in mode: WidgetRenderingMode
@@ -83,7 +84,7 @@ public struct WidgetContextRules: Sendable, Hashable {
         }
     }
 
-    /// Makes sure that a widget with these traits is available as `family` at `location`.
+    /// Checks that a widget with these traits is available as `family` at `location`.
     ///
     /// - Throws: The reason when it is not.
     public func check(
@@ -103,8 +104,8 @@ public struct WidgetContextRules: Sendable, Hashable {
         }
     }
 
-    /// The modes that a widget of `family` has at `location`, the one it has by itself first:
-    /// what a provider has to be prepared for. Empty where none fits both.
+    /// Returns the rendering modes of `family` at `location`, the default first. A provider must
+    /// support all of them. Empty when the family and the location have no mode in common.
     public func renderingModes(
         of family: WidgetFamily, at location: WidgetLocation
     ) -> [WidgetRenderingMode] {
@@ -113,7 +114,7 @@ public struct WidgetContextRules: Sendable, Hashable {
         return modes.filter { allowed.contains($0) }
     }
 
-    /// Older systems have no backgrounds that can be removed.
+    /// Returns whether the system has removable backgrounds; older versions do not.
     func hasContainerBackgrounds(_ device: WidgetDevice) -> Bool {
         switch device.platform {
         case .iOS, .iPadOS: device.has(major: 17)

@@ -1,17 +1,17 @@
-/// Where each family appears, and in which rendering modes: the tables of "Developing a WidgetKit
+/// The locations and rendering modes of each family: the tables of "Developing a WidgetKit
 /// strategy" and "Preparing widgets for additional platforms, contexts, and appearances", with the
-/// versions of the families' own pages.
+/// versions from the families' own pages.
 ///
-/// Names that are not in the tables are open: a newer system may know them. See
+/// Names that are not in the tables may exist in a newer system. See
 /// ``WidgetContextRules/admitsUnknownNames``.
 public enum WidgetContextTable {
-    /// A location of a platform, and the major version of the system it is there from.
+    /// A location of a platform, and the first version of the system that has it.
     public struct Place: Sendable, Hashable {
         /// The platform.
         public let platform: WidgetDevice.Platform
         /// The location.
         public let location: WidgetLocation
-        /// The first major version.
+        /// The first major version with this location.
         public let since: Int
 
         init(_ platform: WidgetDevice.Platform, _ location: WidgetLocation, since: Int) {
@@ -47,19 +47,19 @@ public enum WidgetContextTable {
         .accessoryCorner: complication,
     ]
 
-    /// The rendering modes of each known family: all of them for those that are not here.
+    /// The rendering modes of known families; families that are not listed have all modes.
     public static let renderingModes: [WidgetFamily: Set<WidgetRenderingMode>] = [
         .accessoryCircular: [.accented, .vibrant],
         .accessoryCorner: [.accented, .vibrant],
         .accessoryInline: [.accented, .vibrant],
     ]
 
-    /// Whether any family has a place there.
+    /// Returns whether any family has a place at this location.
     static func knows(_ location: WidgetLocation) -> Bool {
         places.values.contains { $0.contains { $0.location == location } }
     }
 
-    /// The families of the Lock Screen's and the watch's shapes.
+    /// Returns whether the family is one of the Lock Screen's and watch's accessory shapes.
     static func isAccessory(_ family: WidgetFamily) -> Bool {
         switch family {
         case .accessoryCircular, .accessoryCorner, .accessoryInline, .accessoryRectangular: true
@@ -67,7 +67,7 @@ public enum WidgetContextTable {
         }
     }
 
-    // Where small, medium and large are alike.
+    // The places that small, medium and large widgets have in common.
     private static let everywhere = [
         Place(.iOS, .homeScreen, since: 14), Place(.iOS, .iPhoneWidgetsOnMac, since: 17),
         Place(.iPadOS, .homeScreen, since: 14),

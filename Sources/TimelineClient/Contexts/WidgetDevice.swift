@@ -3,7 +3,7 @@ import WidgetModel
 /// The device that builds and shows widgets. For ``WidgetLocation/carPlay`` and
 /// ``WidgetLocation/iPhoneWidgetsOnMac`` it is the iPhone.
 public struct WidgetDevice: Sendable, Hashable {
-    /// A platform with widgets; the raw value is the name that registrations and catalogs use.
+    /// A platform with widgets. The raw value is the name in registrations and catalogs.
     public enum Platform: String, Sendable, Hashable, CaseIterable {
         /// iPhone.
         case iOS
@@ -16,7 +16,7 @@ public struct WidgetDevice: Sendable, Hashable {
         /// Apple Vision Pro.
         case visionOS
 
-        /// The device as a sentence calls it.
+        /// The device's name as it appears in sentences.
         var deviceName: String {
             switch self {
             case .iOS: "iPhone"
@@ -30,16 +30,16 @@ public struct WidgetDevice: Sendable, Hashable {
 
     /// The platform.
     public var platform: Platform
-    /// The system's version; `nil` when unknown, which counts as the newest.
+    /// The system's version; `nil` if unknown, which counts as the newest.
     public var osVersion: OSVersion?
 
-    /// A device.
+    /// Creates a device.
     public init(_ platform: Platform, osVersion: OSVersion? = nil) {
         self.platform = platform
         self.osVersion = osVersion
     }
 
-    /// Whether the system is of this major version or newer.
+    /// Returns whether the system has this major version or a newer one.
     func has(major: Int) -> Bool {
         guard let osVersion else { return true }
         return (osVersion.parts.first ?? 0) >= major

@@ -1,32 +1,32 @@
 import Foundation
 
-/// Light or dark.
+/// The color scheme: light or dark.
 public enum ColorScheme: String, Sendable, Hashable, CaseIterable {
-    /// Dark on light.
+    /// Dark content on a light background.
     case light
-    /// Light on dark.
+    /// Light content on a dark background.
     case dark
 }
 
-/// What the device does at the moment, as far as widgets look different for it.
+/// The device's current state, as far as it affects the appearance of widgets.
 public struct WidgetDeviceState: Sendable, Hashable {
-    /// Whether the device is locked. For ``WidgetLocation/iPhoneWidgetsOnMac`` the iPhone.
+    /// Whether the device is locked. For ``WidgetLocation/iPhoneWidgetsOnMac``, the iPhone.
     public var lock: DeviceLock
     /// Whether the display is in its Always On state. Source: "Support Always On".
     public var isAlwaysOn: Bool
-    /// Whether the surroundings are dark.
+    /// Whether the environment is dark, as reported by the light sensor.
     public var isLowLight: Bool
-    /// Light or dark.
+    /// The color scheme: light or dark.
     public var colorScheme: ColorScheme
-    /// The look that the person or the watch face chose; `nil` for the location's own.
+    /// The rendering mode chosen by the person or the watch face; `nil` for the location's default.
     public var renderingMode: WidgetRenderingMode?
-    /// The space for the widget, in points; `nil`, or anything but a finite positive size, when
-    /// no screen dictates one.
+    /// The space for the widget, in points; `nil`, or anything but a finite positive size, when no
+    /// screen limits it.
     public var availableSize: CGSize?
-    /// What people hide.
+    /// The settings that decide where sensitive content is hidden.
     public var sensitiveContent: SensitiveContentSettings
 
-    /// A state; without arguments an unlocked device in daylight.
+    /// Creates a state. The default is an unlocked device in daylight.
     public init(
         lock: DeviceLock = .unlocked, isAlwaysOn: Bool = false, isLowLight: Bool = false,
         colorScheme: ColorScheme = .light, renderingMode: WidgetRenderingMode? = nil,
@@ -43,35 +43,35 @@ public struct WidgetDeviceState: Sendable, Hashable {
     }
 }
 
-/// The context a widget is shown in, as its content sees it. Made by
-/// ``WidgetContextRules/environment(of:with:at:on:state:hasContent:)`` only, so that it is always
-/// a context that exists.
+/// The context in which a widget is shown, as its content sees it. Created only by
+/// ``WidgetContextRules/environment(of:with:at:on:state:hasContent:)``, so that it is always a
+/// context that exists.
 public struct WidgetEnvironment: Sendable, Hashable {
-    /// The family.
+    /// The family of the widget.
     public let widgetFamily: WidgetFamily
-    /// Where the widget is.
+    /// The location of the widget.
     public let location: WidgetLocation
-    /// The platform whose font metrics apply: an iPhone's also where a Mac shows the iPhone's
-    /// widget. Source: "Verify font sizes in macOS".
+    /// The platform whose font metrics apply. It is the iPhone's also where a Mac shows the
+    /// iPhone's widget. Source: "Verify font sizes in macOS".
     public let platform: WidgetDevice.Platform
-    /// How it is coloured.
+    /// The rendering mode of the widget.
     public let widgetRenderingMode: WidgetRenderingMode
-    /// Light or dark.
+    /// The color scheme: light or dark.
     public let colorScheme: ColorScheme
-    /// Whether Always On shows the widget, with little light.
+    /// Whether the widget is shown in Always On, with reduced luminance.
     public let isLuminanceReduced: Bool
-    /// Whether the widget's background is shown: not where the system removes it.
+    /// Whether the widget's background is shown; `false` where the system removes it.
     public let showsWidgetContainerBackground: Bool
-    /// The size in points to lay the content out for.
+    /// The layout size of the content, in points.
     public let displaySize: CGSize
-    /// How many times larger than `displaySize` the content is shown; 1 except in StandBy and
+    /// The magnification of the content relative to `displaySize`; 1 except in StandBy and
     /// CarPlay, which scale small widgets.
     public let scale: Double
-    /// Whether everything is shown in red, as StandBy does in low light.
+    /// Whether everything is tinted red, as StandBy does in low light.
     public let isTintedRed: Bool
-    /// What must not be recognisable.
+    /// The reasons why content must not be recognizable.
     public internal(set) var redactionReasons: RedactionReasons
-    /// Why buttons and toggles do nothing; `nil` when they work.
+    /// The reason why buttons and toggles are inactive; `nil` when they work.
     public let interactionRefusal: InteractionRefusal?
 
     /// Whether buttons and toggles work.
@@ -79,10 +79,10 @@ public struct WidgetEnvironment: Sendable, Hashable {
 }
 
 extension WidgetContextRules {
-    /// The context of `widget`, which declares `traits`, at `location` on `device`.
+    /// Returns the context of `widget`, which declares `traits`, at `location` on `device`.
     ///
-    /// - Parameter hasContent: Whether a timeline of the widget is there to be shown.
-    /// - Throws: The reason when there is no such context.
+    /// - Parameter hasContent: Whether a timeline of the widget can be shown.
+    /// - Throws: The reason when no such context exists.
     public func environment(
         of widget: WidgetInfo, with traits: WidgetTraits, at location: WidgetLocation,
         on device: WidgetDevice, state: WidgetDeviceState = WidgetDeviceState(),
@@ -109,8 +109,8 @@ extension WidgetContextRules {
                 for: family, at: location, on: device.platform, lock: state.lock))
     }
 
-    /// Every context that `widget` can be in on `device`, which a provider builds for: location by
-    /// location in the table's order, each in all its modes.
+    /// Returns every context of `widget` on `device`, which a provider must build for: the
+    /// locations in the table's order, each in all its modes.
     public func environments(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice,
         state: WidgetDeviceState = WidgetDeviceState()
@@ -121,7 +121,7 @@ extension WidgetContextRules {
             for mode in renderingModes(of: widget.family, at: place.location) {
                 var state = state
                 state.renderingMode = mode
-                // StandBy in low light is one context, whatever mode is asked for.
+                // StandBy in low light is a single context, whatever mode is requested.
                 guard
                     let environment = try? environment(
                         of: widget, with: traits, at: place.location, on: device, state: state),
@@ -138,7 +138,7 @@ extension WidgetContextRules {
         state: WidgetDeviceState
     ) throws(UnsupportedContext) -> WidgetRenderingMode {
         let own = renderingModes(of: family, at: location).first
-        // Where no mode fits the family, any one gives the reason.
+        // Where the family has no mode at all, the check of any mode throws the reason.
         let mode = state.renderingMode ?? own ?? .fullColor
         try check(family, at: location, on: device, in: mode)
         return location == .standBy && state.isLowLight ? lowLightRenderingMode : mode
@@ -158,8 +158,8 @@ extension WidgetContextRules {
             || !(backgroundlessLocations.contains(location) || backgroundlessModes.contains(mode))
     }
 
-    /// StandBy and CarPlay show what was laid out for the Home Screen, larger or smaller. Source:
-    /// "Update your small widget to support StandBy and CarPlay".
+    /// Returns the layout size and the scale. StandBy and CarPlay scale the layout for the Home
+    /// Screen. Source: "Update your small widget to support StandBy and CarPlay".
     private static func layout(
         _ family: WidgetFamily, at location: WidgetLocation, in space: CGSize?
     ) -> (size: CGSize, scale: Double) {
@@ -173,7 +173,7 @@ extension WidgetContextRules {
 }
 
 extension TimelineProviderContext {
-    /// What a provider sees of the context: the family and the size to build for.
+    /// Creates the provider's part of an environment: the family and the size to build for.
     public init(_ environment: WidgetEnvironment, isPreview: Bool = false) {
         self.init(
             family: environment.widgetFamily, isPreview: isPreview,

@@ -1,17 +1,18 @@
-/// What people can add at one location. Source: "Indicate that a widget might not fit a specific
-/// context".
+/// The widgets that people can add at one location. Source: "Indicate that a widget might not fit a
+/// specific context".
 public struct WidgetGallery<Widget> {
-    /// A widget, and the families in which it is offered.
+    /// A widget with the families in which it is offered.
     public struct Offer {
         /// The widget.
         public let widget: Widget
-        /// The families, in the widget's order; never empty.
+        /// The families in the widget's order; never empty.
         public let families: [WidgetFamily]
     }
 
-    /// What the system suggests.
+    /// The widgets that the system suggests.
     public let suggested: [Offer]
-    /// What is available too, though its developer thinks that it does not fit.
+    /// The widgets that are also available, although their developer declared that they do not fit
+    /// well.
     public let other: [Offer]
 }
 
@@ -21,14 +22,14 @@ extension WidgetGallery: Equatable where Widget: Equatable {}
 extension WidgetGallery.Offer: Equatable where Widget: Equatable {}
 
 extension WidgetContextRules {
-    /// The families in the order of a gallery, for widgets that state none.
+    /// The families in the order of a gallery, for widgets that declare none.
     static let galleryFamilies: [WidgetFamily] = [
         .systemSmall, .systemMedium, .systemLarge, .systemExtraLarge, .systemExtraLargePortrait,
         .accessoryCircular, .accessoryRectangular, .accessoryInline, .accessoryCorner,
     ]
 
-    /// The gallery of `location` on `device`, in the order of `widgets`. A widget of which some
-    /// families are disfavored there is in both parts; one that has no family there is in none.
+    /// Returns the gallery of `location` on `device`, in the order of `widgets`. A widget with some
+    /// disfavored families appears in both parts; one without an available family in neither.
     public func gallery<Widget>(
         of widgets: [Widget], at location: WidgetLocation, on device: WidgetDevice,
         traits: (Widget) -> WidgetTraits

@@ -1,13 +1,12 @@
-/// A place where people put widgets. The set is open: a location this version does not know is a
-/// string like any other.
+/// A place where people put widgets. The set is open: an unknown location is valid too.
 ///
-/// The names are WidgetKit's, which has none for a Mac's own widgets and for Apple Vision Pro;
-/// those are this library's. Source: "Indicate that a widget might not fit a specific context".
+/// The names are WidgetKit's. It has none for a Mac's own widgets and for Apple Vision Pro; those
+/// names are this library's. Source: "Indicate that a widget might not fit a specific context".
 public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// The name.
+    /// The name of the location.
     public let rawValue: String
 
-    /// The location called `rawValue`.
+    /// Creates a location from its name.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -26,17 +25,17 @@ public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomString
     public static let smartStack = WidgetLocation(rawValue: "smartStack")
     /// A watch face: the widget is a complication.
     public static let watchFace = WidgetLocation(rawValue: "watchFace")
-    /// A Mac's desktop, for widgets of the Mac's own apps. Not a name of WidgetKit's.
+    /// A Mac's desktop, for widgets of the Mac's own apps. Not a WidgetKit name.
     public static let desktop = WidgetLocation(rawValue: "desktop")
-    /// A Mac's Notification Center, for widgets of the Mac's own apps. Not a name of WidgetKit's.
+    /// A Mac's Notification Center, for widgets of the Mac's own apps. Not a WidgetKit name.
     public static let notificationCenter = WidgetLocation(rawValue: "notificationCenter")
-    /// A wall or table, with Apple Vision Pro. Not a name of WidgetKit's.
+    /// A wall or table, with Apple Vision Pro. Not a WidgetKit name.
     public static let surface = WidgetLocation(rawValue: "surface")
 
-    /// The name.
+    /// The name of the location.
     public var description: String { rawValue }
 
-    /// The location as a sentence calls it.
+    /// The location as it appears in sentences.
     var phrase: String {
         switch self {
         case .homeScreen: "the Home Screen"

@@ -1,14 +1,14 @@
-/// How the system colours a widget. Source: "Preparing widgets for additional platforms, contexts,
-/// and appearances".
+/// The way in which the system colors a widget. Source: "Preparing widgets for additional
+/// platforms, contexts, and appearances".
 public enum WidgetRenderingMode: String, Sendable, Hashable, CaseIterable {
-    /// The widget's own colours.
+    /// The widget's own colors.
     case fullColor
-    /// Two groups of views, each in one colour.
+    /// Two groups of views, each in a single color.
     case accented
-    /// No colours of its own, blended with what lies behind the widget.
+    /// Desaturated, and blended with the content behind the widget.
     case vibrant
 
-    /// The mode as a sentence calls it.
+    /// The mode as it appears in sentences.
     var phrase: String {
         switch self {
         case .fullColor: "full-colour"

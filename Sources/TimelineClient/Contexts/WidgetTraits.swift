@@ -1,24 +1,25 @@
-/// What a widget declares about the contexts it fits.
+/// The properties of a widget that decide which contexts it fits.
 public struct WidgetTraits: Sendable, Hashable {
-    /// The families, in the order in which a gallery shows them; `nil` for all.
+    /// The families in the order of a gallery; `nil` for all.
     public var supportedFamilies: [WidgetFamily]?
-    /// The locations a widget of a family does not fit well. It stays available there.
+    /// The locations where a family of the widget does not fit well. It stays available there.
     /// Source: "Indicate that a widget might not fit a specific context".
     public private(set) var disfavoredLocations: [WidgetFamily: Set<WidgetLocation>] = [:]
-    /// Whether the system may take the background away. Source: "Make your background views
+    /// Whether the system may remove the background. Source: "Make your background views
     /// removable".
     public var isContainerBackgroundRemovable: Bool
-    /// How the extension's files are protected; the same for all widgets of an extension.
-    /// Source: "Hide sensitive content".
+    /// The protection of the extension's files; the same for all widgets of an extension. Source:
+    /// "Hide sensitive content".
     public var dataProtection: DataProtection
-    /// Whether the content has a look of its own for ``RedactionReasons/privacy``. Otherwise a
-    /// placeholder takes the place of the whole widget when people hide sensitive content.
+    /// Whether the content has its own appearance for ``RedactionReasons/privacy``. Otherwise a
+    /// placeholder replaces the whole widget when people hide sensitive content.
     public var configuresRedaction: Bool
 
-    /// Nobody places it: a Smart Stack shows it while it is relevant. See ``RelevanceConfiguration``.
+    /// Whether a Smart Stack shows the widget while it is relevant, without a person placing it.
+    /// See ``RelevanceConfiguration``.
     public internal(set) var isRelevance = false
 
-    /// Traits; without arguments those of a widget that declares nothing.
+    /// Creates traits. The defaults are those of a widget that declares nothing.
     public init(
         supportedFamilies: [WidgetFamily]? = nil, isContainerBackgroundRemovable: Bool = true,
         dataProtection: DataProtection = .completeUntilFirstUserAuthentication,
@@ -30,7 +31,7 @@ public struct WidgetTraits: Sendable, Hashable {
         self.configuresRedaction = configuresRedaction
     }
 
-    /// Adds `locations` to those disfavored for `families`.
+    /// Marks `locations` as not fitting well for `families`.
     public mutating func disfavor(_ locations: [WidgetLocation], for families: [WidgetFamily]) {
         for family in families { disfavoredLocations[family, default: []].formUnion(locations) }
     }

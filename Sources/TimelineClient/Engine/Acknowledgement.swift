@@ -1,58 +1,58 @@
 import WidgetModel
 
-/// What a client tells the gateway it has done (design section 5, `acks`).
+/// A report to the gateway of a client's progress (the `acks` resource of the HTTP API).
 package struct Acknowledgement: Sendable, Equatable {
-    /// Most entries of one acknowledgement, built and failed together: far below the limit of a
-    /// body, and one placement of every widget a client may register.
+    /// The most entries of each list in one acknowledgement. Enough for one placement of every
+    /// widget a client may register, and far below the limit of a request body.
     package static let entriesMax = 200
-    /// Longest reason, in characters.
+    /// The longest reason of a failure, in characters.
     package static let reasonCharactersMax = 200
 
-    /// One timeline that was built.
+    /// A timeline that was built.
     package struct Rebuilt: Sendable, Equatable {
-        /// Which.
+        /// The widget of the timeline.
         package var widget: WidgetInfo
-        /// How long its provider took.
+        /// The duration of the provider's build, ms.
         package var milliseconds: Int
     }
 
-    /// One timeline that could not be built.
+    /// A timeline that could not be built.
     package struct Failed: Sendable, Equatable {
-        /// Which.
+        /// The widget of the timeline.
         package var widget: WidgetInfo
-        /// Why, for the gateway's operator.
+        /// The reason, for the gateway's operator.
         package var reason: String
     }
 
-    /// Everything up to here is applied; `nil` only before the first registration.
+    /// The cursor up to which every change is applied; `nil` only before the first registration.
     package var cursor: Cursor?
-    /// What was built since the last acknowledgement.
+    /// The timelines built since the last acknowledgement.
     package var rebuilt: [Rebuilt] = []
-    /// What could not be built since.
+    /// The timelines that failed to build since the last acknowledgement.
     package var failed: [Failed] = []
-    /// Kinds whose recommendation set was looked at and is the registered one.
+    /// The kinds whose recommendation set was checked and is the registered one.
     package var recommendations: [String] = []
 
-    /// Nothing to tell.
+    /// Creates an acknowledgement without entries.
     package init(cursor: Cursor? = nil) {
         self.cursor = cursor
     }
 
-    /// Whether there is nothing to report beside the cursor.
+    /// Whether there is nothing to report besides the cursor.
     var isEmpty: Bool { rebuilt.isEmpty && failed.isEmpty && recommendations.isEmpty }
 
-    /// The acknowledgement as the gateway reads it.
+    /// The acknowledgement in the format of the gateway.
     package var json: JSONValue {
         AcknowledgementBody(
             cursor: cursor,
             rebuilt: rebuilt.map {
                 AcknowledgementBody.timeline(
-                    $0.widget.kind, $0.widget.configuration, "ms",
+                    ofKind: $0.widget.kind, $0.widget.configuration, "ms",
                     .integer(Int64($0.milliseconds)))
             },
             failed: failed.map {
                 AcknowledgementBody.timeline(
-                    $0.widget.kind, $0.widget.configuration, "reason",
+                    ofKind: $0.widget.kind, $0.widget.configuration, "reason",
                     .string(String($0.reason.prefix(Self.reasonCharactersMax))))
             }, recommendations: recommendations
         ).json

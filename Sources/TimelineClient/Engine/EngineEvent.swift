@@ -1,102 +1,102 @@
 import Foundation
 import WidgetModel
 
-/// What happened, as the shell tells the engine.
+/// An event that the shell reports to the engine.
 package enum EngineEvent: Sendable, Equatable {
     /// The run begins, with these timelines in the archive.
     case started(
         [KeptTimeline], lock: DeviceLock = .unlocked, activity: AppActivity = [])
-    /// People configured other widgets, or something else of the registration changed.
+    /// The placed widgets, or another part of the registration, changed.
     case configurationChanged(ClientRegistration)
-    /// The gateway has the registration last ordered in force, under this digest. Without a cursor
+    /// The registration last sent is in force at the gateway, under this digest. Without a cursor
     /// nothing had to be registered.
     case registered(Cursor?, digest: String? = nil)
-    /// The gateway took a patch of its registration. What else is in force, where another process
-    /// or a restored backup came in between, is not known until it is read.
+    /// The gateway accepted a patch of its registration. If another process or a restored backup
+    /// changed the registration in between, its other members are unknown until it is read.
     case patched(Cursor)
-    /// It did not.
+    /// The registration last sent failed.
     case registrationFailed(Refusal)
-    /// The stream or poll of this attempt is answered, resumed from this cursor.
+    /// The stream or poll of this attempt was answered, resumed from this cursor.
     case opened(attempt: Int, resumedFrom: Cursor?)
-    /// A notification verified.
+    /// A notification was verified.
     case notification(attempt: Int, ReloadNotification)
-    /// A notification did not verify; nothing that came after it was read.
+    /// A notification failed verification; nothing after it was read.
     case verificationFailed(attempt: Int)
-    /// Everything up to this id that concerns this client has been handed in.
+    /// Everything that concerns this client up to this id has been reported.
     case idMoved(attempt: Int, Cursor)
-    /// The gateway asks for this reconnection time.
+    /// The gateway requests this reconnection time.
     case retryHint(Duration)
-    /// The stream is over, or the poll is read to its end.
+    /// The stream is over, or the poll was read to its end.
     case ended(attempt: Int, Ending)
-    /// A timeline was built, whose policy asks for the next one at this date; `nil` for never.
+    /// A timeline was built. Its policy asks for the next one at this date; `nil` for never.
     case rebuilt(WidgetInfo, milliseconds: Int, reloadDate: Date?)
     /// A timeline could not be built.
     case buildFailed(WidgetInfo, reason: String)
-    /// `recommendations()` of a kind returned this.
+    /// `recommendations()` of a kind returned these items.
     case recommended(kind: String, [RecommendationSet.Item])
-    /// It did not.
+    /// `recommendations()` of a kind failed.
     case recommendFailed(kind: String)
-    /// The gateway took the acknowledgement last ordered.
+    /// The gateway accepted the acknowledgement last sent.
     case acknowledged
-    /// It did not.
+    /// The acknowledgement last sent failed.
     case acknowledgementFailed(Refusal)
-    /// Something but the gateway asks for timelines to be rebuilt.
+    /// Timelines must be rebuilt for a reason other than a notification.
     case reloadRequested(ReloadRequest, ReloadReason)
-    /// A person uses a button or toggle of this widget: its intent is being performed, and a reload
-    /// will be asked for with ``interacted(_:at:)`` when it returned.
+    /// A person used a button or toggle of this widget. Its intent is being performed;
+    /// ``interacted(_:at:)`` requests a reload when it has returned.
     case interacting(WidgetInfo)
-    /// A person used a button or toggle of this widget, and its intent returned. What is fetched from
-    /// now on holds every change up to the cursor, if there is one.
+    /// A person used a button or toggle of this widget, and its intent has returned. Data fetched
+    /// from now on includes every change up to the cursor, if there is one.
     case interacted(WidgetInfo, at: Cursor?)
-    /// The app asks for every recommendation set to be looked at again.
+    /// The app requests that every recommendation set is checked again.
     case recommendationsInvalidated
-    /// The app does something else than before.
+    /// The app's activity changed.
     case activityChanged(AppActivity)
     /// The device was locked or unlocked.
     case lockChanged(DeviceLock)
-    /// A timeline that the lock hid when the run began was read.
+    /// A timeline was read that the lock had hidden when the run began.
     case unhidden(KeptTimeline)
-    /// The moment of `nextWake` has come.
+    /// The time of `nextWake` has come.
     case woke
 
-    /// A timeline that an archive kept.
+    /// A timeline that was found in the archive.
     package struct KeptTimeline: Sendable, Equatable {
-        /// Whose it is.
+        /// The widget of the timeline.
         package var widget: WidgetInfo
-        /// When its policy asks for the next one; `nil` for never.
+        /// The date at which its policy asks for the next one; `nil` for never.
         package var reloadDate: Date?
 
-        /// A timeline.
+        /// Creates a description of an archived timeline.
         package init(widget: WidgetInfo, reloadDate: Date?) {
             self.widget = widget
             self.reloadDate = reloadDate
         }
     }
 
-    /// Why a request had no success.
+    /// The reason why a request failed.
     package enum Refusal: Sendable, Equatable {
-        /// 404: the gateway knows no such client.
+        /// 404: the gateway does not know this client.
         case unknownClient
-        /// 409: another registration is in force than was named, under this digest.
+        /// 409: the registration in force is not the one named in the request; this is its digest.
         case otherRegistration(digest: String?)
-        /// It will be refused again until something else changes.
+        /// A retry would fail too, until something else changes.
         case permanent
-        /// Another try may succeed, not before this long from now.
+        /// A retry may succeed, after at least this wait.
         case temporary(retryAfter: Duration?)
     }
 
-    /// How a stream or poll ended.
+    /// The way in which a stream or poll ended.
     package enum Ending: Sendable, Equatable {
         /// A poll was answered.
         case polled
         /// A stream was closed by either side, or broke.
         case closed
-        /// It never opened.
+        /// The request failed before a stream opened.
         case refused(Refusal)
     }
 }
 
-/// Which timelines are wanted rebuilt.
+/// The timelines that a reload request covers.
 package enum ReloadRequest: Sendable, Equatable {
     /// Every timeline.
     case all
@@ -106,24 +106,27 @@ package enum ReloadRequest: Sendable, Equatable {
     case timeline(WidgetInfo)
 }
 
-/// What the shell has to do. All but the saves and ``build(_:)`` happen at most one at a time.
+/// An order to the shell. Except for the saves and ``build(_:)``, at most one of each is in
+/// progress.
 package enum EngineAction: Sendable, Equatable {
-    /// Register this, whole or what is new in it, then report `registered` or `registrationFailed`.
-    case register(ClientRegistration)
-    /// Read what is in force, register of this what it lacks, then report `registered` or
+    /// Register this, in full or only the differences, then report `registered`, `patched` or
     /// `registrationFailed`.
+    case register(ClientRegistration)
+    /// Read the registration in force, register those parts of this one that it lacks, then report
+    /// `registered`, `patched` or `registrationFailed`.
     case reconcile(ClientRegistration)
-    /// Open a stream, or poll, from this cursor; report everything under this attempt and, last,
+    /// Open a stream, or poll, from this cursor. Report every event with this attempt and, last,
     /// `ended`.
     case connect(attempt: Int, since: Cursor?)
     /// Ask the provider for this timeline, then report `rebuilt` or `buildFailed`.
     case build(WidgetInfo)
     /// Call `recommendations()` of this kind, then report `recommended` or `recommendFailed`.
     case recommend(kind: String)
-    /// POST this, then report `acknowledged` or `acknowledgementFailed`.
+    /// Send this acknowledgement, then report `acknowledged` or `acknowledgementFailed`.
     case acknowledge(Acknowledgement)
-    /// Write the state to the archive before anything else of this batch is done.
+    /// Write the state to the archive before performing other actions of this batch.
     case save
-    /// Write the budgets before anything else of this batch is done: what is spent stays spent.
+    /// Write the budgets before performing other actions of this batch, so that a spent reload
+    /// stays spent.
     case saveBudgets
 }

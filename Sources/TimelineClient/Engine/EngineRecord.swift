@@ -1,45 +1,50 @@
 import WidgetModel
 
-/// What an engine knows of one archived thing.
+/// The engine's state of one archived item.
 struct EngineRecord: Sendable, Equatable {
-    /// A build that is under way.
+    /// A build in progress.
     struct Build: Sendable, Equatable {
-        /// Everything up to here is in it; `nil` when that was for a registration since lost.
+        /// The cursor up to which the build includes every change; `nil` if it was for a
+        /// registration that the gateway has since lost.
         var start: Cursor?
-        /// It was asked for by something that the gateway sent, or is the build of something sent
-        /// since.
+        /// Whether a notification asked for the build, or arrived since and is covered by it.
         var wasStale: Bool
-        /// What is sent since it began says all that concerns it. A set that is registered while it is
-        /// built is told of later what happened before.
+        /// Whether every notification that concerns the item has been delivered since the build
+        /// began. Not so for a set that is registered during its build: it is notified of earlier
+        /// changes later.
         let isTold: Bool
-        /// Something sent since it began concerns it.
+        /// Whether a notification has arrived since the build began that it does not cover.
         var isOutdated = false
-        /// The lock took its files away since it began, be it that they are back.
+        /// Whether the lock made the provider's files unreadable at any time since the build began.
         var isOvertaken = false
-        /// What the scheduler started; `nil` for a recommendation set.
+        /// The reload that the scheduler started; `nil` for a recommendation set.
         let reload: ReloadScheduler.Reload?
     }
 
-    /// Everything up to here that concerns it is in it; `nil` until it is registered.
+    /// The cursor up to which the item includes every change that concerns it; `nil` until it is
+    /// registered.
     var cursor: Cursor?
-    /// See ``EngineState/Position/awaitsBuild``.
+    /// Whether the item was registered and not built since; see
+    /// ``EngineState/Position/awaitsBuild``.
     var awaitsBuild = true
-    /// A build that starts now has everything up to here, whatever was heard.
+    /// The cursor up to which a build that starts now includes every change, whatever notifications
+    /// arrived.
     var reached: Cursor?
-    /// Something that the gateway sent concerns it, or it was never built, and no build that began
-    /// since has ended. Its cursor stays where it is as long.
+    /// Whether a notification concerns the item, or it was never built, and no build that began
+    /// since has ended. Its cursor does not advance while this is so.
     var isStale = true
-    /// There is a timeline of it to be shown, be it old.
+    /// Whether there is a timeline to show, possibly an old one.
     var hasTimeline = false
     var build: Build?
-    /// No longer configured, but a build is under way whose end must not be taken for that of a
-    /// later one.
+    /// Whether the item is no longer configured but still being built. The end of that build must
+    /// not be mistaken for the end of a later one.
     var isRemoved = false
-    /// Of builds that failed in a row.
+    /// The back-off for consecutive failed builds.
     var backoff: Backoff?
-    /// A recommendation set that failed is not asked for before; timelines wait in the scheduler.
+    /// The earliest time for the next request of a recommendation set that failed; failed timelines
+    /// wait in the scheduler.
     var retryAt: Duration?
 
-    /// Nothing is to be said of it but what is built in.
+    /// Whether the item is current and not being built.
     var isFresh: Bool { !isStale && build == nil }
 }

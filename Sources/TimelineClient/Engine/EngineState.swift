@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// What one client keeps current: the timeline of a configured widget, or the recommendation set
-/// of a kind.
+/// An item that a client keeps current: the timeline of a configured widget, or the recommendation
+/// set of a kind.
 package enum Archived: Sendable, Hashable {
-    /// The timeline of all widgets configured like this.
+    /// The timeline of all widgets with this configuration.
     case timeline(WidgetInfo)
     /// The recommendation set of this kind.
     case recommendations(kind: String)
@@ -16,12 +16,13 @@ package enum Archived: Sendable, Hashable {
         }
     }
 
-    /// Whether a notification concerns it.
+    /// Returns whether a notification concerns the item.
     func isConcerned(by notification: ReloadNotification) -> Bool {
         if notification.all { return true }
         switch self {
         case .timeline(let info):
-            // Of a relevance widget, whose kind is told alone, the timeline is what is relevant.
+            // The timeline of a relevance widget consists of its relevance. Notifications name only
+            // its kind.
             return notification.relevance.contains(info.kind)
                 || notification.reload.contains {
                     $0.concerns(kind: info.kind, values: info.configuration)
@@ -32,37 +33,39 @@ package enum Archived: Sendable, Hashable {
     }
 }
 
-/// What a restart needs to resume: written to the archive whenever the engine asks for it.
+/// The state that a restart resumes. Written to the archive when the engine orders it.
 package struct EngineState: Sendable, Equatable {
-    /// How far one archived thing is applied.
+    /// The progress of one archived item.
     package struct Position: Sendable, Equatable {
-        /// Everything up to here that concerns it is in it, or it awaits a build.
+        /// The cursor up to which the item includes every change that concerns it, unless it awaits
+        /// a build.
         package var cursor: Cursor
-        /// It was registered at ``cursor`` and has not been built since, so that a restart has to
-        /// build it whatever the gateway says.
+        /// Whether the item was registered at ``cursor`` and not built since, so that a restart
+        /// must build it even without a notification.
         package var awaitsBuild: Bool
 
-        /// A position.
+        /// Creates a position.
         package init(cursor: Cursor, awaitsBuild: Bool) {
             self.cursor = cursor
             self.awaitsBuild = awaitsBuild
         }
     }
 
-    /// The registration the gateway last took, its sets without `builtAt`; `nil` when it has none.
+    /// The registration the gateway accepted last, its sets without `builtAt`; `nil` when it has
+    /// none.
     package var registered: ClientRegistration?
-    /// The digest that the gateway gave it; `nil` while that is not known.
+    /// The digest of that registration at the gateway; `nil` while unknown.
     package var digest: String?
-    /// Whether the registration in force has to be read before anything relies on it.
+    /// Whether the registration in force must be read before anything relies on it.
     package var mustReadRegistration: Bool
-    /// Everything up to here that concerns the client was handed in.
+    /// The cursor up to which every notification for the client has been received.
     package var position: Cursor?
-    /// Positions of what is registered.
+    /// The positions of the registered items.
     package var positions: [Archived: Position]
-    /// What each placed widget has spent.
+    /// The budgets of the placed widgets.
     package var budgets: [WidgetInfo: ReloadBudget]
 
-    /// A client that never registered.
+    /// Creates a state. The default is that of a client that never registered.
     package init(
         registered: ClientRegistration? = nil, digest: String? = nil,
         mustReadRegistration: Bool = false, position: Cursor? = nil,
@@ -76,7 +79,8 @@ package struct EngineState: Sendable, Equatable {
         self.budgets = budgets
     }
 
-    /// The lowest of all positions, and of what was heard: what the client as a whole resumes from.
+    /// The lowest of all positions, including that of the notifications: the client resumes from
+    /// it.
     package var cursor: Cursor? {
         (positions.values.map(\.cursor) + [position].compactMap { $0 }).min()
     }

@@ -28,12 +28,13 @@ extension ReloadEngine {
         switch refusal {
         case .unknownClient:
             registrationLost()
-            // Its stream is being ended by the gateway; the next one follows the registration.
+            // The gateway ends the stream of an unknown client; the next one is opened after
+            // registering.
             if link == .active {
                 link = .waiting(until: now + linkBackoff.next(using: &generator))
             }
         case .permanent:
-            // It would be refused again; the cursor is confirmed by the next resumption.
+            // A retry would be refused too. The next resumption confirms the cursor instead.
             break
         case .temporary, .otherRegistration:
             if case .otherRegistration(let digest) = refusal { registeredOtherwise(digest) }

@@ -27,26 +27,28 @@ extension ReloadEngine {
         }
     }
 
-    /// Whether nothing but time is in the way: it is registered, its last build is over, and its
-    /// provider can read what it needs.
+    /// Returns whether only a due date can delay the build: the item is registered and not being
+    /// built, and its provider can read its files.
     private func isBuildable(_ item: Archived, _ record: EngineRecord) -> Bool {
         (record.cursor != nil || wasUsed(item, record) || isUnasked(item) && registered != nil)
             && record.build == nil && !record.isRemoved && canRead(item) && !isInteracting(item)
     }
 
-    /// Whether a build for something else would be one too many: the intent asks for one.
+    /// Returns whether an intent of the widget is being performed. Its reload follows when it
+    /// returns, so a build for another reason would be superfluous.
     private func isInteracting(_ item: Archived) -> Bool {
         guard case .timeline(let info) = item, let until = interacting[info] else { return false }
         return until > now
     }
 
-    /// A person who used a widget gets a reload, also while the gateway has forgotten the client.
+    /// Returns whether the widget was used and a reload is owed for that, even while the gateway
+    /// has forgotten the client.
     private func wasUsed(_ item: Archived, _ record: EngineRecord) -> Bool {
         guard record.hasTimeline, case .timeline(let info) = item else { return false }
         return scheduler.isOwed(info, .interaction)
     }
 
-    /// Whether the lock lets a provider read its files.
+    /// Returns whether the lock lets the provider of an item read its files.
     func canRead(_ item: Archived) -> Bool {
         let protection =
             settings.protections[item.kind] ?? .completeUntilFirstUserAuthentication
@@ -62,7 +64,8 @@ extension ReloadEngine {
 
     private mutating func begin(_ item: Archived, _ reload: ReloadScheduler.Reload?) -> Bool {
         guard var record = records[item] else { return false }
-        // Nobody tells of a set that is not registered: what it is now is as new as what was heard.
+        // The gateway sends no notifications for a set that is not registered. A set read now is as
+        // new as the last notification.
         if record.cursor == nil, isUnasked(item) { record.cursor = heard }
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
         record.build = .init(
@@ -74,8 +77,8 @@ extension ReloadEngine {
         return true
     }
 
-    /// Whether nothing is being built or about to be. What waits for its time, be it for a budget,
-    /// is told of later.
+    /// Whether no build is in progress. Items that wait for their time or a budget are acknowledged
+    /// later.
     var isSettled: Bool { records.values.allSatisfy { $0.build == nil } }
 
     mutating func rebuilt(_ info: WidgetInfo, _ milliseconds: Int, _ reloadDate: Date?) {
@@ -98,7 +101,7 @@ extension ReloadEngine {
         desired.recommendations[index].items = items
         let isRegistered =
             registered?.recommendations.contains { $0.kind == kind && $0.items == items } ?? false
-        // A set that changed is told by registering it, with the cursor it was built at.
+        // A changed set is reported by registering it, with the cursor at which it was built.
         if isRegistered {
             if !reports.recommendations.contains(kind) { reports.recommendations.append(kind) }
         } else if case .waiting = registering {
@@ -106,8 +109,8 @@ extension ReloadEngine {
         }
     }
 
-    /// - Returns: What the scheduler is to be told the end of; `nil` when the build is not one to
-    ///   tell of.
+    /// - Returns: The scheduler's reload that has ended; `nil` as the outer value when the build
+    ///   does not count.
     private mutating func finishBuild(of item: Archived) -> ReloadScheduler.Reload?? {
         guard var record = records[item], let build = record.build else { return nil }
         guard !forgetIfRemoved(item) else { return nil }
@@ -116,7 +119,7 @@ extension ReloadEngine {
         record.hasTimeline = true
         record.isStale = record.isStale || build.isOutdated
         if let start = build.start, let cursor = record.cursor {
-            // Sent since, but not concerning it: what is built is as new as the newest id.
+            // Later notifications did not concern it, so the built item is as new as the newest id.
             let reached = build.isOutdated || !build.isTold ? start : max(start, heard ?? start)
             record.cursor = max(cursor, reached)
             record.awaitsBuild = false
@@ -131,7 +134,7 @@ extension ReloadEngine {
         guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
             return
         }
-        // One that the lock overtook has not failed: it is repeated when its files can be read.
+        // A build overtaken by the lock has not failed. It is repeated when its files can be read.
         var wait = Duration.zero
         if !build.isOvertaken {
             wait = waitAfterFailure(of: &record)
@@ -140,7 +143,7 @@ extension ReloadEngine {
         }
         record.build = nil
         record.isStale = record.isStale || build.wasStale || build.isOutdated
-        // What it shows is as old as before, and that was new enough.
+        // The shown timeline is unchanged, and it was current before this build.
         if !record.isStale, let cursor = record.cursor {
             record.cursor = max(cursor, heard ?? cursor)
         }
@@ -153,7 +156,7 @@ extension ReloadEngine {
         }
     }
 
-    /// The set stays as it is, and owed: it was asked for because it may be old.
+    /// Keeps the set and asks for it again later: it was requested because it may be outdated.
     mutating func recommendFailed(_ kind: String) {
         let item = Archived.recommendations(kind: kind)
         guard var record = records[item], let build = record.build, !forgetIfRemoved(item) else {
@@ -161,7 +164,8 @@ extension ReloadEngine {
         }
         record.build = nil
         record.isStale = true
-        // What is not registered holds nothing back, and claims nothing when it is asked for again.
+        // A set that is not registered must not hold the cursor back. It starts without a cursor
+        // when it is requested again.
         if isUnasked(item) {
             record.cursor = nil
             record.awaitsBuild = true
@@ -177,7 +181,7 @@ extension ReloadEngine {
         return backoff.next(using: &generator)
     }
 
-    /// A build that ended after its widget was removed leaves nothing.
+    /// Discards the record of an item that was removed while it was built; returns whether it was.
     private mutating func forgetIfRemoved(_ item: Archived) -> Bool {
         guard records[item]?.isRemoved == true else { return false }
         records[item] = nil

@@ -12,7 +12,7 @@ extension ReloadEngine {
         heard = resumed
         mustSave = true
         if resumed.epoch == asked.epoch {
-            // The gateway merely repeats itself; a lower cursor claims less.
+            // The gateway repeats some notifications. A lower cursor claims less, so it is safe.
             for (item, record) in records {
                 guard let cursor = record.cursor, cursor > resumed else { continue }
                 records[item]?.cursor = resumed
@@ -23,13 +23,15 @@ extension ReloadEngine {
             }
         } else {
             forgetOtherLogs(than: resumed)
-            // What got a cursor of this log since it was asked is not told of by the resumption.
+            // The resumption does not cover items that got a cursor of this log after the request
+            // was sent.
             heard = cursor ?? resumed
         }
     }
 
-    /// Gives up every cursor that the log of `cursor` will never pass again: it lost its tail, was
-    /// restored or wiped, and says nothing of what such a cursor covers. What had one is built.
+    /// Discards every cursor that the log of `cursor` will never pass: that log lost its tail, or
+    /// was restored or wiped, so its notifications do not cover such a cursor. Rebuilds the items
+    /// that had one.
     mutating func forgetOtherLogs(than cursor: Cursor) {
         logEpoch = nil
         for (item, record) in records {
@@ -44,13 +46,13 @@ extension ReloadEngine {
                 records[item]?.build?.start = old
             }
         }
-        // This log has said nothing yet of what is older than it.
+        // This log has not sent anything older than this cursor.
         if let heard, Self.isVoid(heard, beside: cursor) {
             self.heard = applied.map { min($0, cursor) } ?? cursor
         }
     }
 
-    /// Nothing that was built of it counts any more.
+    /// Marks an item as not built at all.
     mutating func rebuildAnew(_ item: Archived) {
         records[item]?.awaitsBuild = true
         records[item]?.reached = nil
@@ -63,7 +65,8 @@ extension ReloadEngine {
         one.epoch.ordinal == other.epoch.ordinal && one.epoch != other.epoch
     }
 
-    /// Of two logs with as many epochs neither is the other's past, and epochs only grow.
+    /// Whether a cursor is void beside one of the gateway's present log. Two logs with equally many
+    /// epochs do not continue one another, and the number of epochs only grows.
     private static func isVoid(_ cursor: Cursor, beside other: Cursor) -> Bool {
         cursor.epoch.ordinal > other.epoch.ordinal || isOtherLog(cursor, than: other)
     }
@@ -78,9 +81,10 @@ extension ReloadEngine {
         }
     }
 
-    /// Whether the timeline that is built, or being built, holds all that a notification tells of: as
-    /// after an interaction, whose own change comes back. Sequences can be compared within one log
-    /// alone. (A set is told until it is acknowledged by its name, so it is looked at each time.)
+    /// Returns whether the timeline that is built, or being built, already includes the change that
+    /// a notification reports, as after an interaction whose own change comes back. Sequences are
+    /// comparable only within one log. (Sets are excluded: the gateway repeats them until they are
+    /// acknowledged by name, so each notification leads to a check.)
     private mutating func holds(_ item: Archived, _ notification: ReloadNotification) -> Bool {
         guard case .timeline = item, let record = records[item], !record.isStale,
             !notification.all, let logEpoch
@@ -94,7 +98,7 @@ extension ReloadEngine {
         guard let start = build.start, start.epoch == logEpoch, !build.isOutdated,
             notification.sequence <= start.sequence
         else { return false }
-        // If it fails, what it was for is stale.
+        // If the build fails, the change it was to cover makes the timeline stale.
         records[item]?.build?.wasStale = true
         return true
     }
@@ -103,7 +107,7 @@ extension ReloadEngine {
         guard isCurrent(attempt: attempt) else { return }
         linkBackoff.succeeded()
         heard = cursor
-        // What the gateway resumed from may be of a log before this one.
+        // The cursor that the gateway resumed from may belong to an earlier log.
         if cursor != asked, cursor != resumed { logEpoch = cursor.epoch }
         for (item, record) in records where record.isFresh && isTold(item) {
             if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
@@ -111,7 +115,8 @@ extension ReloadEngine {
         if now - lastSave >= settings.idleSaveInterval { mustSave = true }
     }
 
-    /// Nothing past the notification is believed: the same cursor is asked again, later.
+    /// Discards everything after the unverified notification: the same cursor is requested again
+    /// later.
     mutating func verificationFailed(_ attempt: Int) {
         guard isCurrent(attempt: attempt) else { return }
         link = .waiting(until: now + verificationBackoff.next(using: &generator))

@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension ReloadEngine {
-    /// The registration as it is compared: where its sets were built is no difference.
+    /// Returns the registration for comparison, without the cursors at which its sets were built.
     static func withoutBuiltAt(_ registration: ClientRegistration) -> ClientRegistration {
         var registration = registration
         for index in registration.recommendations.indices {
@@ -10,7 +10,7 @@ extension ReloadEngine {
         return registration
     }
 
-    /// What a registration asks to be kept current, each once.
+    /// Returns the items that a registration asks to be kept current, without duplicates.
     static func items(of registration: ClientRegistration) -> [Archived] {
         var seen: Set<Archived> = []
         let timelines = registration.widgets.map { Archived.timeline(WidgetInfo($0)) }
@@ -18,19 +18,19 @@ extension ReloadEngine {
         return (timelines + sets).filter { seen.insert($0).inserted }
     }
 
-    /// Whether it is a recommendation set that is not known yet.
+    /// Returns whether the item is a recommendation set that has not been read yet.
     func isUnasked(_ item: Archived) -> Bool {
         if case .recommendations(let kind) = item { unasked.contains(kind) } else { false }
     }
 
-    /// Whether the gateway tells what concerns it: it does not for a set that is known, but not
-    /// registered yet.
+    /// Returns whether the gateway sends notifications for the item. It does not for a set that has
+    /// been read but is not registered yet.
     func isTold(_ item: Archived) -> Bool {
         guard case .recommendations(let kind) = item else { return true }
         return registered?.recommendations.contains { $0.kind == kind } ?? false
     }
 
-    /// Makes the records those of the registration that is desired.
+    /// Creates and removes records so that they match the desired registration.
     mutating func reconcile() {
         let wanted =
             Self.items(of: desired) + unasked.map { Archived.recommendations(kind: $0) }
@@ -62,7 +62,7 @@ extension ReloadEngine {
     mutating func configurationChanged(_ registration: ClientRegistration) {
         let sets = desired.recommendations
         desired = Self.withoutBuiltAt(registration)
-        // The sets are what the providers returned last; see `recommended`.
+        // The sets are those that the providers returned last; see `recommended`.
         desired.recommendations = sets
         if case .waiting = registering { registering = .idle }
         reconcile()
@@ -78,7 +78,8 @@ extension ReloadEngine {
         took(sent, at: cursor)
     }
 
-    /// What was sent is in force, but only a reading tells whether the rest is, and its digest.
+    /// Records that a patch was accepted. Whether the other members and the digest match is known
+    /// only after reading the registration.
     mutating func didPatch(at cursor: Cursor) {
         guard case .sending(let sent) = registering else { return }
         mustReadRegistration = true
@@ -93,7 +94,8 @@ extension ReloadEngine {
         registered = sent
         mustSave = true
         guard let cursor else { return }
-        // Beside a position of another log the lowest cursor would say nothing of the others.
+        // Next to a position of another log, the lowest cursor would say nothing about the other
+        // items.
         forgetOtherLogs(than: cursor)
         if heard == nil { heard = cursor }
         for item in Self.items(of: sent) {
@@ -105,9 +107,9 @@ extension ReloadEngine {
         }
     }
 
-    /// Another process, or a restored backup, put another registration in force.
+    /// Records that another process, or a restored backup, put another registration in force.
     mutating func registeredOtherwise(_ inForce: String?) {
-        // What was sent before the gateway answered a registration may be refused after it.
+        // A request sent before the gateway answered a registration may be refused after it.
         if inForce == nil || inForce != digest { mustReadRegistration = true }
     }
 
@@ -121,7 +123,7 @@ extension ReloadEngine {
         registering = .waiting(until: now + wait(after: refusal, \.registrationBackoff))
     }
 
-    /// The gateway has forgotten this client: it registers and rebuilds all.
+    /// Starts over after the gateway has forgotten this client: registers and rebuilds everything.
     mutating func registrationLost() {
         registered = nil
         digest = nil
@@ -136,7 +138,8 @@ extension ReloadEngine {
         mustSave = true
     }
 
-    /// How long to wait after a refusal: what the gateway asked for plus jitter, or back-off.
+    /// Returns the wait after a failure: the time that the gateway asked for plus jitter, or the
+    /// back-off.
     mutating func wait(
         after refusal: EngineEvent.Refusal, _ backoff: WritableKeyPath<ReloadEngine, Backoff>
     ) -> Duration {
@@ -146,14 +149,15 @@ extension ReloadEngine {
         case .unknownClient, .otherRegistration:
             return draw(backoff)
         case .permanent:
-            // Nothing here will change it, but an operator may: ask again, rarely.
+            // Only an operator can resolve this, so the client retries rarely.
             return settings.retryCap
                 + settings.retryCap * Double.random(in: 0..<1, using: &generator)
         }
     }
 
     private mutating func draw(_ backoff: WritableKeyPath<ReloadEngine, Backoff>) -> Duration {
-        // Through a copy: a key path and the generator cannot both be reached at once.
+        // Drawn from a copy, because a key path and the generator cannot be accessed at the same
+        // time.
         var drawn = self[keyPath: backoff]
         let wait = drawn.next(using: &generator)
         self[keyPath: backoff] = drawn

@@ -1,18 +1,18 @@
 import Foundation
 import WidgetModel
 
-/// The engine's side of its ``ReloadScheduler``: who is placed, what they are asked for, and when
-/// to look again.
+/// The connection between the engine and its ``ReloadScheduler``: the placed widgets, the requested
+/// reloads, and the time of the next wake-up.
 extension ReloadEngine {
-    /// The scheduler's clock may be set, so that a date it names may come sooner or later than a
-    /// timer does: it is asked again after this long at the latest.
+    /// The longest sleep. The device's clock may be set, so that a due date comes earlier or later
+    /// than a timer fires; the scheduler is asked again after this time at the latest.
     static let sleepMax = Duration.seconds(900)
-    /// No timer runs for less, or it would spin when it fires a little early.
+    /// The shortest sleep. A timer that fires slightly early must not lead to a busy loop.
     private static let sleepMin = Duration.milliseconds(1)
 
     mutating func clockStands(at date: Date) {
-        // A reload that was spent in what is now the future counts from now on: that is to survive
-        // a restart too, or it would count for longer with every one.
+        // If the clock was set back, a reload spent in what is now the future counts from now on.
+        // This must survive a restart, or each restart would extend it.
         if date < self.date || !resumedBudgets.isEmpty,
             budgets.values.contains(where: { $0.dates.last ?? date > date })
         {
@@ -50,10 +50,11 @@ extension ReloadEngine {
             info, budget: budget, reloadDate: timeline.reloadDate, now: date, using: &generator)
     }
 
-    /// Notes that what is built, or being built, of `item` may be older than it has to be.
+    /// Records that the item may be outdated, or will be when its current build ends.
     mutating func markStale(_ item: Archived) {
         guard var record = records[item] else { return }
-        // A first build that is under way will be something to show: this one is for what is new.
+        // A first build in progress will provide something to show, so this request is for the
+        // newer change.
         let reason: ReloadReason =
             record.hasTimeline || record.build != nil ? .notification : .placeholder
         if record.build == nil { record.isStale = true } else { record.build?.isOutdated = true }
@@ -75,7 +76,7 @@ extension ReloadEngine {
 
     mutating func interacted(_ info: WidgetInfo, at cursor: Cursor?) {
         interacting[info] = nil
-        // One of another log than what was heard says nothing that could be compared.
+        // A cursor of another log is not comparable to the last notification.
         if let cursor, cursor.epoch == heard?.epoch {
             records[.timeline(info)]?.reached = cursor
             if link == .active { logEpoch = cursor.epoch }
@@ -91,7 +92,7 @@ extension ReloadEngine {
         }
     }
 
-    /// Tells the scheduler what is placed, each widget as often as it is.
+    /// Passes the placed widgets to the scheduler, each as often as it is placed.
     mutating func placeAll() {
         let gone = Set(scheduler.records.keys)
         scheduler.place(
@@ -101,18 +102,19 @@ extension ReloadEngine {
         if !gone.isSubset(of: scheduler.records.keys) { mustSaveBudgets = true }
     }
 
-    /// When the next timeline will be asked for, unless something happens before: the earliest of
-    /// all placed widgets, with those of its batch. `nil` when nothing is known that will ask.
+    /// The earliest date at which any placed widget will be asked for its timeline, together with
+    /// those of its batch, unless an event comes first; `nil` when no reload is scheduled.
     package var nextReload: Date? { scheduler.nextDue }
 
-    /// When the next timeline of this widget will be asked for, unless something happens before.
+    /// Returns the date at which this widget will be asked for its timeline, unless an event comes
+    /// first.
     package func nextReload(of info: WidgetInfo) -> Date? { scheduler.dueDate(of: info) }
 
-    /// When to look at the scheduler again, on the clock of `now`.
+    /// The time to check the scheduler again, on the clock of `now`.
     var nextLook: Duration? {
         guard let due = scheduler.nextDue else { return nil }
         let seconds = due.timeIntervalSince(date)
-        // What is due already waits for a place, not for time.
+        // A reload that is already due waits for a free slot, not for time.
         guard seconds > 0 else { return nil }
         let sleep = Duration.seconds(min(seconds, Self.sleepMax / .seconds(1)))
         return now + max(sleep, Self.sleepMin)
@@ -124,7 +126,7 @@ extension ReloadScheduler {
 }
 
 extension WidgetInfo {
-    /// The widget of a registration.
+    /// Creates the description of a registered widget.
     package init(_ widget: ConfiguredWidget) {
         self.init(
             kind: widget.kind, family: WidgetFamily(rawValue: widget.family),

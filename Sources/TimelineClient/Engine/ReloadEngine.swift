@@ -1,46 +1,47 @@
 import Foundation
 import WidgetModel
 
-/// Decides what one client registers, asks, rebuilds and acknowledges. Owns no connection, task,
-/// file or clock: events and the time go in, orders come out, and equal inputs give equal orders.
-/// When what is stale is built is its ``ReloadScheduler``'s to say, by reasons and budgets.
+/// Decides when one client registers, connects, rebuilds and acknowledges. Owns no connection,
+/// task, file or clock: events and the time go in, orders come out, and equal inputs give equal
+/// orders. Its ``ReloadScheduler`` decides by reasons and budgets when a stale timeline is built.
 ///
-/// The argument it rests on: a build that starts now fetches data at least as new as every id the
-/// gateway has sent, for changes are posted once they can be read. So what is built takes the
-/// cursor known when its build started, and while nothing sent since concerns it, the newest id.
-/// What is stale keeps its old cursor; the client resumes from the lowest, and hears of it again.
+/// The underlying argument: changes are posted once they can be read, so a build that starts now
+/// fetches data at least as new as every id the gateway has sent. A built item therefore takes the
+/// cursor known when its build started, and advances to the newest id while no later notification
+/// concerns it. A stale item keeps its old cursor; the client resumes from the lowest cursor, so
+/// that the gateway sends the notification again.
 package struct ReloadEngine: Sendable {
-    /// Waits and bounds.
+    /// The delays and limits of the engine.
     package struct Settings: Sendable, Equatable {
-        /// First wait after a stream, request or registration failed, before jitter.
+        /// The first wait after a stream, request or registration failed, before jitter.
         package var retryBase: Duration = .seconds(1)
-        /// Longest wait of those.
+        /// The longest wait after such failures.
         package var retryCap: Duration = .seconds(60)
-        /// Patches of a registration that follow each other without a wait, while what is read
-        /// between them lacks something.
+        /// The number of consecutive patches of a registration without a wait, while each reading
+        /// shows that something is still missing.
         package var patchesMax = 3
-        /// First wait after a provider failed.
+        /// The first wait after a provider failed.
         package var buildRetryBase: Duration = .seconds(5)
-        /// Longest wait after a provider failed.
+        /// The longest wait after a provider failed.
         package var buildRetryCap: Duration = .seconds(300)
-        /// Wait between two polls.
+        /// The wait between two polls.
         package var pollInterval: Duration = .seconds(900)
-        /// While an intent of a widget is performed, its own change may come back: the widget is not
-        /// built before the intent returns, which asks for it, or for so long.
+        /// The longest time that a widget's builds wait for its intent. The intent's own
+        /// change may come back as a notification; the intent requests a build when it returns.
         package var interactionMax: Duration = .seconds(10)
-        /// Providers asked at the same time.
+        /// The maximum number of concurrent builds.
         package var buildsMax = 4
-        /// How the files are protected that providers of a kind read; of kinds that are not here, as
-        /// by default.
+        /// The data protection of the files that the providers of a kind read; the default applies
+        /// to kinds that are not listed.
         package var protections: [String: DataProtection] = [:]
-        /// Of reloads. A notification is honoured as soon as it comes, within the budget, and waits
-        /// for no other widget.
+        /// The scheduler's settings. By default a notification is acted on as soon as it arrives,
+        /// within the budget, and does not wait for other widgets.
         package var schedule: ReloadScheduler.Settings
-        /// Ids alone are written to the archive no more often than this: losing some of them only
-        /// means to be told again.
+        /// The shortest interval between saves for ids alone. Losing ids only means that some
+        /// notifications are repeated.
         package var idleSaveInterval: Duration = .seconds(300)
 
-        /// The defaults.
+        /// Creates the default settings.
         package init() {
             schedule = ReloadScheduler.Settings()
             schedule.requestIntervalMin = 0
@@ -49,90 +50,93 @@ package struct ReloadEngine: Sendable {
     }
 
     enum Link: Sendable, Equatable {
-        /// Not asked, or not allowed before the registration is in force.
+        /// Not connected, or not allowed to before the registration is in force.
         case idle
         /// A stream or poll of the current attempt is open or being opened.
         case active
-        /// Not before this moment.
+        /// Not to be opened before this time.
         case waiting(until: Duration)
     }
 
     enum Registering: Sendable, Equatable {
-        /// None is under way.
+        /// No registration is in flight.
         case idle
-        /// This one, sets without `builtAt`.
+        /// This registration is in flight, its sets without `builtAt`.
         case sending(ClientRegistration)
-        /// Not before this moment, unless the configuration changes.
+        /// Not to be sent before this time, unless the configuration changes.
         case waiting(until: Duration)
     }
 
     let settings: Settings
     var desired: ClientRegistration
-    /// Kinds whose recommendations are not known: an empty set would say that people configure the
-    /// widget themselves. Each is asked for when the client is registered, and registered then.
+    /// The kinds whose recommendations have not been read; an empty set would mean that people
+    /// configure the widget themselves. Each is requested once the client is registered, and then
+    /// registered.
     var unasked: [String]
     var registered: ClientRegistration?
-    /// Stands for the registration that the gateway is believed to have in force: to be sent with
-    /// every stream, poll and acknowledgement.
+    /// The digest of the registration that this client expects to be in force; sent with every
+    /// stream, poll and acknowledgement.
     package var digest: String?
-    /// Whether the registration in force has to be read before anything else is asked: it is not
-    /// the one that this client believed in force, or a patch was all that was sent of it.
+    /// Whether the registration in force must be read before any other request: it is not the
+    /// expected one, or only a patch of it was sent.
     var mustReadRegistration = false
-    /// Patches taken since the registration in force was last known to lack nothing.
+    /// The number of accepted patches since the registration in force was last known to be
+    /// complete.
     var patches = 0
-    /// The attempt before this one was refused for that.
+    /// Whether the previous attempt was refused because of the digest.
     var wasRegisteredOtherwise = false
     var records: [Archived: EngineRecord] = [:]
-    /// Every key of `records`, so that equal inputs give equal orders.
+    /// Every key of `records` in a fixed order, so that equal inputs give equal orders.
     var order: [Archived] = []
     var scheduler: ReloadScheduler
     var lock = DeviceLock.unlocked
-    /// Widgets whose intent is being performed, and until when they wait for that.
+    /// The widgets whose intent is being performed, each with the time at which its builds stop
+    /// waiting.
     var interacting: [WidgetInfo: Duration] = [:]
-    /// Until the run begins.
+    /// The budgets from the archive, until the run begins.
     var resumedBudgets: [WidgetInfo: ReloadBudget]
 
-    /// Everything up to here that concerns this client has been handed in.
+    /// The cursor up to which every notification for this client has been received.
     var heard: Cursor?
-    /// Of the log that the current connection tells of; `nil` while that is not known.
+    /// The epoch of the log that the current connection reports; `nil` while unknown.
     var logEpoch: EpochID?
     var link = Link.idle
-    /// What the current attempt was told to resume from.
+    /// The cursor that the current attempt asked to resume at.
     var asked: Cursor?
-    /// What it was answered to be resumed from.
+    /// The cursor that the gateway actually resumed at.
     var resumed: Cursor?
     var attempt = 0
-    /// A poll was read to its end.
+    /// Whether a poll was read to its end.
     package var hasPolled = false
     var registering = Registering.idle
     var linkBackoff: Backoff
     var verificationBackoff: Backoff
     var registrationBackoff: Backoff
 
-    /// What is to be told with the next acknowledgement.
+    /// The entries of the next acknowledgement.
     var reports = Acknowledgement()
     var acknowledging: Acknowledgement?
     var acknowledgeNotBefore: Duration?
     var acknowledgementBackoff: Backoff
-    /// Newest sequence a notification spoke of that no acknowledgement has covered.
+    /// The newest sequence of a notification that no acknowledgement has covered.
     var owedSequence: UInt64?
 
-    var generator: JitterGenerator
+    var generator: SplitMix64
     /// Time since any fixed moment, which no one sets.
     var now: Duration = .zero
-    /// What the device's clock says.
+    /// The date according to the device's clock.
     var date = Date.distantPast
     var lastSave: Duration = .zero
     var mustSave = false
     var mustSaveBudgets = false
     var actions: [EngineAction] = []
 
-    /// An engine that resumes from what an archive kept.
+    /// Creates an engine that resumes from an archived state.
     ///
     /// - Parameters:
-    ///   - desired: What the app wants registered; `builtAt` of its sets is ignored.
-    ///   - unasked: Kinds with a recommendation set that is not known yet, and none in `desired`.
-    ///   - seed: All jitter follows from it.
+    ///   - desired: The registration that the app wants; `builtAt` of its sets is ignored.
+    ///   - unasked: The kinds whose recommendation set has not been read, and is not in `desired`.
+    ///   - seed: The seed of all jitter.
     package init(
         state: EngineState, desired: ClientRegistration, unasked: [String] = [],
         settings: Settings = Settings(), seed: UInt64
@@ -148,7 +152,7 @@ package struct ReloadEngine: Sendable {
         verificationBackoff = linkBackoff
         registrationBackoff = linkBackoff
         acknowledgementBackoff = linkBackoff
-        generator = JitterGenerator(seed: seed)
+        generator = SplitMix64(seed: seed)
         scheduler = ReloadScheduler(settings: settings.schedule)
         resumedBudgets = state.budgets
         for (item, position) in state.positions {
@@ -159,7 +163,7 @@ package struct ReloadEngine: Sendable {
         reconcile()
     }
 
-    /// What has to be in the archive for a restart to resume from here.
+    /// The state that must be archived for a restart to resume from here.
     package var state: EngineState {
         var positions: [Archived: EngineState.Position] = [:]
         for (item, record) in records where !record.isRemoved {
@@ -175,17 +179,16 @@ package struct ReloadEngine: Sendable {
         resumedBudgets.isEmpty ? scheduler.records.mapValues(\.budget) : resumedBudgets
     }
 
-    /// The lowest position of all: what the client acknowledges.
+    /// The lowest position of all items: the cursor that the client acknowledges.
     var applied: Cursor? {
         records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min() ?? heard
     }
 
-    /// What the client resumes from. After an interaction timelines may be ahead of what was heard;
-    /// what is told beside them, such as relevance, is not.
+    /// The cursor that the client resumes at. After an interaction, timelines may be ahead of
+    /// the received notifications; other parts of those notifications, such as relevance, are not.
     package var cursor: Cursor? { applied.map { min($0, heard ?? $0) } }
 
-    /// Whether everything that can be done now is: nothing is under way, and the next thing waits for
-    /// its time, or for something to happen.
+    /// Whether nothing is in progress, and all remaining work waits for its time or for an event.
     package var isAtRest: Bool {
         guard isSettled, acknowledging == nil else { return false }
         switch (registering, link) {
@@ -197,16 +200,16 @@ package struct ReloadEngine: Sendable {
     /// Whether a stream or poll is open, and a registration in force.
     package var isConnected: Bool { registered != nil && link == .active }
 
-    /// Whether this attempt is the one under way; a stream of another is to be closed.
+    /// Returns whether this attempt is the current one; a stream of any other must be closed.
     package func isCurrent(attempt: Int) -> Bool {
         attempt == self.attempt && link == .active
     }
 
-    /// Takes what happened and says what to do.
+    /// Applies an event and returns the resulting orders.
     ///
     /// - Parameters:
-    ///   - now: Time since any fixed moment, never less than before.
-    ///   - date: What the device's clock says: it may be set at any time.
+    ///   - now: The time since a fixed moment; it never decreases.
+    ///   - date: The date according to the device's clock, which may be set at any time.
     package mutating func handle(
         _ event: EngineEvent, now: Duration, date: Date
     ) -> [EngineAction] {
@@ -227,7 +230,7 @@ package struct ReloadEngine: Sendable {
         case .verificationFailed(let attempt): verificationFailed(attempt)
         case .idMoved(let attempt, let cursor): idMoved(attempt, to: cursor)
         case .retryHint(let wait):
-            linkBackoff.base = min(max(wait, .milliseconds(100)), settings.retryCap)
+            linkBackoff.rebase(wait)
         case .ended(let attempt, let ending): ended(attempt, ending)
         case .rebuilt(let info, let milliseconds, let reloadDate):
             rebuilt(info, milliseconds, reloadDate)
@@ -262,7 +265,7 @@ package struct ReloadEngine: Sendable {
         return saves + actions
     }
 
-    /// When `woke` has to be handed in, unless something else is before.
+    /// The time at which `woke` must be reported, unless another event comes first.
     package var nextWake: Duration? {
         var moments: [Duration] = []
         if case .waiting(let until) = link { moments.append(until) }
@@ -271,7 +274,8 @@ package struct ReloadEngine: Sendable {
         if let nextLook { moments.append(nextLook) }
         moments += records.values.compactMap(\.retryAt)
         moments += interacting.values
-        // What is due already waits for something else than time: waking would only spin.
+        // Work that is already due waits for something other than time; waking for it would only
+        // spin.
         return moments.filter { $0 > now }.min()
     }
 }

@@ -1,5 +1,5 @@
 extension Duration {
-    /// Whole milliseconds, as acknowledgements tell how long a build took.
+    /// The duration in whole milliseconds, the unit of build times in acknowledgements.
     var milliseconds: Int64 {
         components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }

@@ -1,4 +1,5 @@
-/// A hash of 64 bits: against what disks do and for names, not against people, whose files they are.
+/// A 64-bit hash (FNV-1a) for file names and against disk errors. It does not protect against
+/// tampering; the files belong to the person who could tamper with them.
 struct FNV1a {
     let value: UInt64
 

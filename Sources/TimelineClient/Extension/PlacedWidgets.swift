@@ -1,8 +1,8 @@
 import WidgetModel
 
 extension [ConfiguredWidget] {
-    /// The same widgets, each configuration once with its count, in the order of their first places:
-    /// how a registration states what a system lists one by one.
+    /// The same widgets with each configuration listed once with its count, in the order of their
+    /// first occurrence. A registration has this form, whereas a system lists widgets one by one.
     public var counted: [ConfiguredWidget] {
         var places: [ConfiguredWidget: Int] = [:]
         var counted: [ConfiguredWidget] = []
@@ -21,7 +21,7 @@ extension [ConfiguredWidget] {
 }
 
 extension DeliveryAddress {
-    /// The push token that a system gave an app for its widgets.
+    /// Returns the address for a push token that a system gave an app for its widgets.
     ///
     /// - Parameter environment: `production`, or `sandbox` for builds signed for development.
     public static func widgetPush(

@@ -1,22 +1,22 @@
 import WidgetModel
 
-/// What a gateway says is stale, in the terms in which a system is told: by kind.
+/// The content that a gateway reports as stale, grouped by kind as a system's reload API requires.
 public struct StaleContent: Sendable, Hashable {
-    /// Everything is stale; the sets say nothing then.
+    /// Whether everything is stale. The sets are then irrelevant.
     public var all = false
-    /// Kinds of which some timelines are stale.
+    /// The kinds with at least one stale timeline.
     public var timelines: Set<String> = []
-    /// Kinds whose recommendations are stale.
+    /// The kinds whose recommendations are stale.
     public var recommendations: Set<String> = []
-    /// Kinds whose relevance is stale.
+    /// The kinds whose relevance is stale.
     public var relevance: Set<String> = []
-    /// Kinds of controls that are stale.
+    /// The kinds of controls that are stale.
     public var controls: Set<String> = []
 
-    /// Nothing is stale.
+    /// Creates a value in which nothing is stale.
     public init() {}
 
-    /// What notifications say together.
+    /// Creates the union of the stale content in notifications.
     public init(_ notifications: [ReloadNotification]) {
         for notification in notifications {
             all = all || notification.all

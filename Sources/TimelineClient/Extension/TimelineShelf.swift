@@ -1,22 +1,24 @@
 import Foundation
 import WidgetModel
 
-/// Where an app and its extension keep what they built, each timeline with the cursor obtained
-/// before its data was fetched: one small file for each configured widget.
+/// The timelines that an app and its extension have built, each with the cursor obtained before its
+/// data was fetched: one small file for each configured widget.
 ///
-/// Several processes may use one directory at once. A file is replaced as a whole and holds a cursor
-/// with what was built after it, so whatever wrote last, no cursor is beyond its timeline.
+/// Several processes may use a directory at the same time. A file is replaced as a whole and holds
+/// a cursor together with a timeline built after it, so that whichever process wrote last, no
+/// cursor is ahead of its timeline.
 struct TimelineShelf: Sendable {
-    /// Largest timeline that is kept, bytes; larger ones are built whenever they are asked for.
+    /// The largest timeline that is stored, bytes. Larger ones are built at each request.
     static let timelineBytesMax = 256 * 1024
-    /// Largest file that is read, bytes: a timeline with its quoting, and what it is of.
+    /// The largest file that is read, bytes: a timeline with JSON escapes, and the widget's
+    /// identity.
     private static let fileBytesMax = 3 * timelineBytesMax
 
-    /// A timeline that was built.
+    /// A stored timeline.
     struct Kept: Equatable {
-        /// Everything up to here was in the data; `nil` when that is not known.
+        /// The cursor up to which its data includes every change; `nil` if unknown.
         var cursor: Cursor?
-        /// The timeline in JSON; `nil` when it was too large to be kept.
+        /// The timeline in JSON; `nil` if it was too large to be stored.
         var timeline: String?
     }
 
@@ -24,14 +26,14 @@ struct TimelineShelf: Sendable {
 
     init(directory: URL) { self.directory = directory }
 
-    /// What is kept of a widget; `nil` when there is nothing that can be read.
+    /// Returns the stored timeline of a widget; `nil` when there is none that can be read.
     func kept(_ widget: ConfiguredWidget) -> Kept? {
         guard let object = object(in: file(of: widget)), object["widget"] == Self.identity(widget)
         else { return nil }
         return Self.kept(object)
     }
 
-    /// Keeps what was built. What cannot be written is asked for again.
+    /// Stores a timeline. If it cannot be written, it is built again at the next request.
     func keep(_ kept: Kept, of widget: ConfiguredWidget) {
         var object: JSONObject = ["widget": Self.identity(widget)]
         if let cursor = kept.cursor { object["cursor"] = .string(cursor.text) }
@@ -41,24 +43,24 @@ struct TimelineShelf: Sendable {
         write(object, to: file(of: widget))
     }
 
-    /// The registration that the gateway took last; `nil` when there is none.
+    /// The registration that the gateway accepted last; `nil` when there is none.
     var registration: JSONValue? {
         object(in: registrationFile)?["registration"]
     }
 
-    /// The widgets of that registration.
+    /// The widgets of the last accepted registration.
     var registeredWidgets: [ConfiguredWidget]? {
         guard let widgets = registration?.objectValue?["widgets"] else { return nil }
-        // Its push tokens are masked: the whole could not be read.
+        // The push tokens of the document are masked, so it cannot be read as a whole.
         return try? ClientRegistration.read(
             ["platform": "any", "widgets": widgets], limits: .archive
         ).registration.widgets
     }
 
-    /// The digest that the gateway gave it.
+    /// The gateway's digest of that registration.
     var digest: String? { object(in: registrationFile)?["digest"]?.stringValue }
 
-    /// Remembers a registration, and forgets the timelines of widgets that are not in it.
+    /// Stores a registration, and removes the timelines of widgets that it does not contain.
     func keep(registration: JSONValue, digest: String?, of widgets: [ConfiguredWidget]) {
         var object: JSONObject = ["registration": registration]
         if let digest { object["digest"] = .string(digest) }
@@ -69,14 +71,14 @@ struct TimelineShelf: Sendable {
         }
     }
 
-    /// Forgets all: the gateway does not know this client.
+    /// Removes all files: the gateway does not know this client.
     func clear() {
         for file in timelineFiles + [registrationFile] {
             try? FileManager.default.removeItem(at: file)
         }
     }
 
-    /// The lowest cursor of all these; `nil` when one of them has none.
+    /// Returns the lowest cursor of these widgets; `nil` when one of them has none.
     func lowestCursor(of widgets: [ConfiguredWidget]) -> Cursor? {
         var lowest: Cursor?
         for widget in widgets {
@@ -96,13 +98,14 @@ struct TimelineShelf: Sendable {
         return (files ?? []).filter { $0.lastPathComponent.hasPrefix("timeline-") }
     }
 
-    /// Its name is a hash; which widget it is of stands in the file too.
+    /// Returns the file of a widget. Its name is a hash; the file also contains the widget's
+    /// identity.
     private func file(of widget: ConfiguredWidget) -> URL {
         let hash = FNV1a(Self.identity(widget).serialized).value
         return directory.appending(path: "timeline-\(String(hash, radix: 16)).json")
     }
 
-    /// What tells configured widgets apart: not how many there are.
+    /// Returns the identity of a configured widget, which excludes its count.
     private static func identity(_ widget: ConfiguredWidget) -> JSONValue {
         var widget = widget
         widget.count = 1

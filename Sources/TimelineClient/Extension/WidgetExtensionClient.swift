@@ -1,18 +1,18 @@
 import Foundation
 import WidgetModel
 
-/// The client of an app whose timelines the system keeps, schedules and shows, as WidgetKit does:
-/// registers the widgets that people have placed, says which are stale, and builds only those.
+/// A client for apps whose timelines the system stores, schedules and shows, as WidgetKit does:
+/// registers the widgets that people have placed, reports which are stale, and builds only those.
 ///
 /// The app and its widget extension use one each, with the same id and directory. Where no system
-/// keeps timelines, `TimelineClient` does.
+/// stores timelines, use `TimelineClient`.
 public actor WidgetExtensionClient {
     /// The app's bundle id.
     public nonisolated let app: String
-    /// The id the app drew at its first launch; the extension's is the same.
+    /// The id that the app generated at its first launch; shared with the extension.
     public nonisolated let client: String
 
-    /// Readings of the registration in force until it lacks nothing.
+    /// The maximum number of times the registration in force is read until it lacks nothing.
     private static let readingsMax = 4
 
     private let service: GatewayService
@@ -22,19 +22,19 @@ public actor WidgetExtensionClient {
     private let clock = ContinuousClock()
     private let origin = ContinuousClock.now
     private var serverTime = ServerTime()
-    /// What was registered last of what the app's processes share, because another registration was
-    /// in force.
+    /// The members shared between the app's processes that this process registered last, when it
+    /// reconciled with another process's registration.
     private var sharedRegistered: ClientRegistration?
 
-    /// A client.
+    /// Creates a client.
     ///
     /// - Parameters:
-    ///   - connection: How it reaches the gateway.
-    ///   - verifier: Tells whether notifications are the gateway's.
-    ///   - directory: Where timelines are kept with their cursors: one that the app and its extension
-    ///     share, such as one of their app group, and nobody else's.
-    ///   - registration: What is placed now, and how this client can be told; asked whenever the
-    ///     gateway has to know it.
+    ///   - connection: The connection to the gateway.
+    ///   - verifier: Checks that notifications are signed by the gateway.
+    ///   - directory: The directory for timelines and cursors. The app and its extension share it,
+    ///     for example in their app group; no other program may use it.
+    ///   - registration: Returns the placed widgets and the addresses of this client. Called
+    ///     whenever the gateway needs the registration.
     /// - Returns: `nil` unless `app` and `client` are 1 to 128 of `A-Za-z0-9._~-`.
     public init?(
         app: String, client: String, connection: any GatewayConnection,
@@ -52,14 +52,14 @@ public actor WidgetExtensionClient {
 
     // MARK: What is placed
 
-    /// Tells the gateway what is placed now. To be called when the system says that widgets or the
-    /// push token changed, and at the app's launch.
+    /// Registers the currently placed widgets. Call it when the system reports that widgets or the
+    /// push token changed, and when the app launches.
     ///
-    /// - Throws: ``GatewayFailure``; what was registered before stays in force.
+    /// - Throws: ``GatewayFailure``; the previous registration then stays in force.
     public func register() async throws(GatewayFailure) { _ = try await register(with: nil) }
 
-    /// - Parameter widget: One that is placed for certain, whatever the app's list says.
-    /// - Returns: Where the registration came into force.
+    /// - Parameter widget: A widget that is certainly placed, even if the app's list lacks it.
+    /// - Returns: The cursor at which the registration came into force.
     private func register(with widget: ConfiguredWidget?) async throws(GatewayFailure) -> Cursor {
         var registration = await registration()
         if let widget, !registration.widgets.contains(where: { $0.isConfigured(like: widget) }) {
@@ -73,11 +73,11 @@ public actor WidgetExtensionClient {
         return answer.value.cursor
     }
 
-    /// Registers what the registration in force lacks of what was registered last, until a reading
-    /// shows that it lacks nothing; then that one's digest is adopted.
+    /// Registers members of the last registration that the one in force lacks, until a reading
+    /// shows that it lacks nothing; then adopts its digest.
     ///
-    /// Where something is lacking each time, the digest of before is kept: the next request is
-    /// refused for it, and the one after that reconciles again.
+    /// If every reading lacks something, the previous digest is kept: the next request is refused
+    /// because of it, and the one after that reconciles again.
     private func reconcile() async throws(GatewayFailure) {
         var registration = await registration()
         if let widgets = shelf.registeredWidgets { registration.widgets = widgets }
@@ -91,7 +91,7 @@ public actor WidgetExtensionClient {
             if let patch {
                 let answer = try await service.patch(patch, client: client)
                 sharedRegistered = shared
-                // Where the patch changed nothing, the gateway does not keep what is lacking.
+                // If the patch changed nothing, the gateway does not store the missing members.
                 guard answer.value.digest == read.value.digest else { continue }
             }
             shelf.keep(
@@ -101,7 +101,8 @@ public actor WidgetExtensionClient {
         }
     }
 
-    /// Asks once more where another registration was in force than this client believed.
+    /// Sends a request, and repeats it once after reconciling if another registration was in force
+    /// than its digest names.
     private func reconciling<Answer: Sendable>(
         _ ask: (_ digest: String?) async throws(GatewayFailure) -> Answer
     ) async throws(GatewayFailure) -> Answer {
@@ -116,18 +117,18 @@ public actor WidgetExtensionClient {
 
     // MARK: In a timeline provider
 
-    /// The timeline of a widget: what was built last while the gateway says that nothing it depends
-    /// on has changed, otherwise what `build` makes of data that it fetches now.
+    /// Returns the timeline of a widget: the last one built if the gateway confirms that nothing it
+    /// depends on has changed, otherwise the result of `build`.
     ///
-    /// A gateway that cannot be asked, or is not believed, never hides a change: the timeline is
-    /// built, and the gateway asked again the next time.
+    /// A failure to ask the gateway, or to verify its notifications, never hides a change: the
+    /// timeline is built, and the gateway asked again the next time.
     ///
     /// - Parameters:
-    ///   - widget: As it is registered.
-    ///   - isUsable: Whether what was built last will still do at this time; where entries have run
-    ///     out it does not, though no data changed.
+    ///   - widget: The widget as it is registered.
+    ///   - isUsable: Returns whether the last timeline is still usable at this time. It is not when
+    ///     its entries have run out, although no data changed.
     ///   - build: Fetches the data and makes the timeline.
-    /// - Throws: What `build` throws; the timeline is as stale then as it was before.
+    /// - Throws: The error of `build`; the timeline then stays as stale as before.
     public func timeline<Value: Codable & Sendable>(
         of widget: ConfiguredWidget, isUsable: @Sendable (Value) -> Bool = { _ in true },
         build: @Sendable () async throws -> Value
@@ -142,7 +143,7 @@ public actor WidgetExtensionClient {
             return value
         }
         let start = clock.now
-        // When it throws, what is kept stays with its own cursor, and is as stale as before.
+        // If this throws, the stored timeline keeps its own cursor and stays as stale as before.
         let value = try await build()
         let text = (try? JSONEncoder().encode(value)).map { String(decoding: $0, as: UTF8.self) }
         shelf.keep(.init(cursor: asked.cursor, timeline: text), of: widget)
@@ -150,8 +151,8 @@ public actor WidgetExtensionClient {
         return value
     }
 
-    /// Whether a timeline is stale, and the cursor that goes with what is built from data fetched
-    /// from now on.
+    /// Returns whether a timeline is stale, and the cursor for a timeline built from data that is
+    /// fetched from now on.
     private func ask(
         about widget: ConfiguredWidget, since cursor: Cursor?
     ) async -> (isStale: Bool, cursor: Cursor?) {
@@ -171,7 +172,7 @@ public actor WidgetExtensionClient {
             guard case .refused(let problem) = error, problem.status == 404 else {
                 return (true, cursor)
             }
-            // The gateway has forgotten this client: no cursor of its own holds any more.
+            // The gateway has forgotten this client, so none of its cursors is valid any more.
             shelf.clear()
             return (true, try? await register(with: widget))
         }
@@ -189,19 +190,19 @@ public actor WidgetExtensionClient {
 
     // MARK: In the app
 
-    /// What is stale of all that is placed, for a system to be told. Nothing is marked as done by it:
-    /// providers do that, timeline by timeline.
+    /// Returns the stale content of all placed widgets, for reloading them with the system.
+    /// Acknowledges nothing: providers do that, timeline by timeline.
     ///
-    /// - Throws: ``GatewayFailure``; for a notification that is not believed, `unreadable`.
+    /// - Throws: ``GatewayFailure``; `unreadable` for a notification that fails verification.
     public func stale() async throws(GatewayFailure) -> StaleContent {
         let widgets = (await registration()).widgets
         let told = try await poll(since: shelf.lowestCursor(of: widgets), kind: nil)
         return StaleContent(told.notifications)
     }
 
-    /// Listens, and hands on what becomes stale, until the stream ends or the calling task is
-    /// cancelled: for an app in the foreground, whose reloads cost no budget. To be called again
-    /// after a while when it returns or throws.
+    /// Reports content as it becomes stale, until the stream ends or the calling task is cancelled.
+    /// For an app in the foreground, whose reloads cost no budget. When it returns or throws, call
+    /// it again after a pause.
     ///
     /// - Throws: ``GatewayFailure``.
     public func follow(
@@ -216,7 +217,7 @@ public actor WidgetExtensionClient {
         serverTime.note(stream.opening.date, now: now)
         try await stream.read { element in
             guard case .notification(let text) = element else { return !Task.isCancelled }
-            // One that is not believed ends the stream: the next one resumes before it.
+            // An unverified notification ends the stream: the next one resumes before it.
             guard let claims = try? await self.verified(text) else { return false }
             await receive(StaleContent([claims]))
             return !Task.isCancelled
@@ -253,16 +254,17 @@ public actor WidgetExtensionClient {
         return try await verifier.verify(notification, serverTime: seconds)
     }
 
-    /// Tells the gateway, so that it need not push: best effort, for the next poll tells it too.
+    /// Acknowledges a build so that the gateway need not push. Best effort: the next poll conveys
+    /// the same.
     private func acknowledge(_ widget: ConfiguredWidget, milliseconds: Int64) async {
-        // The cursor speaks of timelines alone: a set is owed until it is named, and nobody here
-        // knows when the system asked for it.
+        // The cursor covers only timelines. Recommendation sets are acknowledged by name, and this
+        // client does not know when the system asked for one.
         guard let cursor = shelf.lowestCursor(of: await registration().widgets) else { return }
         let body = AcknowledgementBody(
             cursor: cursor,
             rebuilt: [
                 AcknowledgementBody.timeline(
-                    widget.kind, widget.parameters, "ms", .integer(milliseconds))
+                    ofKind: widget.kind, widget.parameters, "ms", .integer(milliseconds))
             ])
         _ = try? await reconciling { digest throws(GatewayFailure) in
             try await service.acknowledge(body.json, client: client, registration: digest)
@@ -273,7 +275,7 @@ public actor WidgetExtensionClient {
 }
 
 extension ConfiguredWidget {
-    /// Whether both show the same, however many there are.
+    /// Returns whether both have the same configuration, whatever their counts.
     fileprivate func isConfigured(like other: ConfiguredWidget) -> Bool {
         kind == other.kind && family == other.family && parameters == other.parameters
     }

@@ -1,121 +1,122 @@
 import Foundation
 import WidgetModel
 
-/// An id that can be written as text and read back: what a placed widget stores of an entity.
+/// An entity id that can be converted to text and back. A placed widget stores this text.
 public protocol EntityIdentifierConvertible: Sendable, Hashable {
-    /// The id as text; two ids never share one.
+    /// The id as text. Different ids have different texts.
     var entityIdentifierString: String { get }
-    /// The id that is written so; `nil` when none is.
+    /// Returns the id with this text; `nil` when there is none.
     static func entityIdentifier(for text: String) -> Self?
 }
 
 extension String: EntityIdentifierConvertible {
-    /// The text.
+    /// The string itself.
     public var entityIdentifierString: String { self }
-    /// The text.
+    /// Returns the text itself.
     public static func entityIdentifier(for text: String) -> String? { text }
 }
 
 extension Int: EntityIdentifierConvertible {
     /// The number in decimal.
     public var entityIdentifierString: String { String(self) }
-    /// A number in decimal.
+    /// Returns the number that the text states in decimal.
     public static func entityIdentifier(for text: String) -> Int? { Int(text) }
 }
 
 extension UUID: EntityIdentifierConvertible {
-    /// In capital letters.
+    /// The UUID in upper case.
     public var entityIdentifierString: String { uuidString }
-    /// In letters of either case.
+    /// Returns the UUID that the text states in upper or lower case.
     public static func entityIdentifier(for text: String) -> UUID? { UUID(uuidString: text) }
 }
 
-/// One of the app's own things that somebody may choose, such as a character of a game. A placed
-/// widget stores its id; the query finds it again (article "Making a configurable widget", "Add a
+/// An object of the app that people can choose, such as a character of a game. A placed widget
+/// stores its id; the query finds the entity again (article "Making a configurable widget", "Add a
 /// custom app intent to your project").
 public protocol AppEntity: IntentValue, Identifiable where ID: EntityIdentifierConvertible {
-    /// How it is found.
+    /// The type of the query that finds the entities.
     associatedtype DefaultQuery: EntityQuery where DefaultQuery.Entity == Self
 
-    /// How it is found.
+    /// The query that finds the entities.
     static var defaultQuery: DefaultQuery { get }
-    /// How the type is called.
+    /// The display name of the type.
     static var typeDisplayRepresentation: TypeDisplayRepresentation { get }
-    /// How it is shown.
+    /// The display name of the entity.
     var displayRepresentation: DisplayRepresentation { get }
 }
 
-/// Finds the entities of one type (article "Making a configurable widget", "Implement a query to
-/// provide dynamic values").
+/// A query that finds the entities of one type (article "Making a configurable widget", "Implement
+/// a query to provide dynamic values").
 public protocol EntityQuery: Sendable {
-    /// What it finds.
+    /// The type of the entities.
     associatedtype Entity: AppEntity
-    /// What ``defaultResult()`` answers; `Never` for a query without one.
+    /// The type that ``defaultResult()`` returns; `Never` for a query without a default.
     associatedtype DefaultValue = Never
 
-    /// The entities with these ids, in any order. Also those that are suggested no more: widgets
-    /// that were configured with them go on. Those that are gone are left out.
+    /// Returns the entities with these ids, in any order. Includes those that are no longer
+    /// suggested, because widgets configured with them still exist; leaves out those that no longer
+    /// exist.
     ///
-    /// - Throws: Why they cannot be looked for now, such as a network that is down: the timeline that
-    ///   needs them is not built, and asked for again later.
+    /// - Throws: The reason why the entities cannot be found now, such as a network failure. The
+    ///   timeline that needs them is then not built, and requested again later.
     func entities(for identifiers: [Entity.ID]) async throws -> [Entity]
-    /// What somebody may choose from.
+    /// Returns the entities to choose from.
     ///
-    /// - Throws: Why it cannot be said now.
+    /// - Throws: The reason why they cannot be listed now.
     func suggestedEntities() async throws -> [Entity]
-    /// What is chosen where nobody has chosen anything; `nil` when there is nothing at the moment, and
-    /// then a timeline that needs it is not built.
+    /// Returns the default for a parameter that no person has set; `nil` when there is none at the
+    /// moment. A timeline that needs it is then not built.
     func defaultResult() async -> DefaultValue?
 }
 
 extension EntityQuery {
-    /// Nothing is suggested.
+    /// Returns no suggestions.
     public func suggestedEntities() async throws -> [Entity] { [] }
 }
 
 extension EntityQuery where DefaultValue == Never {
-    /// There is none.
+    /// Returns `nil`: the query has no default.
     public func defaultResult() async -> Never? { nil }
 }
 
-/// A query that finds entities by what somebody has typed.
+/// A query that finds entities by a text that a person types.
 public protocol EntityStringQuery: EntityQuery {
-    /// The entities that match a text.
+    /// Returns the entities that match a text.
     ///
-    /// - Throws: Why they cannot be looked for now.
+    /// - Throws: The reason why they cannot be found now.
     func entities(matching string: String) async throws -> [Entity]
 }
 
-/// A query over so few entities that all of them can be listed.
+/// A query for a type with few enough entities to list them all.
 public protocol EnumerableEntityQuery: EntityQuery {
-    /// What it finds; declared again, so that it follows from what ``allEntities()`` returns.
+    /// The type of the entities; declared again to infer it from ``allEntities()``.
     associatedtype Entity
 
-    /// All of them.
+    /// Returns all entities.
     ///
-    /// - Throws: Why they cannot be listed now.
+    /// - Throws: The reason why they cannot be listed now.
     func allEntities() async throws -> [Entity]
 }
 
 extension EnumerableEntityQuery {
-    /// Those of all with the ids.
+    /// Returns the entities with these ids.
     public func entities(for identifiers: [Entity.ID]) async throws -> [Entity] {
         let wanted = Set(identifiers)
         return try await allEntities().filter { wanted.contains($0.id) }
     }
 
-    /// All of them.
+    /// Returns all entities.
     public func suggestedEntities() async throws -> [Entity] { try await allEntities() }
 }
 
 extension AppEntity {
-    /// The entity's id.
+    /// The entity's id as a parameter value.
     public var parameterValue: ParameterValue { .single(id.entityIdentifierString) }
 
-    /// The entity with the id.
+    /// Returns the entity with the stored id.
     ///
-    /// - Throws: ``IntentValueError``, also when there is no such entity any more; what the query
-    ///   throws.
+    /// - Throws: ``IntentValueError``, also when the entity no longer exists; or the error of the
+    ///   query.
     public static func resolved(from value: ParameterValue) async throws -> Self {
         guard case .single(let text) = value else {
             throw IntentValueError.malformed(expected: "an id")
@@ -126,9 +127,10 @@ extension AppEntity {
         return entity
     }
 
-    /// The entities with these ids, asked for at once; those that are gone are left out.
+    /// Returns the entities with these ids, found by a single query; leaves out those that no
+    /// longer exist.
     ///
-    /// - Throws: What the query throws.
+    /// - Throws: The error of the query.
     public static func resolved(fromList texts: [String]) async throws -> [Self] {
         let ids = texts.compactMap { ID.entityIdentifier(for: $0) }
         guard !ids.isEmpty else { return [] }
@@ -140,18 +142,18 @@ extension AppEntity {
     /// Whether the query has a default result.
     public static var hasDefault: Bool { DefaultQuery.DefaultValue.self != Never.self }
 
-    /// The query's default result.
+    /// Returns the query's default result.
     public static func defaultValue() async -> Self? {
         await defaultQuery.defaultResult() as? Self
     }
 
-    /// The type's display name.
+    /// The display name of the type.
     public static var typeName: LocalizedStringResource { typeDisplayRepresentation.name }
 
-    /// What the query suggests; with a text, what it finds by it, or else those of the suggested
-    /// whose names have it.
+    /// Returns the suggested entities. With a text, returns the entities that the query finds by
+    /// it, or, if the query does not support that, the suggested ones whose names contain it.
     ///
-    /// - Throws: What the query throws.
+    /// - Throws: The error of the query.
     public static func options(matching text: String?) async throws -> [ParameterOption]? {
         if let text, !text.isEmpty, let query = defaultQuery as? any EntityStringQuery {
             return try await query.options(matching: text)

@@ -1,20 +1,20 @@
 import WidgetModel
 
-/// A fixed list of values that somebody may choose from (article "Making a configurable widget", "Add
-/// a custom app intent to your project").
+/// A fixed set of values to choose from (article "Making a configurable widget", "Add a custom app
+/// intent to your project").
 public protocol AppEnum: IntentValue, RawRepresentable, CaseIterable, Hashable
 where RawValue == String {
-    /// How the type is called.
+    /// The display name of the type.
     static var typeDisplayRepresentation: TypeDisplayRepresentation { get }
-    /// How its cases are shown.
+    /// The display name of each case.
     static var caseDisplayRepresentations: [Self: DisplayRepresentation] { get }
 }
 
 extension AppEnum {
-    /// The case's raw value.
+    /// The case's raw value as a parameter value.
     public var parameterValue: ParameterValue { .single(rawValue) }
 
-    /// The case with this raw value.
+    /// Returns the case with the stored raw value.
     ///
     /// - Throws: ``IntentValueError`` when there is none.
     public static func resolved(from value: ParameterValue) throws -> Self {
@@ -25,10 +25,10 @@ extension AppEnum {
         return result
     }
 
-    /// The type's display name.
+    /// The display name of the type.
     public static var typeName: LocalizedStringResource { typeDisplayRepresentation.name }
 
-    /// All cases; those whose title has the text, if there is one.
+    /// Returns all cases, or with a text those whose title or subtitle contains it.
     public static func options(matching text: String?) -> [ParameterOption]? {
         allCases.map {
             ParameterOption(
@@ -40,7 +40,7 @@ extension AppEnum {
 }
 
 extension [ParameterOption] {
-    /// Those whose title or subtitle has the text, whatever its case.
+    /// Returns the options whose title or subtitle contains the text, ignoring case.
     func matching(_ text: String?) -> [ParameterOption] {
         guard let text = text?.lowercased(), !text.isEmpty else { return self }
         return filter { option in

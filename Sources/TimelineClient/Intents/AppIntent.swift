@@ -1,48 +1,48 @@
 import WidgetModel
 
-/// Something an app can do for whoever asks, without being opened: what a button or a toggle of a
-/// widget calls.
+/// An action that an app offers to the system without being opened, such as the action of a
+/// widget's button or toggle.
 ///
-/// Its parameters are declared with `@Parameter`. Those of a button or toggle must have values:
-/// nobody is there to choose them (article "Adding interactivity to widgets and Live Activities", "Add
-/// an app intent that performs the action").
+/// Its parameters are declared with `@Parameter`. Those of a button or toggle must have values,
+/// because no person can choose them there (article "Adding interactivity to widgets and Live
+/// Activities", "Add an app intent that performs the action").
 public protocol AppIntent: Sendable {
-    /// What ``perform()`` returns.
+    /// The type of the result of ``perform()``.
     associatedtype PerformResult: IntentResult
-    /// What ``description`` is: an ``IntentDescription``, or an optional one.
+    /// The type of ``description``: an ``IntentDescription``, or an optional one.
     associatedtype Description: IntentDescribing = IntentDescription?
-    /// A value of the intent.
+    /// The type that declares a parameter of the intent.
     typealias Parameter = IntentParameter
 
-    /// What it does, as a verb and a noun.
+    /// The display name of the action: a verb and a noun.
     static var title: LocalizedStringResource { get }
-    /// What it is for.
+    /// The purpose of the intent, for display.
     static var description: Description { get }
-    /// Whether the app comes to the foreground for it; it then runs in the app's process.
+    /// Whether the app comes to the foreground for the intent, which then runs in the app's
+    /// process.
     static var openAppWhenRun: Bool { get }
 
-    /// The intent with the defaults of its parameters.
+    /// Creates the intent with the default values of its parameters.
     init()
 
-    /// Does it. When it returns, the widget's timeline is reloaded: what the provider reads has to
-    /// be in its place by then. Errors are to be handled here, by what the widget shows.
+    /// Performs the action. When it returns, the widget's timeline is reloaded, so the data that
+    /// the provider reads must be in place by then. Handle errors here and show them in the widget.
     ///
-    /// - Throws: Why it had no success. A toggle goes back then, and shows the `errorDescription` of a
-    ///   `LocalizedError`; the timeline is reloaded all the same.
+    /// - Throws: The reason for the failure. A toggle then reverts, and shows the
+    ///   `errorDescription` of a `LocalizedError`; the timeline is reloaded nevertheless.
     func perform() async throws -> PerformResult
 }
 
 extension AppIntent {
-    /// None.
+    /// Returns `nil`: no description by default.
     public static var description: IntentDescription? { nil }
 
-    /// What it is for, however the intent states it; `nil` when it does not.
+    /// The description, whether the intent declares it as optional or not; `nil` if there is none.
     public static var intentDescription: IntentDescription? { description.intentDescription }
-    /// Without opening the app.
+    /// Returns `false`: the app stays closed by default.
     public static var openAppWhenRun: Bool { false }
 
-    /// The values of the parameters by name, as they are stored: what the gateway matches changes
-    /// against.
+    /// The stored values of the parameters, by name. The gateway matches changes against them.
     public var parameters: [String: ParameterValue] {
         Dictionary(
             intentParameters.map { ($0.name, $0.parameter.parameterValue) },
@@ -54,14 +54,14 @@ extension AppIntent {
         Mirror(reflecting: self).children.compactMap { child in
             guard let label = child.label, let parameter = child.value as? any AnyIntentParameter
             else { return nil }
-            // A wrapped property's storage has its name behind an underscore.
+            // The stored property behind a property wrapper has a leading underscore.
             return (label.hasPrefix("_") ? String(label.dropFirst()) : label, parameter)
         }
     }
 
-    /// The intent with what is stored; what nobody chose gets its default.
+    /// Returns the intent with stored values. Parameters without a stored value get their default.
     ///
-    /// - Throws: ``IntentError``, or what a query throws.
+    /// - Throws: ``IntentError``, or the error of a query.
     static func resolved(from values: [String: ParameterValue]) async throws -> Self {
         let intent = Self()
         for (name, parameter) in intent.intentParameters {
@@ -81,48 +81,48 @@ extension AppIntent {
     }
 }
 
-/// Why an intent cannot be made of what is stored.
+/// The reason why an intent cannot be created from stored values.
 public struct IntentError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The name of the parameter.
     public let parameter: String
-    /// What is wrong with it; no value that a person chose.
+    /// The fault. It never includes a value that a person chose.
     public let reason: String
 
-    /// Both.
+    /// The parameter's name and the reason.
     public var description: String { "parameter \(parameter): \(reason)" }
 }
 
-/// What ``AppIntent/perform()`` returns.
+/// The result of ``AppIntent/perform()``.
 public protocol IntentResult: Sendable {}
 
 /// A result without a value.
 public struct EmptyIntentResult: IntentResult {}
 
 extension IntentResult where Self == EmptyIntentResult {
-    /// Done.
+    /// Returns a result without a value.
     public static func result() -> EmptyIntentResult { EmptyIntentResult() }
 }
 
-/// What a person can choose about a widget. The order of the parameters is the order in which they
-/// are asked for (article "Making a configurable widget").
+/// The configuration of a widget that a person can choose. The parameters are presented in the
+/// order of their declaration (article "Making a configurable widget").
 public protocol WidgetConfigurationIntent: AppIntent {}
 
 extension WidgetConfigurationIntent {
-    /// Nothing: it only holds what was chosen.
+    /// Does nothing: a configuration intent only holds the chosen values.
     public func perform() async throws -> some IntentResult { .result() }
 }
 
-/// A parameter of a declared intent, for whoever lets people choose.
+/// A parameter of a declared intent, for user interfaces that let people choose its value.
 public struct IntentParameterDeclaration: Sendable {
-    /// Its name in the code, and in the catalog.
+    /// The name in the code and in the catalog.
     public let name: String
-    /// How it is called.
+    /// The display name of the parameter.
     public var title: LocalizedStringResource { parameter.title }
-    /// What it is for.
+    /// The purpose of the parameter, for display.
     public var description: LocalizedStringResource? { parameter.description }
-    /// How its type is called.
+    /// The display name of the parameter's type.
     public var typeName: LocalizedStringResource { parameter.typeName }
-    /// Whether it may stay without a value.
+    /// Whether the parameter may have no value.
     public var isOptional: Bool { parameter.isOptional }
 
     private let parameter: any AnyIntentParameter
@@ -134,29 +134,29 @@ public struct IntentParameterDeclaration: Sendable {
 
     var hasDefault: Bool { parameter.hasDefault }
 
-    /// The value where nobody chooses one; `nil` when there is none at the moment.
+    /// Returns the value for a person who chose none; `nil` when there is none at the moment.
     ///
-    /// - Throws: What the query of its type throws.
+    /// - Throws: The error of the type's query.
     public func defaultValue() async throws -> ParameterValue? {
         try await parameter.defaultValue()
     }
 
-    /// What somebody may choose from, such as the suggested entities; `nil` when any value will do.
-    /// With `text` only what matches what was typed.
+    /// Returns the values to choose from, such as the suggested entities; `nil` when any value is
+    /// valid. With `text`, returns only values that match it.
     ///
-    /// - Throws: What the query of its type throws.
+    /// - Throws: The error of the type's query.
     public func options(matching text: String? = nil) async throws -> [ParameterOption]? {
         try await parameter.options(matching: text)
     }
 }
 
 extension WidgetConfigurationIntent {
-    /// The parameters, in the order in which they are asked for.
+    /// The parameters in the order in which they are presented.
     public static var parameterDeclarations: [IntentParameterDeclaration] {
         Self().intentParameters.map { IntentParameterDeclaration(name: $0, parameter: $1) }
     }
 
-    /// The names of parameters that may be left without any value, which none may.
+    /// The names of the parameters without a default. Such parameters are not allowed.
     static var parametersWithoutDefault: [String] {
         parameterDeclarations.filter { !$0.hasDefault }.map(\.name)
     }

@@ -1,73 +1,73 @@
-/// A text that people read. Here it is the text itself: what translates it is the app's.
+/// A text for display. This library does not translate it; that is up to the app.
 public struct LocalizedStringResource: Sendable, Hashable, ExpressibleByStringInterpolation,
     CustomStringConvertible
 {
     /// The text.
     public var text: String
 
-    /// A text.
+    /// Creates a text.
     public init(_ text: String) { self.text = text }
 
-    /// A text, written as a literal.
+    /// Creates a text from a literal.
     public init(stringLiteral text: String) { self.text = text }
 
     /// The text.
     public var description: String { text }
 }
 
-/// What an intent does, for those who choose it.
+/// A description of an intent's action, shown where people choose intents.
 public struct IntentDescription: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// The text.
+    /// The text of the description.
     public var descriptionText: LocalizedStringResource
 
-    /// A description.
+    /// Creates a description.
     public init(_ text: LocalizedStringResource) { descriptionText = text }
 
-    /// A description, written as a literal.
+    /// Creates a description from a literal.
     public init(stringLiteral text: String) { self.init(LocalizedStringResource(text)) }
 }
 
-/// A description, or none: so that an intent may state one without the optional type.
+/// A description or an optional one, so that an intent can declare either.
 public protocol IntentDescribing: Sendable {
-    /// The description; `nil` for none.
+    /// The description; `nil` if there is none.
     var intentDescription: IntentDescription? { get }
 }
 
 extension IntentDescription: IntentDescribing {
-    /// Itself.
+    /// The description itself.
     public var intentDescription: IntentDescription? { self }
 }
 
 extension Optional: IntentDescribing where Wrapped == IntentDescription {
-    /// Itself.
+    /// The optional description itself.
     public var intentDescription: IntentDescription? { self }
 }
 
-/// How a value is shown to somebody who chooses among several.
+/// The display of a value among several to choose from.
 public struct DisplayRepresentation: Sendable, Hashable, ExpressibleByStringInterpolation {
-    /// Its name.
+    /// The name of the value.
     public var title: LocalizedStringResource
-    /// What tells it from others of a similar name.
+    /// A second line that distinguishes it from values with similar names.
     public var subtitle: LocalizedStringResource?
 
-    /// A representation.
+    /// Creates a representation.
     public init(title: LocalizedStringResource, subtitle: LocalizedStringResource? = nil) {
         self.title = title
         self.subtitle = subtitle
     }
 
-    /// A title, written as a literal.
+    /// Creates a representation from the literal of its title.
     public init(stringLiteral title: String) { self.init(title: LocalizedStringResource(title)) }
 }
 
-/// How a type of values is called.
+/// The display name of a type of values.
 public struct TypeDisplayRepresentation: Sendable, Hashable, ExpressibleByStringInterpolation {
-    /// Its name.
+    /// The name of the type.
     public var name: LocalizedStringResource
 
-    /// A representation.
+    /// Creates a representation.
     public init(name: LocalizedStringResource) { self.name = name }
 
-    /// A name, written as a literal.
+    /// Creates a representation from the literal of its name.
     public init(stringLiteral name: String) { self.init(name: LocalizedStringResource(name)) }
 }

@@ -1,28 +1,28 @@
 import Synchronization
 import WidgetModel
 
-/// A value of an intent that somebody chooses; written `@Parameter` in an ``AppIntent``.
+/// A parameter of an intent whose value a person chooses; written `@Parameter` in an ``AppIntent``.
 ///
-/// Without an argument `default` a parameter whose type is not optional has to get its default from
-/// the query of its type; that it has one is checked when the widget is declared. It has a value
-/// wherever a provider or `perform()` sees it.
+/// A parameter of a non-optional type without a `default` argument needs a default from the query
+/// of its type; this is checked when the widget is declared. Therefore a parameter always has a
+/// value when a provider or `perform()` reads it.
 @propertyWrapper
 public struct IntentParameter<Value: IntentValue>: Sendable {
-    /// Holds the value, so that a parameter found by reflection can be given one.
+    /// Holds the value in a reference, so that a parameter found by reflection can be assigned one.
     private final class Storage: Sendable {
         let value: Mutex<Value?>
 
         init(_ value: Value?) { self.value = Mutex(value) }
     }
 
-    /// How it is called.
+    /// The display name of the parameter.
     public let title: LocalizedStringResource
-    /// What it is for.
+    /// The purpose of the parameter, for display.
     public let description: LocalizedStringResource?
     private let literalDefault: Value?
     private var storage: Storage
 
-    /// A parameter whose default is that of its type.
+    /// Creates a parameter with the default of its type.
     public init(title: LocalizedStringResource, description: LocalizedStringResource? = nil) {
         self.title = title
         self.description = description
@@ -30,7 +30,7 @@ public struct IntentParameter<Value: IntentValue>: Sendable {
         storage = Storage(nil)
     }
 
-    /// A parameter with a default.
+    /// Creates a parameter with this default.
     public init(
         title: LocalizedStringResource, description: LocalizedStringResource? = nil,
         default value: Value
@@ -43,8 +43,8 @@ public struct IntentParameter<Value: IntentValue>: Sendable {
 
     /// The value.
     ///
-    /// Reading one that was never set is a mistake in the program: an intent made with `init()`
-    /// has no entities before they were chosen.
+    /// Reading a value that was never set is a programming error: an intent made with `init()` has
+    /// no entities before they are chosen.
     public var wrappedValue: Value {
         get {
             guard let value = storage.value.withLock({ $0 }) else {
@@ -52,7 +52,7 @@ public struct IntentParameter<Value: IntentValue>: Sendable {
             }
             return value
         }
-        // Never the same storage: copies of an intent are values of their own.
+        // Replaces the storage, because copies of an intent must have independent values.
         set { storage = Storage(newValue) }
     }
 
@@ -60,22 +60,23 @@ public struct IntentParameter<Value: IntentValue>: Sendable {
     public var projectedValue: Self { self }
 }
 
-/// A parameter of any type, as reflection finds it.
+/// A parameter of any type, as found by reflection.
 protocol AnyIntentParameter: Sendable {
     var title: LocalizedStringResource { get }
     var description: LocalizedStringResource? { get }
     var typeName: LocalizedStringResource { get }
     var isOptional: Bool { get }
-    /// Whether it has a value when nobody chooses one.
+    /// Whether the parameter has a value if no person chooses one.
     var hasDefault: Bool { get }
-    /// The value as it is stored; unset before there is one.
+    /// The value in its stored form; unset if there is none yet.
     var parameterValue: ParameterValue { get }
 
-    /// The value where nobody chose one; `nil` when there is none at the moment.
+    /// Returns the value for a person who chose none; `nil` when there is none at the moment.
     func defaultValue() async throws -> ParameterValue?
-    /// What somebody may choose from; `nil` when any value will do.
+    /// Returns the values to choose from; `nil` when any value is valid.
     func options(matching text: String?) async throws -> [ParameterOption]?
-    /// Gives it the stored value, or else the default; answers whether it has one then.
+    /// Assigns the stored value or else the default; returns whether the parameter then has a
+    /// value.
     func fill(from chosen: ParameterValue?) async throws -> Bool
 }
 
@@ -115,6 +116,6 @@ extension IntentParameter: AnyIntentParameter {
     }
 }
 
-/// Tells optional types from others.
+/// Distinguishes optional types from others.
 private protocol OptionalValue {}
 extension Optional: OptionalValue {}

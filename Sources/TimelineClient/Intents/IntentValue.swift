@@ -1,64 +1,66 @@
 import Foundation
 import WidgetModel
 
-/// A type that a parameter of an intent may have: `String`, `Int`, `Double`, `Bool`, `Date`, an
+/// A type that an intent's parameter can have: `String`, `Int`, `Double`, `Bool`, `Date`, an
 /// ``AppEnum``, an ``AppEntity``, an array of one of these, or an optional one.
 public protocol IntentValue: Sendable {
-    /// The value as it is stored with a placed widget, and compared with changes: an entity or a
-    /// case of an enumeration by its id.
+    /// The form that is stored with a placed widget and compared with changes. An entity or a case
+    /// of an enumeration is stored as its id.
     var parameterValue: ParameterValue { get }
 
-    /// The value that is stored as this.
+    /// Returns the value for its stored form.
     ///
-    /// - Throws: ``IntentValueError``, or what a query throws.
+    /// - Throws: ``IntentValueError``, or the error of a query.
     static func resolved(from value: ParameterValue) async throws -> Self
 
-    /// The values stored as these texts, in their order. Those that are there no more are left out.
+    /// Returns the values stored as these texts, in the same order. Leaves out those that no longer
+    /// exist.
     ///
-    /// - Throws: ``IntentValueError``, or what a query throws.
+    /// - Throws: ``IntentValueError``, or the error of a query.
     static func resolved(fromList texts: [String]) async throws -> [Self]
 
-    /// Whether there is a value where nobody has chosen one and the parameter names none.
+    /// Whether the type provides a value if no person chose one and the parameter declares no
+    /// default.
     static var hasDefault: Bool { get }
 
-    /// That value; `nil` when there is none at the moment.
+    /// Returns the type's default; `nil` when there is none at the moment.
     ///
-    /// - Throws: What a query throws.
+    /// - Throws: The error of a query.
     static func defaultValue() async throws -> Self?
 
-    /// How the type is called.
+    /// The display name of the type.
     static var typeName: LocalizedStringResource { get }
 
-    /// What somebody may choose from; `nil` when any value will do. With `text` only what matches
-    /// what was typed.
+    /// Returns the values to choose from; `nil` when any value is valid. With `text`, returns only
+    /// values that match it.
     ///
-    /// - Throws: What a query throws.
+    /// - Throws: The error of a query.
     static func options(matching text: String?) async throws -> [ParameterOption]?
 }
 
-/// A value that somebody may choose.
+/// A value to choose from.
 public struct ParameterOption: Sendable, Hashable {
-    /// What is stored when it is chosen.
+    /// The value to store if it is chosen.
     public var value: ParameterValue
-    /// How it is shown.
+    /// The display name of the value.
     public var displayRepresentation: DisplayRepresentation
 
-    /// An option.
+    /// Creates an option.
     public init(value: ParameterValue, displayRepresentation: DisplayRepresentation) {
         self.value = value
         self.displayRepresentation = displayRepresentation
     }
 }
 
-/// Why a stored value is no value of a parameter's type. Says nothing of the value: it is a
-/// person's choice.
+/// The reason why a stored value is not valid for a parameter's type. Does not include the value,
+/// because a person chose it.
 public enum IntentValueError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// It is written in another way.
+    /// The stored form is malformed.
     case malformed(expected: String)
-    /// The query knows no such entity.
+    /// The query does not find the entity.
     case entityNotFound(type: String)
 
-    /// What is wrong.
+    /// The fault, as a sentence without its full stop.
     public var description: String {
         switch self {
         case .malformed(let expected): "the stored value is not \(expected)"
@@ -68,21 +70,21 @@ public enum IntentValueError: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 extension IntentValue {
-    /// One after the other.
+    /// Resolves the texts one after the other.
     public static func resolved(fromList texts: [String]) async throws -> [Self] {
         var values: [Self] = []
         for text in texts { values.append(try await resolved(from: .single(text))) }
         return values
     }
 
-    /// None.
+    /// Returns `false`: no default value.
     public static var hasDefault: Bool { false }
-    /// None.
+    /// Returns `nil`: no default value.
     public static func defaultValue() async throws -> Self? { nil }
-    /// Any value.
+    /// Returns `nil`: any value is valid.
     public static func options(matching text: String?) async throws -> [ParameterOption]? { nil }
 
-    /// The text of a single value.
+    /// Returns the text of a single value.
     fileprivate static func text(of value: ParameterValue, _ expected: String) throws -> String {
         guard case .single(let text) = value else {
             throw IntentValueError.malformed(expected: expected)
@@ -90,7 +92,7 @@ extension IntentValue {
         return text
     }
 
-    /// A single value read from its text.
+    /// Parses a single value from its text.
     fileprivate static func parsed(
         _ value: ParameterValue, _ expected: String, _ read: (String) -> Self?
     ) throws -> Self {
@@ -102,50 +104,51 @@ extension IntentValue {
 }
 
 extension String: IntentValue {
-    /// The text.
+    /// The text as a single value.
     public var parameterValue: ParameterValue { .single(self) }
-    /// The text.
+    /// Returns the text of a single value.
     public static func resolved(from value: ParameterValue) throws -> String {
         try text(of: value, "a text")
     }
-    /// "Text".
+    /// The display name "Text".
     public static var typeName: LocalizedStringResource { "Text" }
 }
 
 extension Int: IntentValue {
     /// The number in decimal.
     public var parameterValue: ParameterValue { .single(String(self)) }
-    /// A whole number in decimal.
+    /// Returns the integer that the value states in decimal.
     public static func resolved(from value: ParameterValue) throws -> Int {
         try parsed(value, "a whole number") { Int($0) }
     }
-    /// "Whole number".
+    /// The display name "Whole number".
     public static var typeName: LocalizedStringResource { "Whole number" }
 }
 
 extension Double: IntentValue {
-    /// The number in the shortest form that reads back the same; whole ones without a point.
+    /// The shortest decimal form that reads back as the same number; integers have no decimal
+    /// point.
     public var parameterValue: ParameterValue {
         .single(ParameterValue.text(of: .number(self)) ?? description)
     }
-    /// A finite number in decimal.
+    /// Returns the finite number that the value states in decimal.
     public static func resolved(from value: ParameterValue) throws -> Double {
         try parsed(value, "a number") { Double($0).flatMap { $0.isFinite ? $0 : nil } }
     }
-    /// "Number".
+    /// The display name "Number".
     public static var typeName: LocalizedStringResource { "Number" }
 }
 
 extension Bool: IntentValue {
-    /// "true" or "false".
+    /// The text "true" or "false".
     public var parameterValue: ParameterValue { .single(self ? "true" : "false") }
-    /// "true" or "false".
+    /// Returns the value of the text "true" or "false".
     public static func resolved(from value: ParameterValue) throws -> Bool {
         try parsed(value, "true or false") { Bool($0) }
     }
-    /// "Yes or no".
+    /// The display name "Yes or no".
     public static var typeName: LocalizedStringResource { "Yes or no" }
-    /// Both.
+    /// Returns both values.
     public static func options(matching text: String?) -> [ParameterOption]? {
         [true, false].map {
             ParameterOption(
@@ -156,15 +159,16 @@ extension Bool: IntentValue {
 }
 
 extension Date: IntentValue {
-    /// The moment in UTC as RFC 3339 writes it, to the millisecond.
+    /// The time in UTC in the form of RFC 3339, to the millisecond.
     public var parameterValue: ParameterValue { .single(formatted(Self.style)) }
-    /// A moment as RFC 3339 writes it, with or without fractions of a second.
+    /// Returns the time that the value states in the form of RFC 3339, with or without fractional
+    /// seconds.
     public static func resolved(from value: ParameterValue) throws -> Date {
         try parsed(value, "a date like 2026-11-21T07:00:00.000Z") {
             (try? Date($0, strategy: style)) ?? (try? Date($0, strategy: .iso8601))
         }
     }
-    /// "Date".
+    /// The display name "Date".
     public static var typeName: LocalizedStringResource { "Date" }
 
     private static var style: Date.ISO8601FormatStyle {
@@ -173,38 +177,38 @@ extension Date: IntentValue {
 }
 
 extension Optional: IntentValue where Wrapped: IntentValue {
-    /// The value's; ``ParameterValue/unset`` for none.
+    /// The parameter value of the wrapped value; ``ParameterValue/unset`` for `nil`.
     public var parameterValue: ParameterValue { map(\.parameterValue) ?? .unset }
-    /// None for what is unset.
+    /// Returns `nil` for an unset value.
     public static func resolved(from value: ParameterValue) async throws -> Wrapped? {
         if value == .unset { return nil }
         return try await Wrapped.resolved(from: value)
     }
-    /// None is a value.
+    /// Returns `true`: `nil` is the default.
     public static var hasDefault: Bool { true }
-    /// None.
+    /// Returns `nil` as the default value.
     public static func defaultValue() -> Self? { .some(.none) }
-    /// The type's.
+    /// The display name of the wrapped type.
     public static var typeName: LocalizedStringResource { Wrapped.typeName }
-    /// The type's.
+    /// Returns the options of the wrapped type.
     public static func options(matching text: String?) async throws -> [ParameterOption]? {
         try await Wrapped.options(matching: text)
     }
 }
 
 extension Array: IntentValue where Element: IntentValue {
-    /// The elements' texts.
+    /// The texts of the elements.
     public var parameterValue: ParameterValue {
         .list(flatMap { $0.parameterValue.texts })
     }
-    /// One element for each text.
+    /// Returns one element for each text.
     public static func resolved(from value: ParameterValue) async throws -> [Element] {
         guard value != .unset else { throw IntentValueError.malformed(expected: "a list") }
         return try await Element.resolved(fromList: value.texts)
     }
-    /// The elements'.
+    /// The display name of a list of the element type.
     public static var typeName: LocalizedStringResource { "List of \(Element.typeName.text)" }
-    /// The elements'.
+    /// Returns the options of the element type.
     public static func options(matching text: String?) async throws -> [ParameterOption]? {
         try await Element.options(matching: text)
     }

@@ -1,27 +1,27 @@
-/// Starts or pauses playing sound or video.
+/// An intent that starts or pauses audio or video playback.
 public protocol AudioPlaybackIntent: AppIntent {}
 
-/// Changes a Live Activity.
+/// An intent that changes a Live Activity.
 public protocol LiveActivityIntent: AppIntent {}
 
-/// Begins without the app in the foreground and may ask for it.
+/// An intent that starts in the background and may bring the app to the foreground.
 public protocol ForegroundContinuableIntent: AppIntent {}
 
-/// Starts or ends a transmission of push-to-talk.
+/// An intent that starts or ends a push-to-talk transmission.
 public protocol PushToTalkTransmissionIntent: AppIntent {}
 
-/// Where an intent's `perform()` runs (article "Adding interactivity to widgets and Live
-/// Activities", "Implement the perform function").
+/// The process in which an intent's `perform()` runs (article "Adding interactivity to widgets and
+/// Live Activities", "Implement the perform function").
 public enum IntentProcess: Sendable, Hashable {
-    /// In the process of the widget extension, which is the client's own: the ordinary case.
+    /// The process of the widget extension, which is the client's own. The default.
     case widgetExtension
-    /// In the app's process, which a client reaches through its ``AppProcess``.
+    /// The app's process, which a client reaches through its ``AppProcess``.
     case app
 }
 
 extension AppIntent {
-    /// Where it runs: in the app's process when it opens the app, or is of a kind that only the app
-    /// can do.
+    /// The process in which the intent runs: the app's process if it opens the app, or conforms to
+    /// a protocol for actions that only the app can perform.
     public static var process: IntentProcess {
         let isOfTheApp =
             openAppWhenRun || self is any AudioPlaybackIntent.Type

@@ -1,24 +1,24 @@
 import Foundation
 import WidgetModel
 
-/// The iPhone that builds the widgets a Mac shows: the one place where their code runs.
+/// The iPhone that builds the widgets a Mac shows. Their code runs only there.
 public protocol MirroredWidgetHost: Sendable {
-    /// Performs the intent of a button or toggle that the widget shows, and has its timeline built.
+    /// Performs the intent of a button or toggle that the widget shows, and builds its timeline.
     ///
-    /// - Throws: Why nothing was performed, or no timeline built.
+    /// - Throws: The reason why the intent was not performed, or the timeline not built.
     func perform(
         _ call: IntentCall, ofMirrored widget: WidgetInfo
     ) async throws -> MirroredTimeline
 }
 
-/// What a Mac gets for an interaction.
+/// The result of an interaction for a Mac.
 public struct MirroredTimeline: Sendable, Equatable {
-    /// The timeline that was built when the intent had returned.
+    /// The timeline that was built after the intent returned.
     public var timeline: TimelineArchive
-    /// Why the intent had no success, for people; `nil` when it had.
+    /// The reason why the intent failed, for display; `nil` on success.
     public var failure: String?
 
-    /// A timeline.
+    /// Creates a result.
     public init(timeline: TimelineArchive, failure: String? = nil) {
         self.timeline = timeline
         self.failure = failure
@@ -27,8 +27,8 @@ public struct MirroredTimeline: Sendable, Equatable {
 
 /// The iPhone widgets that a Mac shows (article "Adding interactivity to widgets and Live
 /// Activities", "Review interactions in iPhone widgets on Mac"): timelines come from the iPhone,
-/// interactions go to it. What takes that long is shown: toggles at the state that people expect, and
-/// what is marked as invalidatable as waiting.
+/// and interactions are sent to it. While an interaction is pending, toggles show the expected
+/// state, and content marked as invalidatable looks pending.
 public actor MirroredWidgets {
     private let host: any MirroredWidgetHost
     private let origin = ContinuousClock.now
@@ -36,24 +36,24 @@ public actor MirroredWidgets {
     private var interactions: WidgetInteractions
     private var timer: Task<Void, Never>?
 
-    /// Widgets of which none has come yet.
+    /// Creates an instance that has received no widgets yet.
     ///
-    /// - Parameter timeout: From a tap until a toggle of which the iPhone said nothing shows its old
-    ///   state again.
+    /// - Parameter timeout: The time after a tap at which a toggle reverts if the iPhone has not
+    ///   answered.
     public init(host: any MirroredWidgetHost, timeout: Duration = .seconds(30)) {
         self.host = host
         interactions = WidgetInteractions(timeout: timeout)
     }
 
-    /// Takes a timeline that the iPhone built.
+    /// Stores a timeline that the iPhone built.
     public func receive(_ timeline: TimelineArchive) {
         timelines[timeline.widget] = timeline
         interactions.rebuilt(
             timeline.widget, begunAt: now, node: timeline.anyNode(at: .now))
     }
 
-    /// What is shown of a widget at `date`; `nil` while nothing has come, and for a context that
-    /// nothing was drawn for.
+    /// Returns the content of a widget at `date`; `nil` before its first timeline has arrived, and
+    /// for a context without a drawing.
     public func shown(
         _ widget: WidgetInfo, at date: Date = .now, in environment: WidgetEnvironment
     ) -> ShownWidget? {
@@ -64,10 +64,10 @@ public actor MirroredWidgets {
         }
     }
 
-    /// A person uses a button or toggle: the iPhone performs its intent. Returns when its answer is
-    /// here.
+    /// Handles a tap on a button or toggle: the iPhone performs its intent. Returns when it has
+    /// answered.
     ///
-    /// - Throws: Why nothing happens.
+    /// - Throws: The reason why the tap is refused.
     public func interact(
         with call: IntentCall, of widget: WidgetInfo, in environment: WidgetEnvironment
     ) async throws(InteractionRefusal) {
@@ -78,7 +78,7 @@ public actor MirroredWidgets {
             call, of: widget, showing: node, in: environment, now: now)[...]
         watch()
         while let step = steps.popFirst() {
-            // The iPhone reloads by itself.
+            // The iPhone reloads the timeline without being asked.
             guard step == .perform else { continue }
             var answer: MirroredTimeline?
             var failure: String?

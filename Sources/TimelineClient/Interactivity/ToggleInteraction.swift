@@ -1,50 +1,52 @@
 import Foundation
 
-/// A toggle of a placed widget, from a person's tap to the server's word (article "Adding
-/// interactivity to widgets and Live Activities", "Add a toggle").
+/// The state of a toggle in a placed widget, from a person's tap to the resulting timeline (article
+/// "Adding interactivity to widgets and Live Activities", "Add a toggle").
 ///
-/// It shows the new state at once; the true one when the timeline that follows `perform()` says it;
-/// and the state it had before, with a reason, when the action fails or nothing is heard in time. A
-/// value without clock: the caller hands in the moments, of any one clock.
+/// It shows the new state at once, and the state of the timeline that follows `perform()` when that
+/// arrives. If the action fails or no timeline arrives within the timeout, it shows the previous
+/// state and a reason. It has no clock: the caller passes the time, on any single clock.
 public struct ToggleInteraction: Sendable, Equatable {
-    /// What to do now.
+    /// An order to the caller.
     public enum Action: Sendable, Equatable {
-        /// Run the intent's `perform()` for this state, then report `performed` or `failed`.
+        /// Run the intent's `perform()` for this state, then call `performed` or `failed`.
         case perform(isOn: Bool)
-        /// Build the widget's timeline, whatever its budget, then report `rebuilt`.
+        /// Build the widget's timeline regardless of its budget, then call `rebuilt`.
         case reload
     }
 
     /// Whether the toggle shows as on.
     public private(set) var isOn: Bool
-    /// What is to be shown beside it because the last action had no success; `nil` otherwise.
+    /// The reason to show if the last action failed; `nil` otherwise.
     public private(set) var error: String?
-    /// When it gives up waiting; `nil` while it waits for nothing. To be told by `woke(now:)`.
+    /// The time at which the toggle stops waiting and `woke(now:)` must be called; `nil` while it
+    /// does not wait.
     public private(set) var deadline: Date?
 
-    /// The last state that a timeline said.
+    /// The state in the last timeline.
     private var confirmed: Bool
-    /// What is shown is a prediction that nobody has confirmed.
+    /// Whether the shown state is a prediction that no timeline has confirmed.
     public private(set) var isOptimistic = false
-    /// `perform()` runs, perhaps longer than anybody waits for it.
+    /// Whether `perform()` is running, possibly for longer than the timeout.
     private var isPerforming = false
-    /// A tap came while `perform()` ran: the shown state is to be performed next.
+    /// Whether a tap came while `perform()` ran, so that the shown state must be performed next.
     private var isTappedAgain = false
     private let timeout: TimeInterval
 
-    /// A toggle in a state that a timeline says.
+    /// Creates a toggle in the state of a timeline.
     ///
-    /// - Parameter timeout: Seconds from a tap to giving up; what comes later is taken as the
-    ///   timeline's word all the same.
+    /// - Parameter timeout: The seconds from a tap until the toggle reverts. A later timeline still
+    ///   sets its state.
     public init(isOn: Bool, timeout: TimeInterval = 30) {
         self.isOn = isOn
         confirmed = isOn
         self.timeout = timeout
     }
 
-    /// A person taps it.
+    /// Handles a tap.
     ///
-    /// - Throws: Why it does nothing in this environment; it is as before then.
+    /// - Throws: The reason why the toggle is inactive in this environment; its state is then
+    ///   unchanged.
     public mutating func tap(
         in environment: WidgetEnvironment, now: Date
     ) throws(InteractionRefusal) -> [Action] {
@@ -54,7 +56,8 @@ public struct ToggleInteraction: Sendable, Equatable {
         error = nil
         deadline = now + timeout
         guard !isPerforming else {
-            // One at a time: otherwise the earlier could end as the later one's outcome.
+            // Performed one at a time; otherwise the earlier action could finish last and decide
+            // the outcome.
             isTappedAgain = true
             return []
         }
@@ -62,16 +65,16 @@ public struct ToggleInteraction: Sendable, Equatable {
         return [.perform(isOn: isOn)]
     }
 
-    /// `perform()` returned: what the provider reads is in its place.
+    /// Records that `perform()` returned. The data that the provider reads is now in place.
     public mutating func performed() -> [Action] {
         isPerforming = false
         if isTappedAgain { return performAgain() }
-        // Where nobody waited any longer, it had success after all.
+        // If the timeout had passed, the action succeeded after all.
         error = nil
         return [.reload]
     }
 
-    /// `perform()` threw.
+    /// Records that `perform()` threw.
     public mutating func failed(_ reason: String) -> [Action] {
         isPerforming = false
         if isTappedAgain { return performAgain() }
@@ -85,17 +88,17 @@ public struct ToggleInteraction: Sendable, Equatable {
         return [.reload, .perform(isOn: isOn)]
     }
 
-    /// A timeline says this.
+    /// Records the state in a new timeline.
     public mutating func rebuilt(isOn truth: Bool) {
         confirmed = truth
-        // While the action runs, what a timeline says may be older than it.
+        // While the action runs, the timeline may be older than it.
         guard !isPerforming || !isOptimistic else { return }
         isOn = truth
         isOptimistic = false
         deadline = nil
     }
 
-    /// Time has passed.
+    /// Reverts the toggle if its deadline has passed.
     public mutating func woke(now: Date) -> [Action] {
         guard let deadline, deadline <= now else { return [] }
         isTappedAgain = false

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The buttons and toggles that people use, from a tap to the timeline that follows (article "Adding
-/// interactivity to widgets and Live Activities").
+/// The pending interactions with buttons and toggles, each from a tap to the timeline that follows
+/// (article "Adding interactivity to widgets and Live Activities").
 ///
-/// A value without clock: moments come from outside, of a clock that no one sets. It holds only what
-/// differs from the archived timelines, and is empty when nothing does.
+/// It has no clock: the caller passes the time, on a clock that cannot be set. It holds only
+/// differences from the archived timelines, and is empty when there are none.
 public struct WidgetInteractions: Sendable {
-    /// What to do now.
+    /// An order to the caller.
     public enum Step: Sendable, Equatable {
-        /// Run the intent, then report `performed`.
+        /// Run the intent, then call `performed`.
         case perform
-        /// Have the widget's timeline built, whatever its budget, then report `rebuilt`.
+        /// Build the widget's timeline regardless of its budget, then call `rebuilt`.
         case reload
     }
 
@@ -20,20 +20,21 @@ public struct WidgetInteractions: Sendable {
     }
 
     private struct Control {
-        /// `nil` for a button.
+        /// The toggle's state; `nil` for a button.
         var toggle: ToggleInteraction?
-        /// How many of its intents run.
+        /// The number of its intents in progress.
         var performing = 0
-        /// When the last one returned: a timeline that was begun before says nothing of it.
+        /// The time at which the last intent returned. A timeline begun earlier may not include its
+        /// effect.
         var performedAt = Duration.zero
     }
 
     private var controls: [Key: Control] = [:]
     private let timeout: Duration
 
-    /// Interactions of which there are none.
+    /// Creates a value without interactions.
     ///
-    /// - Parameter timeout: From a tap until a toggle gives up and shows its old state again.
+    /// - Parameter timeout: The time from a tap until a toggle reverts.
     public init(timeout: Duration = .seconds(30)) {
         self.timeout = timeout
     }
@@ -41,23 +42,23 @@ public struct WidgetInteractions: Sendable {
     /// Whether nothing differs from the archived timelines.
     public var isEmpty: Bool { controls.isEmpty }
 
-    /// When `woke(now:)` is to be called; `nil` for never.
+    /// The time at which to call `woke(now:)`; `nil` for never.
     public var deadline: Duration? {
         controls.values.compactMap { $0.toggle?.deadline }.min()
             .map { .seconds($0.timeIntervalSinceReferenceDate) }
     }
 
-    /// Whether a widget waits for a timeline after an interaction: what is marked as invalidatable
-    /// looks as if it waits.
+    /// Returns whether a widget awaits a timeline after an interaction. Content marked as
+    /// invalidatable looks pending meanwhile.
     public func isUpdating(_ widget: WidgetInfo) -> Bool {
         controls.contains { key, control in
             key.widget == widget && control.toggle?.isOptimistic ?? true
         }
     }
 
-    /// A person taps a control of a widget that shows `node`.
+    /// Handles a tap on a control of a widget that shows `node`.
     ///
-    /// - Throws: Why nothing happens.
+    /// - Throws: The reason why the tap is refused.
     public mutating func tap(
         _ call: IntentCall, of widget: WidgetInfo, showing node: WidgetNode,
         in environment: WidgetEnvironment, now: Duration
@@ -82,12 +83,12 @@ public struct WidgetInteractions: Sendable {
         return steps
     }
 
-    /// The intent of a control returned, or failed.
+    /// Records that the intent of a control returned, or failed.
     public mutating func performed(
         _ call: IntentCall, of widget: WidgetInfo, failure: String?, now: Duration
     ) -> [Step] {
         let key = Key(widget: widget, call: call)
-        // Whatever became of what shows it, an interaction guarantees a reload.
+        // An interaction guarantees a reload, even if its control no longer exists.
         guard var control = controls[key] else { return [.reload] }
         control.performing -= 1
         control.performedAt = now
@@ -98,14 +99,15 @@ public struct WidgetInteractions: Sendable {
         return steps
     }
 
-    /// A widget has a new timeline, whose build began at `start`; `node` is what it shows now.
+    /// Records a new timeline of a widget, whose build began at `start`; `node` is its current
+    /// content.
     public mutating func rebuilt(_ widget: WidgetInfo, begunAt start: Duration, node: WidgetNode?) {
         for (key, var control) in controls
         where key.widget == widget && start >= control.performedAt {
             if case .toggle(let isOn)? = node?.control(of: key.call) {
                 control.toggle?.rebuilt(isOn: isOn)
             } else if control.performing == 0 {
-                // It is there no more, and neither is its error.
+                // The toggle is no longer shown, so its error is not shown either.
                 control.toggle = nil
             }
             let isOver =
@@ -115,9 +117,9 @@ public struct WidgetInteractions: Sendable {
         }
     }
 
-    /// Time has passed.
+    /// Reverts the toggles whose deadline has passed.
     ///
-    /// - Returns: The widgets whose timeline is to be built.
+    /// - Returns: The widgets whose timelines must be built.
     public mutating func woke(now: Duration) -> [WidgetInfo] {
         var widgets: [WidgetInfo] = []
         for (key, var control) in controls {
@@ -129,13 +131,13 @@ public struct WidgetInteractions: Sendable {
         return widgets
     }
 
-    /// Takes what is placed; the others' interactions are over.
+    /// Replaces the placed widgets, and drops the interactions of all others.
     public mutating func place(_ widgets: Set<WidgetInfo>) {
         controls = controls.filter { widgets.contains($0.key.widget) }
     }
 
-    /// What is shown of an archived node: toggles at the state that people expect, and beside those
-    /// whose last action had no success the reason.
+    /// Returns an archived node with pending interactions applied: toggles in the expected state,
+    /// and the reason next to each toggle whose last action failed.
     public func applied(to node: WidgetNode, of widget: WidgetInfo) -> WidgetNode {
         guard !controls.isEmpty else { return node }
         return node.mapToggles { call, toggle in

@@ -1,13 +1,13 @@
 import Foundation
 
 extension WidgetNode {
-    /// What people can use.
+    /// The kind and state of a control.
     enum ControlState: Equatable {
         case button
         case toggle(isOn: Bool)
     }
 
-    /// The first control that performs this call; `nil` when none does.
+    /// Returns the first control that performs this call; `nil` when there is none.
     func control(of call: IntentCall) -> ControlState? {
         switch content {
         case .button(call, _): .button
@@ -17,7 +17,7 @@ extension WidgetNode {
         }
     }
 
-    /// The node with each toggle replaced.
+    /// Returns the node with each toggle replaced.
     func mapToggles(_ change: (IntentCall, WidgetNode) -> WidgetNode) -> WidgetNode {
         switch content {
         case .toggle(_, let call, _), .styledToggle(_, let call, _, _): return change(call, self)
@@ -33,7 +33,7 @@ extension WidgetNode {
         }
     }
 
-    /// A toggle in this state; any other node as it is.
+    /// Returns a toggle in this state; returns any other node unchanged.
     func toggled(to isOn: Bool) -> WidgetNode {
         var node = self
         switch content {
@@ -45,9 +45,9 @@ extension WidgetNode {
         return node
     }
 
-    /// What the app opens when the widget is tapped: the outermost `widgetURL` in it, and of several
-    /// equally far out the first; `nil` when there is none. The articles leave open which of several
-    /// counts.
+    /// The URL that the app opens when the widget is tapped: the outermost `widgetURL`, or the
+    /// first of several at the same depth; `nil` when there is none. The articles do not say which
+    /// of several counts.
     public var outermostWidgetURL: String? {
         var level = [self]
         while !level.isEmpty {
@@ -57,7 +57,7 @@ extension WidgetNode {
         return nil
     }
 
-    /// Whether there is a link to this URL in it.
+    /// Returns whether the node contains a link to this URL.
     func hasLink(to url: URL) -> Bool {
         if case .link(url.absoluteString, _) = content { return true }
         return parts.contains { $0.hasLink(to: url) }

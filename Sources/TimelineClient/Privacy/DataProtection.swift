@@ -1,18 +1,18 @@
-/// How the files of a widget extension are protected; the raw values are those of the entitlement.
+/// The data protection of a widget extension's files. The raw values are those of the entitlement.
 /// Source: "Hide sensitive content".
 public enum DataProtection: String, Sendable, Hashable, CaseIterable {
-    /// Hidden while the device is locked.
+    /// Content is hidden while the device is locked.
     case complete = "NSFileProtectionComplete"
-    /// Hidden while the device is locked with a passcode.
+    /// Content is hidden while the device is locked with a passcode.
     case completeUnlessOpen = "NSFileProtectionCompleteUnlessOpen"
-    /// Hidden until the person authenticates after a restart.
+    /// Content is hidden after a restart until the person authenticates.
     case completeUntilFirstUserAuthentication =
         "NSFileProtectionCompleteUntilFirstUserAuthentication"
-    /// Never encrypted. A placeholder still stands for the widget until the person authenticates
-    /// after a restart.
+    /// Files are never encrypted. After a restart a placeholder still replaces the widget until the
+    /// person authenticates.
     case none = "NSFileProtectionNone"
 
-    /// Whether a placeholder stands for the widget's content.
+    /// Returns whether a placeholder replaces the widget's content.
     public func hidesContent(while lock: DeviceLock) -> Bool {
         switch lock {
         case .unlocked: false
@@ -22,21 +22,21 @@ public enum DataProtection: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether a timeline may be built, which reads the extension's files.
+    /// Returns whether a timeline, which requires reading the extension's files, may be built.
     public func rebuildPermission(while lock: DeviceLock) -> RebuildPermission {
-        // Files without protection are readable even where the widget is not shown.
+        // Unprotected files are readable even while the widget is hidden.
         self != .none && hidesContent(while: lock) ? .afterUnlock : .now
     }
 }
 
-/// Whether a timeline may be built at the moment, for example because a notification asks for it.
+/// The permission to build a timeline at the moment, for example after a notification.
 ///
-/// Nothing has to be remembered for the retry except that the timeline is stale: whoever asks
-/// again at the next change of the lock gets the new answer.
+/// Only the fact that the timeline is stale must be remembered; asking again after each change of
+/// the lock gives the new permission.
 public enum RebuildPermission: Sendable, Hashable {
-    /// The provider can read what it needs.
+    /// The provider can read its files.
     case now
-    /// It cannot: the timeline in the archive stays as it is, and counts as stale, until the
-    /// person unlocks the device.
+    /// The provider cannot read its files. The archived timeline stays as it is, and counts as
+    /// stale, until the person unlocks the device.
     case afterUnlock
 }

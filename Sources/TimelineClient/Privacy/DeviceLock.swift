@@ -1,11 +1,11 @@
-/// Whether a device is locked.
+/// The lock state of a device.
 public enum DeviceLock: Sendable, Hashable, CaseIterable {
-    /// In use by its owner.
+    /// Unlocked and in use.
     case unlocked
-    /// Locked, and no passcode is set: whoever wakes it can use it.
+    /// Locked without a passcode: anyone who wakes the device can use it.
     case lockedWithoutPasscode
     /// Locked with a passcode, and unlocked at least once since it started.
     case lockedWithPasscode
-    /// Started, and nobody has authenticated since.
+    /// Started, but not yet unlocked since.
     case beforeFirstUnlock
 }

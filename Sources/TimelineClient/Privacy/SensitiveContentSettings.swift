@@ -1,22 +1,23 @@
-/// What the person using the device chose to hide of content that is marked as sensitive. Source:
-/// "Hide sensitive content".
+/// The person's settings for hiding content marked as sensitive. Source: "Hide sensitive content".
 public struct SensitiveContentSettings: Sendable, Hashable {
-    /// The complications of a watch that hide what is sensitive in Always On.
+    /// The complications of a watch that hide sensitive content in Always On.
     public enum HiddenComplications: Sendable, Hashable {
-        /// All of them.
+        /// All complications.
         case all
-        /// Those of these widget kinds.
+        /// The complications of these widget kinds.
         case kinds(Set<String>)
     }
 
-    /// Whether the Lock Screen of iPhone and iPad shows it while the device is locked.
+    /// Whether the Lock Screen of iPhone and iPad shows sensitive content while the device is
+    /// locked.
     public var showsOnLockScreen: Bool
-    /// Whether iPhone and iPad show it in Always On.
+    /// Whether iPhone and iPad show sensitive content in Always On.
     public var showsInAlwaysOn: Bool
-    /// The complications that hide it; on Apple Watch, in place of the others.
+    /// The complications that hide sensitive content. Apple Watch uses this setting instead of the
+    /// others.
     public var hiddenComplications: HiddenComplications
 
-    /// Settings; without arguments nothing is hidden.
+    /// Creates settings. The default hides nothing.
     public init(
         showsOnLockScreen: Bool = true, showsInAlwaysOn: Bool = true,
         hiddenComplications: HiddenComplications = .kinds([])

@@ -1,47 +1,50 @@
 import Foundation
 
-/// What a relevance widget shows in one of its configurations.
+/// The content of a relevance widget in one of its configurations.
 public protocol RelevanceEntry: Sendable {}
 
-/// Where a relevance widget stands.
+/// The context in which a provider builds a relevance widget.
 public struct RelevanceEntriesProviderContext: Sendable, Hashable {
     /// The widget's size, in points.
     public var displaySize: CGSize
-    /// Whether this is for a gallery: the answer must be quick and may be sample data.
+    /// Whether the entry is for a gallery: the provider must answer quickly and may return sample
+    /// data.
     public var isPreview: Bool
 
-    /// A context.
+    /// Creates a context.
     public init(displaySize: CGSize, isPreview: Bool = false) {
         self.displaySize = displaySize
         self.isPreview = isPreview
     }
 }
 
-/// Provides a widget that nobody places: a watch shows it in its Smart Stack while it is relevant,
-/// several times where several configurations are (article "Creating a widget extension", "Add a
+/// Provides a widget that is not placed by people: a watch shows it in its Smart Stack while it is
+/// relevant, once for each relevant configuration (article "Creating a widget extension", "Add a
 /// widget target to your app").
 ///
-/// It may be asked several times at once, from any thread. What it fetches must be at least as new as
-/// the moment of the call; one that cannot fetch throws and is asked again later, while what is shown
-/// stays.
+/// It may be called several times concurrently, from any thread. The data it fetches must be at
+/// least as new as the call. If it cannot fetch data it must throw; it is called again later, and
+/// the shown content stays meanwhile.
 public protocol RelevanceEntriesProvider: Sendable {
-    /// What is shown of a configuration.
+    /// The content for a configuration.
     associatedtype Entry: RelevanceEntry
-    /// What the provider chooses for itself, as nobody else does.
+    /// The configuration, which the provider chooses itself.
     associatedtype Configuration: WidgetConfigurationIntent
-    /// Where the widget stands.
+    /// The context in which the widget is built.
     typealias Context = RelevanceEntriesProviderContext
 
-    /// Which configurations are relevant, and when. Asked when the client starts, when the gateway or
-    /// ``WidgetCenter/invalidateRelevance(ofKind:)`` says that it is stale, and when the last context is
-    /// over; no more often than the widget's budget allows.
+    /// Returns the relevant configurations with their times. Called when the client starts, when
+    /// the gateway or ``WidgetCenter/invalidateRelevance(ofKind:)`` reports stale relevance, and
+    /// when the last context has ended; limited by the widget's budget.
     ///
-    /// - Throws: Why it cannot be said now. What is shown stays, and is asked for again later.
+    /// - Throws: The reason why it cannot be determined now. The shown content stays, and this is
+    ///   called again later.
     func relevance() async throws -> WidgetRelevance<Configuration>
-    /// What is shown of a configuration while it is relevant.
+    /// Returns the content for a configuration while it is relevant.
     ///
-    /// - Throws: Why there is nothing: as for ``relevance()``, for all of them.
+    /// - Throws: The reason why there is none. As with ``relevance()``, this applies to all
+    ///   configurations.
     func entry(configuration: Configuration, context: Context) async throws -> Entry
-    /// A generic picture without data, at once.
+    /// Returns generic content without data, immediately.
     func placeholder(context: Context) -> Entry
 }

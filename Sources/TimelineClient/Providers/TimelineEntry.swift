@@ -1,35 +1,36 @@
 import Foundation
 
-/// What a widget shows from one moment on. It is drawn when its timeline was built; what is shown,
-/// also after a restart, is the drawing.
+/// The content of a widget from one date on. It is drawn when its timeline is built; the drawing is
+/// shown, also after a restart.
 public protocol TimelineEntry: Sendable {
-    /// When the widget begins to show this entry.
+    /// The date on which the widget begins to show this entry.
     var date: Date { get }
-    /// How much it matters then, compared with the other entries of this and other timelines.
+    /// The relevance of the entry from that date, compared with other entries of this and other
+    /// timelines.
     var relevance: TimelineEntryRelevance? { get }
 }
 
 extension TimelineEntry {
-    /// No statement about relevance.
+    /// Returns `nil`: the entry does not state its relevance.
     public var relevance: TimelineEntryRelevance? { nil }
 }
 
-/// How much an entry matters, on a scale the app keeps the same across its timelines.
+/// The relevance of an entry, on a scale that the app uses consistently across its timelines.
 public struct TimelineEntryRelevance: Sendable, Hashable, Codable {
-    /// Larger matters more; zero and below means not relevant.
+    /// The score; larger is more relevant, and zero or less is not relevant.
     public var score: Float
-    /// How long it matters after the entry's date, in seconds; 0 until the next entry.
+    /// The duration of the relevance after the entry's date, seconds; 0 for until the next entry.
     public var duration: TimeInterval
 
-    /// A relevance.
+    /// Creates a relevance.
     public init(score: Float, duration: TimeInterval = 0) {
         self.score = score
         self.duration = duration
     }
 }
 
-/// The earliest moment at which a provider is asked for its next timeline. It is no promise: the
-/// gateway's notifications, and the app itself, may ask sooner.
+/// The earliest time at which a provider is asked for its next timeline. It is not a promise:
+/// notifications and the app may trigger a reload sooner.
 public struct TimelineReloadPolicy: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         case atEnd
@@ -39,18 +40,18 @@ public struct TimelineReloadPolicy: Sendable, Equatable {
 
     let kind: Kind
 
-    /// After the date of the last entry.
+    /// Reload after the date of the last entry.
     public static let atEnd = TimelineReloadPolicy(kind: .atEnd)
-    /// Only when a notification or the app asks.
+    /// Reload only for a notification or a request of the app.
     public static let never = TimelineReloadPolicy(kind: .never)
 
-    /// Not before `date`, which may lie before or after the last entry.
+    /// Reload at `date` or later; the date may be before or after the last entry.
     public static func after(_ date: Date) -> TimelineReloadPolicy {
         TimelineReloadPolicy(kind: .after(date))
     }
 
-    /// When the policy asks for the next timeline of entries that end with `last`; `nil` for
-    /// never, and for a timeline without entries that is to be reloaded at its end.
+    /// Returns the date at which the policy asks for the next timeline, where `last` is the date of
+    /// the last entry; `nil` for never, and for an empty timeline with the policy ``atEnd``.
     func reloadDate(last: Date?) -> Date? {
         switch kind {
         case .atEnd: last
@@ -60,14 +61,14 @@ public struct TimelineReloadPolicy: Sendable, Equatable {
     }
 }
 
-/// What a provider built: entries in the order of their dates, and when to ask again.
+/// The result of a provider: entries in the order of their dates, and a reload policy.
 public struct Timeline<EntryType: TimelineEntry>: Sendable {
-    /// The entries.
+    /// The entries of the timeline.
     public let entries: [EntryType]
-    /// When to ask again.
+    /// The time at which to ask for the next timeline.
     public let policy: TimelineReloadPolicy
 
-    /// A timeline.
+    /// Creates a timeline.
     public init(entries: [EntryType], policy: TimelineReloadPolicy) {
         self.entries = entries
         self.policy = policy

@@ -1,82 +1,68 @@
 import Foundation
 import Synchronization
 
-/// Where the widget stands that a provider builds for.
-public struct TimelineProviderContext: Sendable, Hashable {
-    /// The widget's family.
-    public var family: WidgetFamily
-    /// Whether this is for a gallery: the answer must be quick and may be sample data.
-    public var isPreview: Bool
-    /// The widget's size, in points.
-    public var displaySize: CGSize
-
-    /// A context.
-    public init(family: WidgetFamily, isPreview: Bool = false, displaySize: CGSize? = nil) {
-        self.family = family
-        self.isPreview = isPreview
-        self.displaySize = displaySize ?? family.displaySize
-    }
-}
-
-/// Builds the timelines of a widget that nobody can configure, and hands them to completion
-/// handlers; ``AsyncTimelineProvider`` returns them (article "Creating a widget extension", "Provide
+/// Builds the timelines of a widget without configuration, and passes them to completion handlers;
+/// ``AsyncTimelineProvider`` returns them instead (article "Creating a widget extension", "Provide
 /// timeline entries").
 ///
-/// Providers may be asked for several timelines at once, from any thread. Of a handler that is
-/// called more than once the first call counts; one that is dropped uncalled is a failure, and the
-/// provider is asked again later.
+/// Providers may be asked for several timelines concurrently, from any thread. If a handler is
+/// called more than once, the first call counts. A handler that is released without a call is a
+/// failure, and the provider is asked again later.
 public protocol TimelineProvider: Sendable {
-    /// What one moment of the timeline holds.
+    /// The type of the timeline's entries.
     associatedtype Entry: TimelineEntry
-    /// Where the widget stands.
+    /// The context in which the widget is built.
     typealias Context = TimelineProviderContext
 
-    /// A generic picture without data, at once (the same article, "Display a placeholder widget").
+    /// Returns generic content without data, immediately (the same article, "Display a placeholder
+    /// widget").
     func placeholder(in context: Context) -> Entry
-    /// The current moment, soon; sample data will do when `context.isPreview` (the same article,
-    /// "Generate a preview for the widget gallery").
+    /// Provides the current entry quickly; sample data is allowed if `context.isPreview` (the same
+    /// article, "Generate a preview for the widget gallery").
     func getSnapshot(in context: Context, completion: @escaping @Sendable (Entry) -> Void)
-    /// The timeline from now on.
+    /// Provides the timeline from now on.
     ///
-    /// The data it fetches must be at least as new as the moment of the call.
+    /// The data it fetches must be at least as new as the call.
     func getTimeline(
         in context: Context, completion: @escaping @Sendable (Timeline<Entry>) -> Void)
-    /// When the widget is relevant: then a watch's Smart Stack shows it before others. Asked when the
-    /// client starts, and again after ``WidgetCenter/invalidateRelevance(ofKind:)``; by no iPhone or
-    /// iPad, which go by ``TimelineEntry/relevance``.
+    /// Returns the times at which the widget is relevant, when a watch's Smart Stack shows it
+    /// before others. Called when the client starts, and after
+    /// ``WidgetCenter/invalidateRelevance(ofKind:)``; not on iPhone and iPad, which use
+    /// ``TimelineEntry/relevance``.
     func relevance() async -> WidgetRelevance<Void>
 }
 
 extension TimelineProvider {
-    /// Never more than others.
+    /// Returns no relevance.
     public func relevance() async -> WidgetRelevance<Void> { WidgetRelevance([]) }
 }
 
-/// Builds the timelines of a widget that nobody can configure.
+/// Builds the timelines of a widget without configuration with `async` functions.
 ///
-/// Providers may be asked for several timelines at once, from any thread.
+/// Providers may be asked for several timelines concurrently, from any thread.
 public protocol AsyncTimelineProvider: TimelineProvider {
-    /// The current moment, soon; sample data will do when `context.isPreview`.
+    /// Returns the current entry quickly; sample data is allowed if `context.isPreview`.
     func snapshot(in context: Context) async -> Entry
-    /// The timeline from now on.
+    /// Returns the timeline from now on.
     ///
-    /// The data it fetches must be at least as new as the moment of the call. An implementation
-    /// that cannot fetch throws, and is asked again later, instead of returning old entries that
-    /// would pass for new ones; one that cannot fail need not be marked `throws`.
+    /// The data it fetches must be at least as new as the call. An implementation that cannot fetch
+    /// data must throw, and is asked again later; it must not return old entries, which would be
+    /// taken for current ones. One that cannot fail need not be marked `throws`.
     ///
-    /// - Throws: Why there is none. What is shown stays, and stays stale.
+    /// - Throws: The reason why there is no timeline. The shown content stays, and stays stale.
     func timeline(in context: Context) async throws -> Timeline<Entry>
 }
 
 extension AsyncTimelineProvider {
-    /// Hands on what ``snapshot(in:)`` returns.
+    /// Calls `completion` with the result of ``snapshot(in:)``.
     public func getSnapshot(
         in context: Context, completion: @escaping @Sendable (Entry) -> Void
     ) {
         Task { completion(await snapshot(in: context)) }
     }
 
-    /// Hands on what ``timeline(in:)`` returns; drops the handler when it throws.
+    /// Calls `completion` with the result of ``timeline(in:)``; releases the handler if that
+    /// throws.
     public func getTimeline(
         in context: Context, completion: @escaping @Sendable (Timeline<Entry>) -> Void
     ) {
@@ -103,7 +89,7 @@ extension TimelineProvider {
         return try await Self.awaited { getTimeline(in: context, completion: $0) }
     }
 
-    /// What a completion handler is called with first.
+    /// Returns the value of the first call of a completion handler.
     private static func awaited<Value: Sendable>(
         _ call: (@escaping @Sendable (Value) -> Void) -> Void
     ) async throws -> Value {
@@ -114,7 +100,7 @@ extension TimelineProvider {
     }
 }
 
-/// A completion handler that may be called twice, and tells when it is dropped uncalled.
+/// A completion handler that tolerates a second call, and reports a release without a call.
 private final class Completion<Value: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Value, any Error>?>
 
@@ -124,7 +110,7 @@ private final class Completion<Value: Sendable>: Sendable {
 
     deinit {
         take()?.resume(
-            throwing: WidgetRuntime.Failure(
+            throwing: WidgetFailure(
                 description: "the provider dropped its completion handler without calling it"))
     }
 
@@ -147,55 +133,56 @@ extension AsyncTimelineProvider {
 /// Builds the timelines of a widget that people configure with an app intent (article "Making a
 /// configurable widget", "Handle customized values in your widget").
 ///
-/// Providers may be asked for several timelines at once, from any thread.
+/// Providers may be asked for several timelines concurrently, from any thread.
 public protocol AppIntentTimelineProvider: Sendable {
-    /// What one moment of the timeline holds.
+    /// The type of the timeline's entries.
     associatedtype Entry: TimelineEntry
-    /// The configuration.
+    /// The type of the configuration.
     associatedtype Intent: WidgetConfigurationIntent
-    /// Where the widget stands.
+    /// The context in which the widget is built.
     typealias Context = TimelineProviderContext
 
-    /// A generic picture without data, at once.
+    /// Returns generic content without data, immediately.
     func placeholder(in context: Context) -> Entry
-    /// The current moment, soon; sample data will do when `context.isPreview`.
+    /// Returns the current entry quickly; sample data is allowed if `context.isPreview`.
     func snapshot(for configuration: Intent, in context: Context) async -> Entry
-    /// The timeline from now on, for what the person chose.
+    /// Returns the timeline from now on for a configuration.
     ///
-    /// The same promises as for ``AsyncTimelineProvider/timeline(in:)``.
+    /// The requirements of ``AsyncTimelineProvider/timeline(in:)`` apply.
     ///
-    /// - Throws: Why there is none. What is shown stays, and stays stale.
+    /// - Throws: The reason why there is no timeline. The shown content stays, and stays stale.
     func timeline(for configuration: Intent, in context: Context) async throws -> Timeline<Entry>
-    /// The configurations offered ready-made. An empty array is a choice: the person configures the
-    /// widget.
+    /// Returns the ready-made configurations to offer. An empty array means that people configure
+    /// the widget themselves.
     ///
-    /// It is called when the set is told stale too: what it is made of must be at least as new as the
-    /// moment of the call. An implementation that cannot fetch throws, and is asked again later, while
-    /// the set stays as it is; one that has all on the device need be neither `async` nor `throws`
-    /// (article "Making a configurable widget", "Offer configurable widgets and complications on Apple Watch").
+    /// Also called when a notification reports the set as stale, so the underlying data must be at
+    /// least as new as the call. An implementation that cannot fetch data must throw; it is called
+    /// again later, and the set stays unchanged. One whose data is all on the device need be
+    /// neither `async` nor `throws` (article "Making a configurable widget", "Offer configurable
+    /// widgets and complications on Apple Watch").
     ///
-    /// - Throws: Why it cannot be said now.
+    /// - Throws: The reason why they cannot be determined now.
     func recommendations() async throws -> [AppIntentRecommendation<Intent>]
-    /// When which configurations of the widget are relevant; see ``TimelineProvider/relevance()``.
+    /// Returns the relevant configurations with their times; see ``TimelineProvider/relevance()``.
     func relevance() async -> WidgetRelevance<Intent>
 }
 
 extension AppIntentTimelineProvider {
-    /// Nothing ready-made: the person configures the widget.
+    /// Returns no ready-made configurations, so people configure the widget themselves.
     public func recommendations() -> [AppIntentRecommendation<Intent>] { [] }
 
-    /// Never more than others.
+    /// Returns no relevance.
     public func relevance() async -> WidgetRelevance<Intent> { WidgetRelevance([]) }
 }
 
-/// A configuration offered ready-made.
+/// A ready-made configuration to offer.
 public struct AppIntentRecommendation<Intent: WidgetConfigurationIntent>: Sendable {
     /// The configuration.
     public let intent: Intent
-    /// The name people see.
+    /// The display name of the configuration.
     public let description: String
 
-    /// A recommendation.
+    /// Creates a recommendation.
     public init(intent: Intent, description: String) {
         self.intent = intent
         self.description = description

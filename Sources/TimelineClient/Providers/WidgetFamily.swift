@@ -1,39 +1,38 @@
 import Foundation
 
-/// A widget's size and shape. The set is open: a family this version does not know is a string
-/// like any other.
+/// A widget's size and shape. The set is open: an unknown family is valid too.
 public struct WidgetFamily: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// WidgetKit's name.
+    /// The name in WidgetKit.
     public let rawValue: String
 
-    /// The family called `rawValue`.
+    /// Creates a family from its name.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 
-    /// Small square.
+    /// A small square.
     public static let systemSmall = WidgetFamily(rawValue: "systemSmall")
-    /// As wide as two small ones.
+    /// A rectangle with the width of two small widgets.
     public static let systemMedium = WidgetFamily(rawValue: "systemMedium")
-    /// Two small ones wide and high.
+    /// A square with the width and height of two small widgets.
     public static let systemLarge = WidgetFamily(rawValue: "systemLarge")
-    /// Wider than large.
+    /// A rectangle wider than the large family.
     public static let systemExtraLarge = WidgetFamily(rawValue: "systemExtraLarge")
-    /// Higher than large.
+    /// A rectangle higher than the large family.
     public static let systemExtraLargePortrait = WidgetFamily(rawValue: "systemExtraLargePortrait")
-    /// Round, on Lock Screens and watch faces.
+    /// A circle on Lock Screens and watch faces.
     public static let accessoryCircular = WidgetFamily(rawValue: "accessoryCircular")
-    /// Rectangular, on Lock Screens, watch faces and in Smart Stacks.
+    /// A rectangle on Lock Screens, watch faces and in Smart Stacks.
     public static let accessoryRectangular = WidgetFamily(rawValue: "accessoryRectangular")
-    /// One line of text.
+    /// A single line of text.
     public static let accessoryInline = WidgetFamily(rawValue: "accessoryInline")
-    /// In the corner of a watch face.
+    /// A shape in the corner of a watch face.
     public static let accessoryCorner = WidgetFamily(rawValue: "accessoryCorner")
 
-    /// WidgetKit's name.
+    /// The name in WidgetKit.
     public var description: String { rawValue }
 
-    /// A size in points to build for where no screen dictates one.
+    /// The layout size in points to use where no screen defines one.
     public var displaySize: CGSize {
         switch self {
         case .systemMedium: CGSize(width: 338, height: 158)

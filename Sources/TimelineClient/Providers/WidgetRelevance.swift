@@ -1,26 +1,27 @@
 import Foundation
 
-/// When a widget is worth a place in a Smart Stack (Apple, Increasing the visibility of widgets in
-/// Smart Stacks).
+/// A time at which a widget deserves a place in a Smart Stack (Apple, Increasing the visibility of
+/// widgets in Smart Stacks).
 ///
-/// Times are the contexts that need nothing but a clock. WidgetKit's others, such as places, sleep and
-/// headphones, are for devices that notice them.
+/// Only contexts that depend on the time are supported. WidgetKit's others, such as places, sleep
+/// and headphones, require sensors of the device.
 public struct RelevantContext: Sendable, Hashable {
-    /// How long before and after a single date it is relevant, seconds. Apple names no length; this is
-    /// the library's choice.
+    /// The seconds before and after a single date at which a widget is relevant. Apple states no
+    /// duration; this is the library's choice.
     public static let secondsAroundDate: TimeInterval = 900
 
-    /// When it begins to be relevant.
+    /// The start of the relevance.
     public let start: Date
-    /// When it is relevant no more.
+    /// The end of the relevance, exclusive.
     public let end: Date
 
-    /// Around a date.
+    /// Returns a context around a date.
     public static func date(_ date: Date) -> RelevantContext {
         .date(from: date - secondsAroundDate, to: date + secondsAroundDate)
     }
 
-    /// From one date to another; never, where the other is not later, or one of them is not finite.
+    /// Returns a context from one date to another. It is empty if `end` is not later than `start`,
+    /// or a date is not finite.
     public static func date(from start: Date, to end: Date) -> RelevantContext {
         let isFinite =
             start.timeIntervalSinceReferenceDate.isFinite
@@ -30,18 +31,18 @@ public struct RelevantContext: Sendable, Hashable {
             : RelevantContext(start: .distantPast, end: .distantPast)
     }
 
-    /// Whether it is relevant at a date.
+    /// Returns whether the widget is relevant at a date.
     public func contains(_ date: Date) -> Bool { start <= date && date < end }
 }
 
-/// A configuration of a widget, and when it is relevant.
+/// A configuration of a widget with the time at which it is relevant.
 public struct WidgetRelevanceAttribute<Configuration: Sendable>: Sendable {
-    /// What a person may have chosen; nothing for a widget that nobody can configure.
+    /// A configuration that a person may have chosen; empty for a widget without configuration.
     public let configuration: Configuration
-    /// When it is relevant.
+    /// The time at which it is relevant.
     public let context: RelevantContext
 
-    /// A configuration with its context.
+    /// Creates an attribute from a configuration and its context.
     public init(configuration: Configuration, context: RelevantContext) {
         self.configuration = configuration
         self.context = context
@@ -49,16 +50,16 @@ public struct WidgetRelevanceAttribute<Configuration: Sendable>: Sendable {
 }
 
 extension WidgetRelevanceAttribute where Configuration == Void {
-    /// When a widget is relevant that nobody can configure.
+    /// Creates the attribute of a widget without configuration.
     public init(context: RelevantContext) { self.init(configuration: (), context: context) }
 }
 
-/// When which configurations of a widget are relevant.
+/// The relevant configurations of a widget with their times.
 public struct WidgetRelevance<Configuration: Sendable>: Sendable {
-    /// Each with its context; one configuration may stand here several times.
+    /// The configurations with their contexts; a configuration may occur several times.
     public let attributes: [WidgetRelevanceAttribute<Configuration>]
 
-    /// What is relevant, and when; never, where there are no attributes.
+    /// Creates a relevance from attributes. Without attributes the widget is never relevant.
     public init(_ attributes: [WidgetRelevanceAttribute<Configuration>]) {
         self.attributes = attributes
     }

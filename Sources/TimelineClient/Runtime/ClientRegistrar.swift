@@ -1,12 +1,12 @@
 import Foundation
 import WidgetModel
 
-/// Tells the gateway what one process of an app knows of its client, and nothing else.
+/// Registers the part of a client's registration that one process of an app knows.
 ///
-/// An app has several: the app itself, whose ``TimelineClient`` registers widgets and sets of
-/// recommendations, and handlers of pushes, which know tokens alone. Each changes its own part of
-/// the registration (a merge patch, RFC 7396), in any order. While the client is not registered yet,
-/// its part is kept in the archive, and registered with the rest.
+/// An app has several such processes: the app itself, whose ``TimelineClient`` registers widgets
+/// and recommendation sets, and push handlers, which know only tokens. Each changes its own part of
+/// the registration (a merge patch, RFC 7396), in any order. Before the client is registered, its
+/// part is stored in the archive and registered together with the rest.
 public struct ClientRegistrar: Sendable {
     /// Apple's two push environments.
     public enum PushEnvironment: String, Sendable {
@@ -22,11 +22,13 @@ public struct ClientRegistrar: Sendable {
     private let otherDelivery: [DeliveryAddress]
     private let archive: ClientArchive?
 
-    /// A registrar for one client.
+    /// Creates a registrar for one client.
     ///
     /// - Parameters:
-    ///   - otherDelivery: How else the client is told, as its ``TimelineClientConfiguration`` says.
-    ///   - archive: The client's own, for what is known before it is registered.
+    ///   - otherDelivery: The client's other delivery addresses, as in its
+    ///     ``TimelineClientConfiguration``.
+    ///   - archive: The client's archive, which stores the addresses until the client is
+    ///     registered.
     /// - Returns: `nil` unless `app` and `client` are 1 to 128 of `A-Za-z0-9._~-`.
     public init?(
         app: String, client: String, connection: any GatewayConnection,
@@ -41,9 +43,10 @@ public struct ClientRegistrar: Sendable {
         self.archive = archive
     }
 
-    /// The widgets' push token changed: for ``WidgetPushHandler``.
+    /// Registers a new push token of the widgets. For use by a ``WidgetPushHandler``.
     ///
-    /// - Throws: ``GatewayFailure``; asked again with the next change, or by the caller.
+    /// - Throws: ``GatewayFailure``. The token is registered with the next change, or when the
+    ///   caller retries.
     public func register(_ pushInfo: WidgetPushInfo) async throws(GatewayFailure) {
         let address = DeliveryAddress.apns(address(pushInfo.token, "widgets"))
         try? archive?.save(push: [address])
@@ -51,7 +54,7 @@ public struct ClientRegistrar: Sendable {
         try await patch("delivery", of: registration)
     }
 
-    /// The controls' push tokens changed: for ``ControlPushHandler``.
+    /// Registers new push tokens of the controls. For use by a ``ControlPushHandler``.
     ///
     /// - Throws: ``GatewayFailure``.
     public func register(_ controls: [ControlInfo]) async throws(GatewayFailure) {
@@ -73,7 +76,7 @@ public struct ClientRegistrar: Sendable {
         do throws(GatewayFailure) {
             _ = try await service.patch(.object(patch), client: client)
         } catch {
-            // Not registered yet: the archive has it for when it is.
+            // The client is not registered yet; the archive keeps the part until it is.
             guard error.refusal == .unknownClient, archive != nil else { throw error }
         }
     }

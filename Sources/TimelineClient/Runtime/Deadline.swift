@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Gives up waiting for work that may not heed its cancellation.
+/// A timeout for work that may ignore its cancellation.
 enum Deadline {
-    /// The deadline passed.
+    /// The error for work that exceeded its deadline.
     struct Passed: Error, CustomStringConvertible {
         var description: String { "the provider did not answer in time" }
     }
 
-    /// The outcome of `work`, unless `limit` or the calling task's cancellation comes first: then
-    /// the work is cancelled and whatever it still returns is dropped.
+    /// Returns the outcome of `work`, unless `limit` or the cancellation of the calling task comes
+    /// first; then the work is cancelled and its late result dropped.
     static func run<Value: Sendable>(
         _ limit: Duration, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -60,7 +60,7 @@ enum Deadline {
             if isOver { task.cancel() }
         }
 
-        /// The first outcome counts.
+        /// Reports an outcome; only the first counts.
         func finish(_ outcome: Result<Value, any Error>) {
             let (continuation, tasks) = state.withLock { state in
                 guard state.outcome == nil else {

@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension GatewayFailure {
-    /// What the engine has to know of it.
+    /// The failure in the engine's terms.
     package var refusal: EngineEvent.Refusal {
         switch self {
         case .refused(let problem):
@@ -9,7 +9,7 @@ extension GatewayFailure {
             case 404: .unknownClient
             case _ where isRegistrationMismatch:
                 .otherRegistration(digest: problem.digest)
-            // A token is replaced sooner or later, so 401 and 403 are not for ever.
+            // Tokens are replaced eventually, so 401 and 403 are not permanent.
             case 401, 403, 408, 409, 425, 429, 500...:
                 .temporary(retryAfter: problem.retryAfter.map { .seconds(max(0, $0)) })
             default: .permanent
@@ -18,7 +18,7 @@ extension GatewayFailure {
         }
     }
 
-    /// Whether asking again may succeed without anybody changing anything.
+    /// Whether a retry may succeed without any other change.
     package var mayPass: Bool {
         if case .temporary = refusal { true } else { false }
     }

@@ -1,9 +1,10 @@
 import WidgetModel
 
 extension GatewayService {
-    /// Acknowledges what a client has done.
+    /// Sends a client's acknowledgement.
     ///
-    /// - Parameter registration: The digest of the registration that the client believes in force.
+    /// - Parameter registration: The digest of the registration that the client expects to be in
+    ///   force.
     package func acknowledge(
         _ acknowledgement: Acknowledgement, client: String, registration: String? = nil
     ) async throws(GatewayFailure) -> GatewayResponseHead {

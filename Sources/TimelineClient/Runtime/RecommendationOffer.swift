@@ -1,25 +1,26 @@
 import WidgetModel
 
-/// What a person can add of a configurable widget (article "Making a configurable widget", "Offer
+/// The choices for adding a configurable widget (article "Making a configurable widget", "Offer
 /// configurable widgets and complications on Apple Watch").
 public enum RecommendationOffer: Sendable, Equatable {
-    /// Ready-made configurations, to choose one of.
+    /// The person chooses one of these ready-made configurations.
     case preconfigured([RecommendationSet.Item])
-    /// The widget, which the person configures.
+    /// The person configures the widget.
     case configurable
-    /// Nothing: no configuration is recommended, and watchOS 11 and older cannot ask for one.
+    /// The widget cannot be added: no configuration is recommended, and watchOS 11 and older have
+    /// no user interface for one.
     case none
 }
 
 extension WidgetRuntime {
-    /// What a person can add of a kind on `device`.
+    /// Returns the choices for adding a widget of a kind on `device`.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared, or what its provider throws.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared; or the error of its provider.
     public func offer(
         ofKind kind: String, on device: WidgetDevice
     ) async throws -> RecommendationOffer {
         guard traits(ofKind: kind) != nil else {
-            throw Failure(description: "the app declares no widget of this kind")
+            throw WidgetFailure(description: "the app declares no widget of this kind")
         }
         guard Self.recommends(on: device.platform),
             let items = try await recommendations(ofKind: kind)
@@ -28,8 +29,9 @@ extension WidgetRuntime {
         return device.has(major: 26) ? .configurable : .none
     }
 
-    /// Whether recommendations are asked for: elsewhere people configure every widget themselves.
-    /// On platforms that are not Apple's, that is the app's to know.
+    /// Returns whether recommendations are requested; on other platforms people configure every
+    /// widget themselves. On platforms that are not Apple's, the app decides, so they are
+    /// requested.
     static func recommends(on platform: WidgetDevice.Platform?) -> Bool {
         platform == .watchOS || platform == nil
     }

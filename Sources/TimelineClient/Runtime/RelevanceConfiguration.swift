@@ -1,10 +1,10 @@
 import Foundation
 import WidgetModel
 
-/// A widget that a watch shows while it is relevant, and that nobody can place, pin or configure
-/// (article "Creating a widget extension", "Add a widget target to your app"). From watchOS 26 on.
+/// A widget that a watch shows while it is relevant; people cannot place, pin or configure it
+/// (article "Creating a widget extension", "Add a widget target to your app"). Requires watchOS 26.
 public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: WidgetConfiguration {
-    /// Most contexts that are heeded, the first that the provider names.
+    /// The maximum number of contexts; the provider's first ones are used.
     public static var attributesMax: Int { 50 }
 
     private let kind: String
@@ -14,9 +14,8 @@ public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: Widget
     /// Declares a widget.
     ///
     /// - Parameters:
-    ///   - kind: Identifies it; the same string as in the catalog, whose `configuration` is
-    ///     `relevance`.
-    ///   - content: What it shows of an entry.
+    ///   - kind: The kind, the same string as in the catalog, whose `configuration` is `relevance`.
+    ///   - content: The content for an entry.
     public init(
         kind: String, provider: Provider,
         @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
@@ -30,7 +29,7 @@ public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: Widget
         }
     }
 
-    /// The declaration without its types.
+    /// The declaration with its types erased.
     public var declaration: AnyWidgetConfiguration {
         let placeholder: @Sendable (TimelineProviderContext) -> any TimelineEntry = {
             [provider] context in
@@ -48,7 +47,8 @@ public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: Widget
         return declaration
     }
 
-    /// Every context with what is shown in it; asked for again when the last one is over.
+    /// Returns a timeline of all contexts with their content, to be replaced when the last context
+    /// has ended.
     private static func timeline(
         of provider: Provider, in context: RelevanceEntriesProviderContext
     ) async throws -> AnyTimeline {
@@ -63,7 +63,7 @@ public struct RelevanceConfiguration<Provider: RelevanceEntriesProvider>: Widget
     }
 }
 
-/// An entry of a relevance widget as one of a timeline: relevant from its date on, for its duration.
+/// An entry of a relevance widget as a timeline entry: relevant from its date, for its duration.
 private struct RelevantEntry<Content: RelevanceEntry>: TimelineEntry {
     let content: Content
     let date: Date
@@ -87,18 +87,19 @@ extension RelevanceEntriesProviderContext {
 }
 
 extension WidgetConfiguration {
-    /// Names the kind whose widgets a relevance widget stands in for: while it is shown in a Smart
-    /// Stack, they are not.
+    /// Sets the kind whose widgets a relevance widget replaces: they are hidden in a Smart Stack
+    /// while it is shown.
     public func associatedKind(_ kind: String) -> some WidgetConfiguration {
         with { $0.associatedKind = kind }
     }
 }
 
 extension WidgetRuntime {
-    /// The one family that Smart Stacks of a watch show such widgets in.
+    /// The only family in which a watch's Smart Stack shows relevance widgets.
     static var relevanceFamily: WidgetFamily { .accessoryRectangular }
 
-    /// The widgets that nobody places: one for each kind, which stands for all its configurations.
+    /// Returns the relevance widgets, which people do not place: one for each kind, for all its
+    /// configurations.
     func relevanceWidgets(on device: WidgetDevice?) -> [WidgetInfo] {
         guard Self.heedsRelevance(device), device?.has(major: 26) ?? true else { return [] }
         return kinds.filter { isRelevance(ofKind: $0) }.map {
@@ -106,8 +107,8 @@ extension WidgetRuntime {
         }
     }
 
-    /// Whether providers are asked for their relevance: iPhone and iPad go by their entries' instead.
-    /// On platforms that are not Apple's, that is the app's to know.
+    /// Returns whether providers are asked for their relevance; iPhone and iPad use the relevance
+    /// of entries instead. On platforms that are not Apple's, the app decides, so they are asked.
     static func heedsRelevance(_ device: WidgetDevice?) -> Bool {
         device.map { $0.platform == .watchOS } ?? true
     }

@@ -1,48 +1,48 @@
 /// A widget of an app (article "Creating a widget extension", "Add a widget target to your app").
 public protocol Widget: Sendable {
-    /// What ``body`` is.
+    /// The type of ``body``.
     associatedtype Body: WidgetConfiguration
 
-    /// The widget.
+    /// Creates the widget.
     init()
-    /// Its declaration.
+    /// The declaration of the widget.
     var body: Body { get }
 }
 
 /// The widgets of one extension (article "Creating a widget extension", "Create multiple widget
 /// extensions").
 public protocol WidgetBundle: Sendable {
-    /// The bundle.
+    /// Creates the bundle.
     init()
-    /// The widgets, one after the other.
+    /// The widgets in order.
     @WidgetBundleBuilder var body: [any Widget] { get }
 }
 
 /// Builds the body of a ``WidgetBundle``.
 @resultBuilder
 public enum WidgetBundleBuilder {
-    /// One widget.
+    /// Returns a single widget as a list.
     public static func buildExpression(_ widget: any Widget) -> [any Widget] { [widget] }
-    /// All of them, in their order.
+    /// Returns all widgets in order.
     public static func buildBlock(_ widgets: [any Widget]...) -> [any Widget] {
         widgets.flatMap { $0 }
     }
-    /// Those of a condition that holds.
+    /// Returns the widgets of an `if` without `else`; none when its condition is false.
     public static func buildOptional(_ widgets: [any Widget]?) -> [any Widget] { widgets ?? [] }
-    /// Those of the first branch.
+    /// Returns the widgets of the first branch.
     public static func buildEither(first widgets: [any Widget]) -> [any Widget] { widgets }
-    /// Those of the second branch.
+    /// Returns the widgets of the second branch.
     public static func buildEither(second widgets: [any Widget]) -> [any Widget] { widgets }
-    /// Those that this version of the system has.
+    /// Returns the widgets guarded by an availability check.
     public static func buildLimitedAvailability(_ widgets: [any Widget]) -> [any Widget] {
         widgets
     }
 }
 
 extension WidgetRuntime {
-    /// The widgets of a bundle.
+    /// Creates a runtime for the widgets of a bundle.
     ///
-    /// - Parameter intents: What buttons and toggles of the widgets perform.
+    /// - Parameter intents: The intents that the widgets' buttons and toggles perform.
     /// - Throws: ``WidgetDeclarationError``.
     public init(
         _ bundle: some WidgetBundle, intents: [any AppIntent.Type] = []
@@ -52,12 +52,12 @@ extension WidgetRuntime {
     }
 }
 
-/// What is wrong with the widgets that an app declares.
+/// The faults in an app's widget declarations.
 public struct WidgetDeclarationError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Each fault, with the kind and, where it is about one, the parameter's name.
+    /// The faults, each with the kind and, where applicable, the parameter's name.
     public let faults: [String]
 
-    /// All of them.
+    /// All faults in one line.
     public var description: String { faults.joined(separator: "; ") }
 
     init(fault: String) { faults = [fault] }

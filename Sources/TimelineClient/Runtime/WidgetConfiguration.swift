@@ -2,13 +2,13 @@ import Foundation
 import WidgetModel
 
 /// A widget as an app declares it: a ``StaticConfiguration``, ``AppIntentConfiguration`` or
-/// ``RelevanceConfiguration``, and what its modifiers say of it.
+/// ``RelevanceConfiguration``, with its modifiers.
 public protocol WidgetConfiguration: Sendable {
-    /// The declaration without its types.
+    /// The declaration with its types erased.
     var declaration: AnyWidgetConfiguration { get }
 }
 
-/// A widget that nobody can configure (article "Creating a widget extension", "Add configuration
+/// A widget without configuration (article "Creating a widget extension", "Add configuration
 /// details").
 public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfiguration {
     private let kind: String
@@ -18,8 +18,8 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
     /// Declares a widget.
     ///
     /// - Parameters:
-    ///   - kind: Identifies it; the same string as in the catalog.
-    ///   - content: What it shows of an entry, in each context it can be in.
+    ///   - kind: The kind, the same string as in the catalog.
+    ///   - content: The content for an entry, in each of the widget's contexts.
     public init(
         kind: String, provider: Provider,
         @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
@@ -29,14 +29,15 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
         draw = AnyWidgetConfiguration.drawing(content)
     }
 
-    /// Declares a widget whose entries are shown by others, who are told of them by the client.
+    /// Declares a widget whose entries are shown by another component, which the client informs of
+    /// them.
     ///
-    /// - Parameter kind: Identifies it; the same string as in the catalog.
+    /// - Parameter kind: The kind, the same string as in the catalog.
     public init(kind: String, provider: Provider) {
         self.init(kind: kind, provider: provider) { _ in EmptyView() }
     }
 
-    /// The declaration without its types.
+    /// The declaration with its types erased.
     public var declaration: AnyWidgetConfiguration {
         var declaration = AnyWidgetConfiguration(
             kind: kind,
@@ -57,8 +58,8 @@ public struct StaticConfiguration<Provider: TimelineProvider>: WidgetConfigurati
     }
 }
 
-/// A widget that people configure with an app intent (article "Making a configurable widget", "Handle
-/// customized values in your widget").
+/// A widget that people configure with an app intent (article "Making a configurable widget",
+/// "Handle customized values in your widget").
 public struct AppIntentConfiguration<
     Intent: WidgetConfigurationIntent, Provider: AppIntentTimelineProvider
 >: WidgetConfiguration where Provider.Intent == Intent {
@@ -69,8 +70,8 @@ public struct AppIntentConfiguration<
     /// Declares a widget.
     ///
     /// - Parameters:
-    ///   - kind: Identifies it; the same string as in the catalog.
-    ///   - content: What it shows of an entry, in each context it can be in.
+    ///   - kind: The kind, the same string as in the catalog.
+    ///   - content: The content for an entry, in each of the widget's contexts.
     public init(
         kind: String, intent: Intent.Type, provider: Provider,
         @ViewBuilder content: @escaping @Sendable (Provider.Entry) -> some View
@@ -80,14 +81,15 @@ public struct AppIntentConfiguration<
         draw = AnyWidgetConfiguration.drawing(content)
     }
 
-    /// Declares a widget whose entries are shown by others, who are told of them by the client.
+    /// Declares a widget whose entries are shown by another component, which the client informs of
+    /// them.
     ///
-    /// - Parameter kind: Identifies it; the same string as in the catalog.
+    /// - Parameter kind: The kind, the same string as in the catalog.
     public init(kind: String, intent: Intent.Type, provider: Provider) {
         self.init(kind: kind, intent: intent, provider: provider) { _ in EmptyView() }
     }
 
-    /// The declaration without its types.
+    /// The declaration with its types erased.
     public var declaration: AnyWidgetConfiguration {
         var declaration = AnyWidgetConfiguration(
             kind: kind,
@@ -120,37 +122,38 @@ public struct AppIntentConfiguration<
     }
 }
 
-/// A declared widget without its types: what the runtime calls, and what a gallery shows.
+/// A declared widget with its types erased, as the runtime and a gallery use it.
 public struct AnyWidgetConfiguration: WidgetConfiguration {
     typealias Values = [String: ParameterValue]
     typealias Draw = @Sendable (any TimelineEntry, WidgetEnvironment) -> WidgetNode?
 
     /// The widget kind.
     public let kind: String
-    /// How it is called in the gallery; the kind, unless the app says otherwise.
+    /// The display name in the gallery; the kind unless the app sets another.
     public internal(set) var displayName: LocalizedStringResource
-    /// What it shows, for the gallery.
+    /// The description in the gallery.
     public internal(set) var description: LocalizedStringResource?
-    /// The contexts it fits.
+    /// The properties that decide which contexts the widget fits.
     public internal(set) var traits = WidgetTraits()
-    /// What people can choose about it, in the order in which they are asked; none for a widget
-    /// that nobody can configure.
+    /// The configurable parameters in the order in which they are presented; none for a widget
+    /// without configuration.
     public internal(set) var parameters: [IntentParameterDeclaration] = []
 
     let placeholder: @Sendable (TimelineProviderContext) -> any TimelineEntry
     let snapshot: @Sendable (Values, TimelineProviderContext) async throws -> any TimelineEntry
     let timeline: @Sendable (Values, TimelineProviderContext) async throws -> AnyTimeline
-    /// `nil` for an entry of another widget's type.
+    /// Draws an entry; returns `nil` for an entry of another widget's type.
     let draw: Draw
-    /// Told how it is pushed to; `nil` for a widget that is not.
+    /// The push handler; `nil` for a widget that does not accept pushes.
     var pushHandler: (any WidgetPushHandler.Type)?
-    /// `nil` for a widget nobody can configure: it has no set, not even an empty one.
+    /// Returns the recommendation set; `nil` for a widget without configuration, which has no set,
+    /// not even an empty one.
     var recommendations: (@Sendable () async throws -> [RecommendationSet.Item])?
-    /// When which configurations are relevant; `nil` for a relevance widget, whose entries say it.
+    /// Returns the relevant configurations; `nil` for a relevance widget, whose entries state them.
     var relevance: (@Sendable () async -> [RelevantConfiguration])?
-    /// The kind whose widgets it stands in for.
+    /// The kind whose widgets this relevance widget replaces.
     var associatedKind: String?
-    /// The name of its intent.
+    /// The name of the configuration intent.
     var intent: String?
 
     init(
@@ -170,7 +173,7 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
         self.draw = draw
     }
 
-    /// Itself.
+    /// The declaration itself.
     public var declaration: AnyWidgetConfiguration { self }
 
     static func drawing<Entry: TimelineEntry>(
@@ -183,32 +186,32 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
 }
 
 extension WidgetConfiguration {
-    /// Names the widget in the gallery.
+    /// Sets the widget's display name in the gallery.
     public func configurationDisplayName(
         _ name: LocalizedStringResource
     ) -> some WidgetConfiguration {
         with { $0.displayName = name }
     }
 
-    /// Says in the gallery what the widget shows.
+    /// Sets the widget's description in the gallery.
     public func description(_ text: LocalizedStringResource) -> some WidgetConfiguration {
         with { $0.description = text }
     }
 
-    /// Names the families the widget can be placed in.
+    /// Sets the families in which the widget can be placed.
     public func supportedFamilies(_ families: [WidgetFamily]) -> some WidgetConfiguration {
         with { $0.traits.supportedFamilies = families }
     }
 
-    /// Names locations that widgets of these families do not fit well: the gallery offers them there
-    /// behind the others.
+    /// Marks locations as not fitting well for these families: the gallery lists them there after
+    /// the others.
     public func disfavoredLocations(
         _ locations: [WidgetLocation], for families: [WidgetFamily]
     ) -> some WidgetConfiguration {
         with { $0.traits.disfavor(locations, for: families) }
     }
 
-    /// Says whether the system may take the background away.
+    /// Sets whether the system may remove the background.
     public func containerBackgroundRemovable(
         _ isRemovable: Bool = true
     ) -> some WidgetConfiguration {

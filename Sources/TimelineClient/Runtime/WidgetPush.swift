@@ -1,48 +1,48 @@
 import Foundation
 import WidgetModel
 
-/// How an app's widgets are pushed to on this device: one token for all of them.
+/// The push token for all of an app's widgets on this device.
 public struct WidgetPushInfo: Sendable, Hashable {
-    /// What a push goes to, until a later one takes its place.
+    /// The current push token, valid until the system issues another one.
     public let token: Data
 
-    /// A token.
+    /// Creates push information from a token.
     public init(token: Data) { self.token = token }
 }
 
-/// Told when a widget's push token changes, or which widgets are placed that can be pushed to. The
-/// place to tell the gateway: see ``ClientRegistrar``.
+/// Receives changes of the widgets' push token and of the set of placed widgets that accept pushes.
+/// Register them with the gateway here: see ``ClientRegistrar``.
 public protocol WidgetPushHandler: Sendable {
-    /// A handler, made for one call.
+    /// Creates a handler; a new one is created for each call.
     init()
 
-    /// The token is new, or the set of placed widgets is.
+    /// Called when the token or the set of placed widgets has changed.
     ///
-    /// - Parameter widgets: The placed widgets that can be pushed to.
+    /// - Parameter widgets: The placed widgets that accept pushes.
     func pushTokenDidChange(_ pushInfo: WidgetPushInfo, widgets: [WidgetInfo])
 }
 
-/// How one placed control is pushed to.
+/// The push token of one placed control.
 public struct ControlPushInfo: Sendable, Hashable {
-    /// What a push goes to.
+    /// The push token.
     public let token: Data
 
-    /// A token.
+    /// Creates push information from a token.
     public init(token: Data) { self.token = token }
 }
 
 /// A control that a person placed. Unlike widgets, controls have ids.
 public struct ControlInfo: Sendable, Hashable {
-    /// Its id.
+    /// The id of the control.
     public let id: String
     /// The control's kind.
     public let kind: String
-    /// What the person chose.
+    /// The configuration that the person chose.
     public let configuration: [String: ParameterValue]
-    /// How it is pushed to; `nil` while it cannot be.
+    /// The push token; `nil` while there is none.
     public let pushInfo: ControlPushInfo?
 
-    /// A control.
+    /// Creates a control.
     public init(
         id: String, kind: String, configuration: [String: ParameterValue] = [:],
         pushInfo: ControlPushInfo? = nil
@@ -54,44 +54,19 @@ public struct ControlInfo: Sendable, Hashable {
     }
 }
 
-/// Told when the push tokens of controls change, always with all of them.
+/// Receives changes of the push tokens of controls, always with all controls.
 public protocol ControlPushHandler: Sendable {
-    /// A handler, made for one call.
+    /// Creates a handler; a new one is created for each call.
     init()
 
-    /// Some of the tokens are new.
+    /// Called when at least one token has changed.
     func pushTokensDidChange(controls: [ControlInfo])
 }
 
 extension WidgetConfiguration {
-    /// Lets the widget be pushed to. Several widgets may share a handler's type: it is called once.
+    /// Sets the push handler, so that the widget accepts pushes. Several widgets may share a
+    /// handler's type, which is then called once.
     public func pushHandler(_ type: any WidgetPushHandler.Type) -> some WidgetConfiguration {
         with { $0.pushHandler = type }
-    }
-}
-
-extension TimelineClient {
-    /// How this client's widgets are pushed to; `nil` while there is no token, or no widget that can
-    /// be pushed to.
-    public var currentPushInfo: WidgetPushInfo? { pushInfo }
-
-    /// The system has a token: tells every push handler.
-    public func set(pushInfo: WidgetPushInfo?) {
-        guard pushInfo != self.pushInfo else { return }
-        self.pushInfo = pushInfo
-        tellPushHandlers()
-    }
-
-    /// Calls each type of handler once.
-    func tellPushHandlers() {
-        guard let pushInfo else { return }
-        let pushed = runtime.gallery.filter { $0.pushHandler != nil }
-        let kinds = Set(pushed.map(\.kind))
-        let placed = widgets.filter { kinds.contains($0.kind) }
-        var told: Set<ObjectIdentifier> = []
-        for type in pushed.compactMap(\.pushHandler)
-        where told.insert(ObjectIdentifier(type)).inserted {
-            type.init().pushTokenDidChange(pushInfo, widgets: placed)
-        }
     }
 }

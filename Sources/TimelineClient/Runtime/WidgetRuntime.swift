@@ -3,29 +3,23 @@ import WidgetModel
 
 /// The widgets an app declares, by kind, and the calls into their providers.
 public struct WidgetRuntime: Sendable {
-    /// Why a provider's answer is not to be had.
-    public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// What is wrong, for the gateway's operator; no values a person chose.
-        public let description: String
-    }
-
     /// The declared widgets that people can place, in the order of their declaration.
     public let gallery: [AnyWidgetConfiguration]
     private let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
     public let kinds: [String]
-    /// Where widgets appear, and how.
+    /// The rules for the contexts in which widgets appear.
     public let rules: WidgetContextRules
-    /// What buttons and toggles perform, by the names under which archives keep it.
+    /// The intents of buttons and toggles, by the names that archives use.
     private let intents: [String: any AppIntent.Type]
 
-    /// The declared widgets.
+    /// Creates a runtime for declared widgets.
     ///
     /// - Parameters:
-    ///   - intents: What buttons and toggles of the widgets perform.
-    ///   - rules: Where widgets appear, and how.
-    ///   - dataProtection: How the files are protected that the providers read; `nil` for what each
-    ///     widget's traits say.
+    ///   - intents: The intents that the widgets' buttons and toggles perform.
+    ///   - rules: The rules for the contexts in which widgets appear.
+    ///   - dataProtection: The protection of the files that the providers read; `nil` for that of
+    ///     each widget's traits.
     /// - Throws: ``WidgetDeclarationError`` when a kind or an intent is declared twice, or a
     ///   parameter may be left without a value.
     public init(
@@ -35,7 +29,7 @@ public struct WidgetRuntime: Sendable {
         self.rules = rules
         var byName: [String: any AppIntent.Type] = [:]
         for intent in intents {
-            // An archived call could mean either.
+            // The name in an archived call would be ambiguous.
             guard byName.updateValue(intent, forKey: "\(intent)") == nil else {
                 throw WidgetDeclarationError(fault: "the intent \(intent) is declared twice")
             }
@@ -52,17 +46,17 @@ public struct WidgetRuntime: Sendable {
         kinds = declarations.keys.sorted()
     }
 
-    /// The generic picture of a kind.
+    /// Returns the placeholder of a widget, which contains no data.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared.
     public func placeholder(of info: WidgetInfo) throws -> any TimelineEntry {
         try declaration(of: info).placeholder(TimelineProviderContext(family: info.family))
     }
 
-    /// The current moment of a widget.
+    /// Returns the current entry of a widget.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared, or what the intent throws when it
-    ///   cannot be made of the values.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared; or an error of the intent when it
+    ///   cannot be created from the values.
     public func snapshot(of info: WidgetInfo, isPreview: Bool) async throws -> any TimelineEntry {
         let context = TimelineProviderContext(family: info.family, isPreview: isPreview)
         return try await declaration(of: info).snapshot(info.configuration, context)
@@ -70,55 +64,56 @@ public struct WidgetRuntime: Sendable {
 
     /// Asks the provider for the timeline of a widget.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared, or what the intent or the provider
-    ///   throws.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared; or the error of the intent or the
+    ///   provider.
     func timeline(of info: WidgetInfo) async throws -> AnyTimeline {
         try await declaration(of: info).timeline(
             info.configuration, TimelineProviderContext(family: info.family))
     }
 
-    /// Performs the intent of a button or toggle, with the values it was archived with, its entities
-    /// found by their queries (article "Adding interactivity to widgets and Live Activities",
-    /// "Understand the role of app intents"). When this returns, the widget's timeline is to be built
-    /// anew.
+    /// Performs the intent of a button or toggle with the values in the archive; queries find its
+    /// entities (article "Adding interactivity to widgets and Live Activities", "Understand the
+    /// role of app intents"). When this returns, the widget's timeline must be rebuilt.
     ///
-    /// It is performed in the calling process, whatever ``AppIntent/process`` says: that is for whoever
-    /// calls to heed, as ``TimelineClient/TimelineClient`` does.
+    /// The intent runs in the calling process, whatever ``AppIntent/process`` states: the caller
+    /// must choose the process, as ``TimelineClient/TimelineClient`` does.
     ///
-    /// - Throws: ``Failure`` when the app declares no such intent, perhaps not any more;
-    ///   ``IntentError`` when a value is missing or of another form; and what a query or `perform()`
-    ///   throws.
+    /// - Throws: ``WidgetFailure`` when the app does not, or no longer, declare the intent;
+    ///   ``IntentError`` when a value is missing or malformed; or the error of a query or of
+    ///   `perform()`.
     public func perform(_ call: IntentCall) async throws {
         try await intent(of: call).perform(call.parameters)
     }
 
-    /// The type of the intent that a button or toggle performs.
+    /// Returns the type of the intent that a button or toggle performs.
     ///
-    /// - Throws: ``Failure`` when the app declares no such intent, perhaps not any more.
+    /// - Throws: ``WidgetFailure`` when the app does not, or no longer, declare the intent.
     func intent(of call: IntentCall) throws -> any AppIntent.Type {
         guard let intent = intents[call.intent] else {
-            throw Failure(description: "the app declares no intent \(call.intent)")
+            throw WidgetFailure(description: "the app declares no intent \(call.intent)")
         }
         return intent
     }
 
-    /// What a widget shows of one of its entries in a context. Where content is to be redacted as a
-    /// placeholder, the entry is to be that of ``placeholder(of:)``.
+    /// Returns the content of one entry of a widget in a context. Where content is redacted as a
+    /// placeholder, pass the entry of ``placeholder(of:)``.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared, or the entry is another kind's.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared, or the entry belongs to another
+    ///   kind.
     public func draw(
         _ entry: any TimelineEntry, of info: WidgetInfo, in environment: WidgetEnvironment
     ) throws -> WidgetNode {
         guard let node = try declaration(of: info).draw(entry, environment) else {
-            throw Failure(description: "the entry is not of this kind's type")
+            throw WidgetFailure(description: "the entry is not of this kind's type")
         }
         return node
     }
 
-    /// A timeline as an archive keeps it: drawn for every context of the widget on `device`; for none
-    /// where there is no device.
+    /// Returns a timeline in its archived form: drawn for every context of the widget on `device`,
+    /// or for none without a device.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared, or an entry is another kind's.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared, or an entry belongs to another
+    ///   kind.
     public func archive(
         _ timeline: AnyTimeline, of info: WidgetInfo, on device: WidgetDevice?
     ) throws -> TimelineArchive {
@@ -131,9 +126,9 @@ public struct WidgetRuntime: Sendable {
         }
     }
 
-    /// The placeholder as an archive keeps it.
+    /// Returns the placeholder in its archived form.
     ///
-    /// - Throws: ``Failure`` when the kind is not declared.
+    /// - Throws: ``WidgetFailure`` when the kind is not declared.
     public func archivedPlaceholder(
         of info: WidgetInfo, on device: WidgetDevice?
     ) throws -> TimelineArchive {
@@ -144,7 +139,7 @@ public struct WidgetRuntime: Sendable {
             for environment in rules.placeholderEnvironments(of: info, with: traits, on: device) {
                 var context = TimelineArchive.Context(environment)
                 drawings[context] = try draw(entry, of: info, in: environment)
-                // There is nothing in it to hide.
+                // It contains nothing to redact, so one drawing serves both.
                 context.isRedacted = true
                 drawings[context] = drawings[TimelineArchive.Context(environment)]
             }
@@ -155,38 +150,38 @@ public struct WidgetRuntime: Sendable {
             reloadDate: nil, traits: traits)
     }
 
-    /// What the declared widget says of itself; `nil` when the kind is not declared.
+    /// Returns the traits of a declared widget; `nil` when the kind is not declared.
     public func traits(ofKind kind: String) -> WidgetTraits? { declarations[kind]?.traits }
 
-    /// The kinds that have a set of recommendations, in their order.
+    /// The kinds with a recommendation set, sorted.
     var recommendedKinds: [String] {
         kinds.filter { declarations[$0]?.recommendations != nil }
     }
 
-    /// The recommended configurations of a kind; `nil` when it has no set.
+    /// Returns the recommended configurations of a kind; `nil` when it has no set.
     ///
-    /// - Throws: What the provider throws.
+    /// - Throws: The error of the provider.
     func recommendations(ofKind kind: String) async throws -> [RecommendationSet.Item]? {
         try await declarations[kind]?.recommendations?()
     }
 
-    /// Whether nobody places widgets of this kind.
+    /// Returns whether widgets of this kind are relevance widgets, which people do not place.
     func isRelevance(ofKind kind: String) -> Bool { traits(ofKind: kind)?.isRelevance ?? false }
 
-    /// The kind whose widgets those of this kind stand in for.
+    /// Returns the kind whose widgets those of this kind replace.
     func associatedKind(ofKind kind: String) -> String? { declarations[kind]?.associatedKind }
 
-    /// The kinds that people place, whose providers say when they are relevant.
+    /// The kinds that people place and whose providers report relevance.
     var kindsWithRelevance: [String] { kinds.filter { declarations[$0]?.relevance != nil } }
 
-    /// When which configurations of a kind are relevant; none for a kind that is not declared.
+    /// Returns the relevant configurations of a kind; none for a kind that is not declared.
     func relevance(ofKind kind: String) async -> [RelevantConfiguration] {
         await declarations[kind]?.relevance?() ?? []
     }
 
     private func declaration(of info: WidgetInfo) throws -> AnyWidgetConfiguration {
         guard let declaration = declarations[info.kind] else {
-            throw Failure(description: "the app declares no widget of this kind")
+            throw WidgetFailure(description: "the app declares no widget of this kind")
         }
         return declaration
     }

@@ -1,21 +1,21 @@
 import Foundation
 
-/// Which entry of a timeline is shown when.
+/// Decides which entry of a timeline is shown at each date.
 ///
-/// What it promises, for dates in any order, with duplicates or none at all:
+/// It guarantees for dates in any order, with duplicates or without any entry:
 /// - No entry is shown before its date.
-/// - Two changes are never closer than the spacing. An entry that begins sooner is shown when the
-///   spacing is over, unless a later one has begun by then: that one is shown in its place.
-/// - When an entry comes to be shown it is the latest that has begun, and so the last entry of all
-///   is shown in the end. Of entries with the same date the one further back in the timeline is
-///   the later.
+/// - Two changes are never closer than the spacing. An entry that begins sooner is shown after the
+///   spacing, unless a later one has begun by then, which is shown instead.
+/// - At each change the latest entry that has begun is shown, so the last entry of all is always
+///   shown eventually. Of entries with the same date the one further back in the timeline is the
+///   later.
 ///
-/// What is shown is a function of the date alone: when the wall clock jumps, forth or back, the
-/// next question is answered as if the clock had always stood there. Whoever waits for
-/// ``nextChange(after:)`` asks again after a jump.
+/// The shown entry depends only on the date: when the wall clock jumps forward or back, the next
+/// call answers as if the clock had never shown another time. A caller that waits for
+/// ``nextChange(after:)`` must call it again after a jump.
 public struct EntrySequence: Sendable, Equatable {
-    /// Seconds that entries are kept apart unless told otherwise: WidgetKit asks for about five
-    /// minutes (Apple, Keeping a widget up to date).
+    /// The default spacing between entries, seconds. WidgetKit asks for about five minutes (Apple,
+    /// Keeping a widget up to date).
     public static let defaultSpacing: TimeInterval = 300
 
     private struct Change: Sendable, Equatable {
@@ -23,16 +23,16 @@ public struct EntrySequence: Sendable, Equatable {
         let index: Int
     }
 
-    /// Each entry that is ever shown, by the moment it is shown from; ascending.
+    /// The entries that are shown at all, each with the date of the change to it; ascending.
     private let changes: [Change]
 
-    /// The sequence of entries with these dates.
+    /// Creates the sequence of entries with these dates.
     ///
     /// - Parameters:
-    ///   - dates: The entries' dates, in the order of the timeline. One that is not finite never
-    ///     comes.
-    ///   - spacing: Seconds between two changes at least. Negative or not a number counts as 0,
-    ///     more than 366 days as these.
+    ///   - dates: The entries' dates, in the order of the timeline. An entry whose date is not
+    ///     finite is never shown.
+    ///   - spacing: The shortest time between two changes, seconds. A negative value or NaN counts
+    ///     as 0, a value over 366 days as 366 days.
     public init(dates: [Date], spacing: TimeInterval = Self.defaultSpacing) {
         let spacing = spacing.asWait
         let entries = dates.enumerated()
@@ -43,27 +43,27 @@ public struct EntrySequence: Sendable, Equatable {
         while next < entries.endIndex {
             var moment = entries[next].element
             if let last = changes.last { moment = max(moment, last.date + spacing) }
-            // All that have begun by then, for only the last of them is shown.
+            // Skips all entries that have begun by then, because only the last of them is shown.
             while next < entries.endIndex, entries[next].element <= moment { next += 1 }
             changes.append(Change(date: moment, index: entries[next - 1].offset))
         }
         self.changes = changes
     }
 
-    /// The position in the timeline of the entry shown at `date`; `nil` while none has begun, and
-    /// for a timeline without entries: the widget then goes on to show what it shows.
+    /// Returns the position of the entry shown at `date`; `nil` before the first entry, and for an
+    /// empty timeline. The widget then keeps its previous content.
     public func index(at date: Date) -> Int? {
         let begun = count(until: date)
         return begun > 0 ? changes[begun - 1].index : nil
     }
 
-    /// The first moment after `date` from which another entry is shown; `nil` for never.
+    /// Returns the first date after `date` at which the shown entry changes; `nil` for never.
     public func nextChange(after date: Date) -> Date? {
         let begun = count(until: date)
         return begun < changes.count ? changes[begun].date : nil
     }
 
-    /// How many changes have come by `date`.
+    /// Returns the number of changes up to `date`.
     private func count(until date: Date) -> Int {
         var low = 0
         var high = changes.count
@@ -76,7 +76,7 @@ public struct EntrySequence: Sendable, Equatable {
 }
 
 extension EntrySequence {
-    /// The sequence of a timeline's entries.
+    /// Creates the sequence of a timeline's entries.
     public init(_ timeline: AnyTimeline, spacing: TimeInterval = Self.defaultSpacing) {
         self.init(dates: timeline.entries.map(\.date), spacing: spacing)
     }

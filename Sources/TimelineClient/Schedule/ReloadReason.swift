@@ -1,35 +1,35 @@
-/// Why a widget is asked for its next timeline.
+/// The reason for asking a widget for its next timeline.
 public enum ReloadReason: Sendable, Hashable {
-    /// Its timeline's reload policy.
+    /// The reload policy of its timeline.
     case policy
-    /// The gateway told that it is stale.
+    /// A notification of the gateway that it is stale.
     case notification
-    /// The app called ``WidgetCenter``.
+    /// A call of the app to ``WidgetCenter``.
     case app
-    /// A person used a button or toggle of the widget; WidgetKit always reloads after that.
+    /// The use of a button or toggle of the widget; WidgetKit always reloads after that.
     case interaction
-    /// The system shows or knows something else than before.
+    /// A change of a setting or state of the system.
     case system(SystemChange)
-    /// There is no timeline to be shown of it: it was placed just now, or its archive is lost.
+    /// The lack of a timeline: the widget was just placed, or its archive was lost.
     case placeholder
 
-    /// What the system reloads widgets for by itself.
+    /// A change after which the system reloads widgets on its own.
     public enum SystemChange: Sendable, Hashable {
-        /// Another language or region.
+        /// The language or region changed.
         case locale
-        /// Another text size or accessibility setting.
+        /// The text size or an accessibility setting changed.
         case accessibility
         /// The clock or the time zone was set.
         case time
-        /// Another account is signed in.
+        /// A different account signed in.
         case account
-        /// The device is somewhere else: a significant change, not every step.
+        /// The device's location changed significantly.
         case location
     }
 
-    /// Whether it runs at once and counts towards no budget. (Apple, Keeping a widget up to date;
-    /// time, account and location: WWDC21. That a first timeline does not count is this library's
-    /// choice: what one shows in the place of a widget is no update.)
+    /// Whether the reload runs at once and counts towards no budget. (Apple, Keeping a widget up to
+    /// date; time, account and location: WWDC21. Exempting the first timeline is this library's
+    /// choice: replacing a placeholder is not an update.)
     public var isExempt: Bool {
         switch self {
         case .policy, .notification, .app: false
@@ -38,12 +38,12 @@ public enum ReloadReason: Sendable, Hashable {
     }
 }
 
-/// What the app does at the moment; while it does any of these, no reload of its widgets counts.
+/// The app's current activity. While it is not empty, no reload of the app's widgets counts.
 public struct AppActivity: OptionSet, Sendable, Hashable {
     /// The members as bits.
     public let rawValue: UInt8
 
-    /// The activity with these bits.
+    /// Creates an activity from bits.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -52,6 +52,6 @@ public struct AppActivity: OptionSet, Sendable, Hashable {
     public static let foreground = AppActivity(rawValue: 1 << 0)
     /// The app plays or records in an audio session.
     public static let audioSession = AppActivity(rawValue: 1 << 1)
-    /// The app guides in a navigation session.
+    /// The app gives directions in a navigation session.
     public static let navigationSession = AppActivity(rawValue: 1 << 2)
 }

@@ -1,10 +1,11 @@
 import Foundation
 
 extension ReloadScheduler {
-    /// When something is due next; `nil` for never. What is due already has a date in the past.
+    /// The date at which the next reload is due; `nil` for never. It is in the past when a reload
+    /// is already due.
     ///
-    /// As long as nothing else is called and the clock does not go back, `due(now:)` returns
-    /// nothing before this moment, and something from it on. Every call may change it.
+    /// Unless another method is called or the clock is set back, `due(now:)` returns nothing before
+    /// this date, and at least one reload from then on. Any call may change it.
     public var nextDue: Date? {
         var dates: [Date] = []
         dates.reserveCapacity(records.count)
@@ -15,14 +16,14 @@ extension ReloadScheduler {
             if record.hasExemptRequest { exempt = min(exempt ?? date, date) }
         }
         guard let first = dates.min() else { return nil }
-        // Not later than the window after the first, however many follow.
+        // At most the batch window after the first, whatever the number of those that follow.
         let end = first + settings.batchWindow.asWait
         let batch = dates.lazy.filter { $0 <= end }.max() ?? first
         return min(batch, exempt ?? batch)
     }
 
-    /// When the rules allow this widget's next reload, others aside; `nil` when none is owed, and
-    /// while one is under way.
+    /// Returns the first date at which the rules allow this widget's next reload, regardless of
+    /// other widgets; `nil` when none is owed, and while one is in progress.
     func dueDate(of record: Record) -> Date? {
         guard record.running == nil else { return nil }
         let budget = counts ? record.budget.earliestReload : nil
@@ -44,13 +45,13 @@ extension ReloadScheduler {
         return due
     }
 
-    /// When a policy asks, budget aside.
+    /// Returns the date at which a policy asks, regardless of the budget.
     func policyDate(_ policy: Policy, _ record: Record) -> Date {
         let interval = settings.policyIntervalMin.asWait
         return Self.later(policy.date, record.lastReload.map { $0 + interval }) + policy.jitter
     }
 
-    /// Whether reloads that are not exempt count.
+    /// Whether reloads that are not exempt count towards the budget.
     var counts: Bool { settings.budgetLimit != nil && activity.isEmpty }
 
     private func intervalMin(_ reason: ReloadReason) -> TimeInterval {

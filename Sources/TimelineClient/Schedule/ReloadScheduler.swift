@@ -1,82 +1,83 @@
 import Foundation
 
 /// Decides when placed widgets are asked for their next timeline. Owns no task, timer or clock:
-/// requests and the time go in, reloads that are due come out, and equal inputs give equal answers.
+/// requests and the time go in, due reloads come out, and equal inputs give equal results.
 ///
-/// The rules, in the order of their weight:
-/// - A widget has one reload under way at a time. All requests made before it starts are served by
-///   it; any made while it runs are served by exactly one more.
-/// - Interaction and system changes are reloaded for at once, and count towards no budget; a
-///   reload that serves one of them with others counts neither. See ``ReloadReason/isExempt``.
-/// - Other reloads keep the minimum interval to the last one of that widget, whatever that was
-///   for, and count, unless the app is active: see ``activity``.
+/// The rules, in order of precedence:
+/// - A widget has at most one reload in progress. It serves all requests made before it started;
+///   all requests made during it are served by exactly one more.
+/// - Interactions and system changes cause a reload at once that counts towards no budget; neither
+///   does a reload that serves one of them together with others. See ``ReloadReason/isExempt``.
+/// - Other reloads keep the minimum interval after the widget's last reload, whatever its reason,
+///   and count, unless the app is active: see ``activity``.
 /// - A reload for the policy comes no earlier than the policy's date plus jitter.
 /// - Reloads of several widgets that become due within ``Settings/batchWindow`` run together.
-/// - What is withheld stays owed, and is due as soon as the rules allow it.
+/// - A withheld reload stays owed, and is due as soon as the rules allow it.
 ///
-/// Placed widgets that are configured alike are equal, so they are counted, not told apart, and
-/// reloaded together. Each has a budget of its own, and one reload spends from all of them; it has
-/// to wait until each allows it. That is the one placed first, for it has spent all that the others
-/// have: so the budget kept here is that one's, and where some are removed, the last placed are
-/// taken to be gone.
+/// Placed widgets with the same configuration are equal, so they are counted rather than
+/// distinguished, and reloaded together. Each has its own budget, and a reload spends from all of
+/// them, so it waits until each allows it. The budget of the widget placed first has spent
+/// everything that the others have; therefore only that one is stored, and when some widgets are
+/// removed, those placed last are assumed to be gone.
 ///
-/// `now` is wall time, for that is what timelines are dated in. When the clock goes back, whatever
-/// it now places in the future (the last reload, a request, a failure, a spent reload) counts as of
-/// now: intervals, retries and budgets last no longer than they would have from then on. When it
-/// goes forth, they end early. A policy's date is a date and stays where it is: after the clock was
-/// set, timelines may be dated wrongly, and it is on the caller to ask with
-/// ``ReloadReason/SystemChange/time``, as systems do. After any jump `nextDue` has to be read again.
+/// `now` is wall-clock time, because timelines are dated in it. When the clock is set back,
+/// everything that is now in the future (the last reload, a request, a failure, a spent reload)
+/// counts as of now: intervals, retries and budgets last no longer than if they started now. When
+/// it is set forward, they end early. A policy's date is absolute and stays unchanged; since
+/// timelines may be dated wrongly after the clock was set, the caller must request reloads with
+/// ``ReloadReason/SystemChange/time``, as systems do. Read `nextDue` again after any jump.
 public struct ReloadScheduler: Sendable, Equatable {
-    /// Waits and bounds. Waits are in seconds; a negative one, or one that is not a number, counts
-    /// as 0, one longer than 366 days as these.
+    /// The intervals and limits, in seconds. A negative value or NaN counts as 0, a value over 366
+    /// days as 366 days.
     public struct Settings: Sendable, Equatable {
-        /// From a reload's start to the next for the policy at least. WidgetKit has such a minimum
-        /// too, but does not publish it; five minutes are what it asks between entries.
+        /// The shortest time from the start of a reload to the next one for a policy. WidgetKit has
+        /// such a minimum too, but does not publish it; it asks for five minutes between entries.
         public var policyIntervalMin: TimeInterval = 300
-        /// From a reload's start to the next for a notification or the app at least. With 0 they
-        /// are reloaded for as soon as they come, within the budget.
+        /// The shortest time from the start of a reload to the next one for a notification or the
+        /// app. 0 means that they are reloaded at once, within the budget.
         public var requestIntervalMin: TimeInterval = 300
-        /// Longest jitter after a policy's date, for one date on many devices is a load spike on
-        /// the server (Apple, Keeping a widget up to date). No more than a tenth of the wait for
-        /// that date: what is wanted soon does not come much later.
+        /// The longest jitter after a policy's date, because one date on many devices causes a load
+        /// spike on the server (Apple, Keeping a widget up to date). At most a tenth of the wait
+        /// for that date, so that a reload wanted soon is not much delayed.
         public var policyJitterMax: TimeInterval = 60
-        /// A due reload waits this long for others that are known to become due, so that they run
-        /// together. Exempt ones do not wait.
+        /// The time that a due reload waits for others that are known to become due, so that they
+        /// run together. Exempt reloads do not wait.
         public var batchWindow: TimeInterval = 10
-        /// Reloads that count, per placed widget in any 24 hours; `nil` for no budget, as under a
-        /// debugger. See ``ReloadBudget/defaultLimit``.
+        /// The number of counted reloads for each placed widget in any 24 hours; `nil` for no
+        /// budget, as under a debugger. See ``ReloadBudget/defaultLimit``.
         public var budgetLimit: Int? = ReloadBudget.defaultLimit
 
-        /// The defaults.
+        /// Creates the default settings.
         public init() {}
     }
 
-    /// A reload that is due, and under way until its end is reported.
+    /// A reload that was due, and is in progress until its end is reported.
     public struct Reload: Sendable, Equatable {
-        /// The widget to build for.
+        /// The widget to build.
         public let widget: WidgetInfo
-        /// All that it serves; never empty.
+        /// The reasons that the reload serves; never empty.
         public let reasons: Set<ReloadReason>
-        /// The budgets it spent from: one for each widget placed like this, or 0 when it is free.
+        /// The number of budgets that it spent from: one for each widget with this configuration,
+        /// or 0 if it is free.
         public let budgetsSpent: Int
-        /// Tells it from another reload of the same widget, before that was removed and placed
-        /// again.
+        /// Distinguishes it from a reload of the same widget before the widget was removed and
+        /// placed again.
         let number: UInt64
     }
 
-    /// What is known of one placed widget.
+    /// The state of one placed widget.
     struct Record: Sendable, Equatable {
-        /// How often it is placed.
+        /// The number of times it is placed.
         var count = 1
-        /// That of the one placed first.
+        /// The budget of the one that was placed first.
         var budget: ReloadBudget
-        /// Start of the last reload, failed ones included.
+        /// The start of the last reload, including failed ones.
         var lastReload: Date?
-        /// The reload under way.
+        /// The number of the reload in progress.
         var running: UInt64?
-        /// What was asked since the last reload started.
+        /// The requests since the last reload started.
         var requests: Set<ReloadReason> = []
-        /// When the first of `requests` was made.
+        /// The time of the first of `requests`.
         var requestedAt = Date.distantPast
         var policy: Policy?
         var retry: Retry?
@@ -84,45 +85,46 @@ public struct ReloadScheduler: Sendable, Equatable {
         var hasExemptRequest: Bool { requests.contains(where: \.isExempt) }
     }
 
-    /// What the timeline's policy asks.
+    /// The reload that the timeline's policy asks for.
     struct Policy: Sendable, Equatable {
         var date: Date
-        /// Seconds after everything the policy has to wait for, but a budget.
+        /// The delay after everything the policy must wait for, except a budget; seconds.
         var jitter: TimeInterval
     }
 
-    /// What a failed reload did not serve.
+    /// The reasons that a failed reload did not serve.
     struct Retry: Sendable, Equatable {
         var reasons: Set<ReloadReason>
         var failedAt: Date
         var wait: TimeInterval
-        /// It has spent already what the next try would.
+        /// Whether the failed reload already spent for the retry.
         var isPaid = false
     }
 
-    /// Waits and bounds.
+    /// The intervals and limits.
     public let settings: Settings
-    /// What the app does at the moment. While it is active nothing counts that starts; the minimum
-    /// intervals hold. What only the budget withheld is due as soon as the app becomes active.
+    /// The app's current activity. While it is active, reloads that start do not count, but the
+    /// minimum intervals apply. Reloads withheld only by the budget are due as soon as the app
+    /// becomes active.
     public var activity: AppActivity = []
-    /// Widgets that cannot be built at the moment, for reasons that are not of time: none of them
-    /// is due. What they are owed stays owed, and is due as soon as they are left out here.
+    /// The widgets that cannot be built at the moment for reasons other than time; none of them is
+    /// due. Their owed reloads are due as soon as the widget is removed from this set.
     public var withheld: Set<WidgetInfo> = []
 
     var records: [WidgetInfo: Record] = [:]
-    /// Every key of `records`, so that equal inputs give equal answers.
+    /// Every key of `records` in a fixed order, so that equal inputs give equal results.
     private var order: [WidgetInfo] = []
     private var reloads: UInt64 = 0
     private var now = Date.distantPast
 
-    /// A scheduler of no widgets.
+    /// Creates a scheduler without widgets.
     public init(settings: Settings = Settings()) {
         self.settings = settings
     }
 
-    /// Takes what people have placed now, as a whole. Widgets configured alike stand in the list as
-    /// often as they are placed. What is new has its own, full budget, and is not due before it is
-    /// asked for; what is gone is forgotten, with all that it was owed.
+    /// Replaces the placed widgets as a whole. Widgets with the same configuration appear in the
+    /// list once for each time they are placed. A new widget has its own full budget, and is not
+    /// due before a request; the records of removed ones are dropped, with all owed reloads.
     public mutating func place(_ widgets: [WidgetInfo]) {
         var counts: [WidgetInfo: Int] = [:]
         order = widgets.filter { info in
@@ -138,9 +140,9 @@ public struct ReloadScheduler: Sendable, Equatable {
         }
     }
 
-    /// Takes up what an archive kept of a placed widget: its budget, and when its timeline's policy
-    /// asks. The last reload that counted is taken for the last of all. A widget that is not placed
-    /// is ignored.
+    /// Restores a placed widget from an archive: its budget, and the date at which its timeline's
+    /// policy asks. The last reload that counted is taken as the last reload. A widget that is not
+    /// placed is ignored.
     public mutating func resume(
         _ widget: WidgetInfo, budget: ReloadBudget, reloadDate: Date?, now: Date,
         using generator: inout some RandomNumberGenerator
@@ -154,8 +156,8 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[widget] = record
     }
 
-    /// Asks for a reload. Does nothing when the widget is not placed; asking again for what is
-    /// owed already adds nothing.
+    /// Requests a reload. Does nothing if the widget is not placed. Repeating a request for the
+    /// same owed reload has no effect.
     public mutating func request(_ widget: WidgetInfo, _ reason: ReloadReason, now: Date) {
         clockStands(at: now)
         guard var record = records[widget] else { return }
@@ -164,13 +166,14 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[widget] = record
     }
 
-    /// Starts what is due. Each reload is under way, and its widget not due again, until
+    /// Starts due reloads. Each is in progress, and its widget not due again, until
     /// ``finished(_:reloadDate:now:using:)``, ``failed(_:retryAfter:now:)`` or
     /// ``interrupted(_:now:)`` is called for it.
     ///
-    /// - Parameter limit: How many may start; the others stay owed, due again at once or, where some
-    ///   are about to be, with the next batch.
-    /// - Returns: At most one for each widget: exempt ones first, then those that are due longest.
+    /// - Parameter limit: The maximum number to start. The others stay owed, due again at once or,
+    ///   if some are about to become due, with the next batch.
+    /// - Returns: At most one reload for each widget: exempt ones first, then in the order of their
+    ///   due dates.
     public mutating func due(now: Date, limit: Int = .max) -> [Reload] {
         clockStands(at: now)
         guard let nextDue, nextDue <= now else { return [] }
@@ -187,13 +190,14 @@ public struct ReloadScheduler: Sendable, Equatable {
         return queue.prefix(max(limit, 0)).compactMap { start(order[$0.place]) }
     }
 
-    /// A provider answered; the policy of its timeline replaces the one before.
+    /// Records that a provider succeeded. The policy of its timeline replaces the previous one.
     ///
-    /// Does nothing when the widget was removed meanwhile.
+    /// Does nothing if the widget was removed meanwhile.
     ///
     /// - Parameters:
-    ///   - reloadDate: See ``AnyTimeline/reloadDate``; one that is not finite counts as never.
-    ///   - generator: Draws the jitter.
+    ///   - reloadDate: The policy's date; see ``AnyTimeline/reloadDate``. A date that is not finite
+    ///     counts as never.
+    ///   - generator: The source of the jitter.
     public mutating func finished(
         _ reload: Reload, reloadDate: Date?, now: Date,
         using generator: inout some RandomNumberGenerator
@@ -205,11 +209,11 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
-    /// A provider failed. What the reload served stays owed and is tried again after `wait`
-    /// seconds, or sooner with a request that may run sooner. The try counts like the one before;
-    /// the minimum intervals do not hold for it, `wait` is there in their place.
+    /// Records that a provider failed. The reasons of the reload stay owed and are retried after
+    /// `wait` seconds, or earlier with a request that is due earlier. The retry counts towards the
+    /// budget like the failed reload; `wait` replaces the minimum intervals.
     ///
-    /// Does nothing when the widget was removed meanwhile.
+    /// Does nothing if the widget was removed meanwhile.
     public mutating func failed(_ reload: Reload, retryAfter wait: TimeInterval, now: Date) {
         clockStands(at: now)
         guard var record = records[reload.widget], record.running == reload.number else { return }
@@ -218,11 +222,11 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
-    /// A reload ended without a word of its provider, which is none of its faults. What it served
-    /// stays owed and is due at once; the next one that serves it, and whatever else was asked
-    /// meanwhile, spends nothing: it was spent for when this one started.
+    /// Records that a reload ended without an answer of its provider and through no fault of it.
+    /// Its reasons stay owed and are due at once. The next reload, which serves them and all
+    /// requests made meanwhile, spends nothing, because this one already did.
     ///
-    /// Does nothing when the widget was removed meanwhile.
+    /// Does nothing if the widget was removed meanwhile.
     public mutating func interrupted(_ reload: Reload, now: Date) {
         clockStands(at: now)
         guard var record = records[reload.widget], record.running == reload.number else { return }
@@ -231,21 +235,21 @@ public struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
-    /// When the next reload of a widget is due, other widgets aside; `nil` for never, while it is
-    /// withheld, and while one is under way. As long as nothing else is called it runs then, or with
-    /// a batch up to ``Settings/batchWindow`` later.
+    /// Returns the date at which the next reload of a widget is due, regardless of other widgets;
+    /// `nil` for never, while it is withheld, and while one is in progress. Unless another method
+    /// is called, it runs then, or with a batch up to ``Settings/batchWindow`` later.
     public func dueDate(of widget: WidgetInfo) -> Date? {
         withheld.contains(widget) ? nil : records[widget].flatMap(dueDate)
     }
 
-    /// Whether a reload for this reason is owed that has not started.
+    /// Returns whether a reload for this reason is owed and has not started.
     func isOwed(_ widget: WidgetInfo, _ reason: ReloadReason) -> Bool {
         guard let record = records[widget] else { return false }
         return record.requests.contains(reason) || record.retry?.reasons.contains(reason) ?? false
     }
 
-    /// The budget of each widget placed like this; `nil` when none is. An archive keeps its
-    /// ``ReloadBudget/json``.
+    /// Returns the budget of each widget with this configuration; `nil` when none is placed.
+    /// Archive its ``ReloadBudget/json``.
     public func budget(of widget: WidgetInfo) -> ReloadBudget? {
         records[widget]?.budget
     }
@@ -262,7 +266,7 @@ public struct ReloadScheduler: Sendable, Equatable {
         record.lastReload = now
         record.requests = []
         record.retry = nil
-        // A new timeline brings its own; one that fails is owed anyway.
+        // A new timeline brings a new policy; after a failure a reload is owed anyway.
         record.policy = nil
         records[widget] = record
         return Reload(

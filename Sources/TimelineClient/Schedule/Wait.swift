@@ -1,8 +1,8 @@
 import Foundation
 
 extension TimeInterval {
-    /// These seconds as a wait that arithmetic with dates is safe with: 0 when negative or not a
-    /// number, and 366 days at most.
+    /// The interval limited to a range that is safe for arithmetic with dates: 0 if negative or
+    /// NaN, and at most 366 days.
     var asWait: TimeInterval {
         self > 0 ? min(self, 366 * 86_400) : 0
     }

@@ -1,14 +1,14 @@
 import WidgetModel
 
-/// What a client tells the gateway it has done, as the gateway reads it (design section 5, `acks`).
+/// The body of a client's acknowledgement (the `acks` resource of the HTTP API).
 struct AcknowledgementBody {
-    /// Everything up to here is applied.
+    /// The cursor up to which every change is applied.
     var cursor: Cursor?
-    /// Timelines that were built.
+    /// The timelines that were built.
     var rebuilt: [JSONValue] = []
-    /// Timelines that could not be built.
+    /// The timelines that could not be built.
     var failed: [JSONValue] = []
-    /// Kinds whose recommendation set was looked at and is the registered one.
+    /// The kinds whose recommendation set was checked and is the registered one.
     var recommendations: [String] = []
 
     var json: JSONValue {
@@ -20,9 +20,9 @@ struct AcknowledgementBody {
         return .object(object)
     }
 
-    /// A timeline, and what is said of it.
+    /// Returns the entry of a timeline with one additional member.
     static func timeline(
-        _ kind: String, _ parameters: [String: ParameterValue], _ member: String,
+        ofKind kind: String, _ parameters: [String: ParameterValue], _ member: String,
         _ value: JSONValue
     ) -> JSONValue {
         var object: JSONObject = [
@@ -33,7 +33,7 @@ struct AcknowledgementBody {
     }
 }
 
-/// Parameter values as a JSON object, names sorted.
+/// Returns parameter values as a JSON object with sorted names.
 package func parametersObject(_ values: [String: ParameterValue]) -> JSONValue {
     var object = JSONObject()
     for (name, value) in values.sorted(by: { $0.key < $1.key }) { object[name] = value.json }

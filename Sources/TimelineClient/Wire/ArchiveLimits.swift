@@ -1,8 +1,8 @@
 import WidgetModel
 
 extension Limits {
-    /// Limits for a registration that the app keeps: it stated it itself, so nothing that the
-    /// gateway would refuse is a reason to forget it.
+    /// The limits for a registration in an archive. The app created it itself, so it must be
+    /// readable even if the gateway would refuse it.
     static var archive: Limits {
         var limits = Limits()
         limits.registrationWidgetsMax = 10_000

@@ -1,46 +1,48 @@
-/// A gateway reached over HTTP: what the client needs of an HTTP library.
+/// An HTTP connection to a gateway: the client's requirements of an HTTP library.
 ///
-/// Duties of an implementation (libcurl in `TimelineClientHTTP`; `URLSession` fulfils them with a
-/// data task and `bytes(for:)`):
+/// The duties of an implementation (libcurl in `TimelineClientHTTP`; `URLSession` fulfils them with
+/// a data task and `bytes(for:)`):
 /// - Requests go to the one gateway it was made for, over TLS with its certificate verified, with
-///   the caller's bearer token. Redirects are answers, never followed: a token must not travel.
-/// - Every call ends: connecting has a deadline, a request too, and a stream that is silent longer
+///   the caller's bearer token. Redirects are returned as responses, never followed: a token must
+///   not reach another host.
+/// - Every call ends: connecting and requests have timeouts, and a stream that is silent for longer
 ///   than three heartbeats (45 s) ends with ``ConnectionError/Code/silent``.
-/// - Cancelling the calling task, or dropping a stream, ends the exchange and frees what it held.
-/// - What the reader does not take is not read from the peer beyond a fixed bound.
-/// - Calls may be made at the same time from any task.
+/// - Cancelling the calling task, or releasing a stream, ends the exchange and frees its resources.
+/// - Data that the caller has not consumed is buffered only up to a fixed limit; beyond it nothing
+///   more is read from the peer.
+/// - Calls may be made concurrently from any task.
 ///
-/// A status is never an error here: 404 or 503 are answers like any other.
+/// A status is never an error here: 404 or 503 are returned like any other response.
 public protocol GatewayConnection: Sendable {
-    /// Sends a request and reads its whole answer.
+    /// Sends a request and reads its whole response.
     ///
-    /// - Throws: ``ConnectionError``; `tooLarge` when the answer's body exceeds the request's
-    ///   bound.
+    /// - Throws: ``ConnectionError``; `tooLarge` when the response's body exceeds the request's
+    ///   limit.
     func send(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayResponse
 
-    /// Sends a request and returns as soon as the head of its answer is here.
+    /// Sends a request and returns as soon as the head of its response has arrived.
     ///
-    /// - Throws: ``ConnectionError``. What goes wrong later is thrown by the body.
+    /// - Throws: ``ConnectionError``. Later failures are thrown by the body.
     func stream(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayStream
 }
 
 /// A request to the gateway.
 public struct GatewayRequest: Sendable, Equatable {
-    /// Largest answer read by default, bytes.
+    /// The default limit of a response's body, bytes.
     public static let responseBytesMax = 1024 * 1024
 
-    /// `GET`, `PUT`, …
+    /// The method, such as `GET` or `PUT`.
     public var method: String
-    /// Path and query, percent-encoded, from the gateway's origin: begins with `/`.
+    /// The path and query, percent-encoded; begins with `/`.
     public var target: String
-    /// Fields beside those the connection adds; no line ends.
+    /// The header fields besides those that the connection adds; without line breaks.
     public var headers: [(name: String, value: String)]
-    /// The body, if there is one.
+    /// The body; `nil` for none.
     public var body: [UInt8]?
-    /// Largest answer read, bytes.
+    /// The limit of the response's body, bytes.
     public var responseBytesMax: Int
 
-    /// A request.
+    /// Creates a request.
     public init(
         method: String = "GET", target: String, headers: [(name: String, value: String)] = [],
         body: [UInt8]? = nil, responseBytesMax: Int = GatewayRequest.responseBytesMax
@@ -52,7 +54,7 @@ public struct GatewayRequest: Sendable, Equatable {
         self.responseBytesMax = responseBytesMax
     }
 
-    /// Whether everything is the same, fields in the same order.
+    /// Returns whether both requests are identical, with header fields in the same order.
     public static func == (one: GatewayRequest, other: GatewayRequest) -> Bool {
         one.method == other.method && one.target == other.target && one.body == other.body
             && one.responseBytesMax == other.responseBytesMax
@@ -60,13 +62,13 @@ public struct GatewayRequest: Sendable, Equatable {
     }
 }
 
-/// The head of an answer.
+/// The head of a response.
 public struct GatewayResponseHead: Sendable {
     /// The HTTP status.
     public let status: Int
     private let fields: [String: String]
 
-    /// A head; of several fields of one name the last counts.
+    /// Creates a head. If a field name occurs several times, its last value counts.
     public init(status: Int, headers: [(name: String, value: String)]) {
         self.status = status
         var fields: [String: String] = [:]
@@ -74,67 +76,69 @@ public struct GatewayResponseHead: Sendable {
         self.fields = fields
     }
 
-    /// The value of a field, by its name in lower case.
+    /// Returns the value of a field, by its name in lower case.
     public subscript(_ name: String) -> String? { fields[name] }
 }
 
-/// An answer with its whole body.
+/// A response with its whole body.
 public struct GatewayResponse: Sendable {
-    /// Status and fields.
+    /// The status and header fields.
     public let head: GatewayResponseHead
-    /// The body.
+    /// The body of the response.
     public let body: [UInt8]
 
-    /// An answer.
+    /// Creates a response.
     public init(head: GatewayResponseHead, body: [UInt8]) {
         self.head = head
         self.body = body
     }
 }
 
-/// An answer whose body comes in pieces.
+/// A response whose body arrives in pieces.
 public struct GatewayStream: Sendable {
-    /// Status and fields.
+    /// The status and header fields.
     public let head: GatewayResponseHead
-    /// The body; read once.
+    /// The body, which can be read once.
     public let body: GatewayBody
 
-    /// An answer.
+    /// Creates a response.
     public init(head: GatewayResponseHead, body: GatewayBody) {
         self.head = head
         self.body = body
     }
 }
 
-/// The pieces of a body. Throws ``ConnectionError`` when it breaks off; ends when it is complete.
+/// The pieces of a body. Throws ``ConnectionError`` if it breaks off; ends when it is complete.
 public struct GatewayBody: AsyncSequence, Sendable {
     private let pull: @Sendable () async throws(ConnectionError) -> [UInt8]?
 
-    /// A body whose pieces `next` hands out; it is never called twice at once. What `next` holds
-    /// is released with the last copy of the body, which ends the exchange.
+    /// Creates a body from a function that returns its pieces; the function is never called
+    /// concurrently. Its captures are released with the last copy of the body, which ends the
+    /// exchange.
     ///
-    /// - Parameter next: The next piece, never empty; `nil` at the end; throws when it breaks off.
+    /// - Parameter next: Returns the next piece, never empty; `nil` at the end; throws if the body
+    ///   breaks off.
     public init(next: @escaping @Sendable () async throws(ConnectionError) -> [UInt8]?) {
         pull = next
     }
 
-    /// Hands out the pieces.
+    /// Returns an iterator over the pieces.
     public func makeAsyncIterator() -> Iterator { Iterator(pull: pull) }
 
-    /// Hands out the pieces.
+    /// An iterator over the pieces of a body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pull: @Sendable () async throws(ConnectionError) -> [UInt8]?
 
-        /// The next piece, never empty; `nil` at the end.
+        /// Returns the next piece, never empty; `nil` at the end.
         ///
-        /// - Throws: ``ConnectionError`` when the body breaks off.
+        /// - Throws: ``ConnectionError`` if the body breaks off.
         public mutating func next() async throws(ConnectionError) -> [UInt8]? {
             try await pull()
         }
 
-        /// The next piece, wherever the caller runs.
+        /// Returns the next piece on the caller's actor.
         ///
-        /// - Throws: ``ConnectionError`` when the body breaks off.
+        /// - Throws: ``ConnectionError`` if the body breaks off.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ConnectionError) -> [UInt8]? {

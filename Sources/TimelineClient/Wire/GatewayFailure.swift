@@ -1,15 +1,15 @@
 import WidgetModel
 
-/// Why the gateway did not do what a call asked for.
+/// The reason why a request to the gateway failed.
 public enum GatewayFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// It answered, and refused.
+    /// The gateway refused the request.
     case refused(ProblemDetails)
-    /// It could not be asked.
+    /// The gateway could not be reached, or the exchange broke off.
     case connection(ConnectionError)
-    /// It answered something that cannot be read.
+    /// The gateway's response is malformed.
     case unreadable(String)
 
-    /// For a terminal.
+    /// The failure as text for a terminal.
     public var description: String {
         switch self {
         case .refused(let problem): problem.description
@@ -18,7 +18,7 @@ public enum GatewayFailure: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    /// Whether another registration is in force than the client believed.
+    /// Whether the registration in force is not the one that the client expects.
     var isRegistrationMismatch: Bool {
         guard case .refused(let problem) = self else { return false }
         return problem.status == 409 && problem.code == "registration-mismatch"

@@ -1,55 +1,57 @@
 import WidgetModel
 
-/// The gateway's requests for one app: builds them, and reads their answers.
+/// Sends the gateway's requests for one app, and reads their responses.
 package struct GatewayService: Sendable {
-    /// Longest answer of a request that is not a poll, bytes.
+    /// The limit of a response other than a poll's, bytes.
     static let answerBytesMax = 1024 * 1024
-    /// Longest poll answer, bytes: the merged catch-up of a client with every widget it may have.
+    /// The limit of a poll's response, bytes: enough for the merged catch-up of a client with the
+    /// most widgets.
     static let pollBytesMax = 4 * 1024 * 1024
-    /// Longest body of an error that is read, bytes.
+    /// The limit of an error's body, bytes.
     static let problemBytesMax = 64 * 1024
-    /// Longest `Retry-After` that is believed, seconds: one day.
+    /// The longest `Retry-After` that is honored, seconds: one day.
     static let retryAfterSecondsMax = 86_400
 
-    /// How to reach it.
+    /// The connection to the gateway.
     package let connection: any GatewayConnection
-    /// The app spoken for.
+    /// The app that the requests concern.
     package let app: String
 
-    /// A service.
+    /// Creates a service.
     package init(connection: any GatewayConnection, app: String) {
         self.connection = connection
         self.app = app
     }
 
-    /// An answer that was read, and the `Date` it carried.
+    /// A parsed response with its head.
     package struct Answer<Value: Sendable>: Sendable {
-        /// What was asked for.
+        /// The parsed body.
         package let value: Value
-        /// The head of the answer.
+        /// The head of the response, such as its `Date`.
         package let head: GatewayResponseHead
     }
 
     /// The base path of this app.
     package var base: String { "/v1/apps/\(Self.encoded(app))" }
 
-    /// The base path of one of its clients.
+    /// Returns the base path of one of the app's clients.
     package func base(ofClient client: String) -> String {
         "\(base)/clients/\(Self.encoded(client))"
     }
 
-    /// What a registration is answered with.
+    /// The response to a registration.
     package struct Registered: Sendable {
-        /// Where the registration came into force.
+        /// The cursor at which the registration came into force.
         package let cursor: Cursor
-        /// The whole answer.
+        /// The whole response.
         package let document: JSONValue
 
-        /// Stands for it; `nil` from a gateway that has none.
+        /// The digest of the registration; `nil` from a gateway that sends none.
         package var digest: String? { document.objectValue?["digest"]?.stringValue }
     }
 
-    /// The field that names the registration which a client believes in force.
+    /// Returns the header field with the digest of the registration that the client expects to be
+    /// in force.
     static func headers(registration digest: String?) -> [(name: String, value: String)] {
         digest.map { [(name: "timeline-registration", value: $0)] } ?? []
     }
@@ -91,7 +93,7 @@ package struct GatewayService: Sendable {
             value: Registered(cursor: cursor, document: answer.value), head: answer.head)
     }
 
-    /// Sends a document, and reads the document it is answered with; `null` for none.
+    /// Sends a JSON document and returns the response's document; `null` for an empty response.
     package func json(
         _ method: String, _ target: String, body: JSONValue? = nil,
         contentType: String = "application/json"
@@ -99,7 +101,7 @@ package struct GatewayService: Sendable {
         try await document(method, target, body: body?.serialized, contentType: contentType)
     }
 
-    /// Sends bytes, and reads the document they are answered with; `null` for none.
+    /// Sends bytes and returns the response's document; `null` for an empty response.
     package func document(
         _ method: String, _ target: String, body: [UInt8]?, contentType: String,
         headers: [(name: String, value: String)] = []
@@ -114,7 +116,7 @@ package struct GatewayService: Sendable {
         return Answer(value: try Self.value(of: response), head: response.head)
     }
 
-    /// Sends a request; anything but 2xx is a refusal.
+    /// Sends a request. Throws `refused` for any status other than 2xx.
     package func answer(to request: GatewayRequest) async throws(GatewayFailure) -> GatewayResponse
     {
         let response: GatewayResponse
@@ -138,7 +140,7 @@ package struct GatewayService: Sendable {
         }
     }
 
-    /// The problem an answer states, or one made of its status.
+    /// Returns the problem that a response describes, or one made from its status.
     package static func problem(_ head: GatewayResponseHead, _ body: [UInt8]) -> ProblemDetails {
         let value = (try? JSONValue(parsing: body)) ?? .null
         var problem =
@@ -170,7 +172,7 @@ package struct GatewayService: Sendable {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Acknowledges what `body` says a client has done.
+    /// Sends the body of a client's acknowledgement.
     func acknowledge(
         _ body: JSONValue, client: String, registration: String?
     ) async throws(GatewayFailure) -> GatewayResponseHead {

@@ -1,19 +1,20 @@
 import WidgetModel
 
 /// Verifies notifications against the keys the gateway publishes at `/.well-known/jwks.json`, with
-/// whatever library reads such keys.
+/// any library that can read such keys.
 ///
-/// The keys come over the connection, so whoever it trusts as the gateway chooses them. They are
-/// cached, fetched again for a key that is not among them, and after ``keysAgeMax``.
+/// The keys come over the connection, so the host that it trusts as the gateway chooses them. They
+/// are cached, and fetched again for an unknown key, and after ``keysAgeMax``.
 public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
-    /// Longest set of keys that is read, bytes.
+    /// The limit of a key set, bytes.
     public static var keysBytesMax: Int { 256 * 1024 }
-    /// Keys are fetched no more often than this, whatever notifications name.
+    /// The shortest interval between fetches, whatever keys notifications name.
     public static var fetchIntervalMin: Duration { .seconds(10) }
-    /// Keys older than this are fetched again, so that a withdrawn one is forgotten. While they
-    /// cannot be fetched the old ones stay: an unreachable gateway sends nothing to verify either.
+    /// The age after which keys are fetched again, so that withdrawn keys are dropped. If that
+    /// fails the old keys stay: an unreachable gateway sends nothing to verify either.
     public static var keysAgeMax: Duration { .seconds(3600) }
-    /// How far the gateway's clock, as seen in whole seconds of `Date`, may lag behind `exp`.
+    /// The tolerance for `exp`, seconds: the gateway's clock is seen only in whole seconds of
+    /// `Date`.
     static var leewaySeconds: Int64 { 5 }
 
     private let connection: any GatewayConnection
@@ -25,15 +26,15 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
     private var tried: ContinuousClock.Instant?
     private var fetching: Task<Void, Never>?
 
-    /// A verifier of one app's notifications.
+    /// Creates a verifier of one app's notifications.
     ///
-    /// - Parameter issuer: The gateway's own URL, `iss` of what it signs; `nil` takes that of the
-    ///   first notification that verifies and holds every later one to it.
+    /// - Parameter issuer: The gateway's own URL, the `iss` of its notifications. `nil` adopts that
+    ///   of the first verified notification, and requires it for every later one.
     public init(connection: any GatewayConnection, app: String, issuer: String? = nil) {
         self.init(connection: connection, app: app, issuer: issuer, clock: { .now })
     }
 
-    /// A verifier with a clock of the caller's choice.
+    /// Creates a verifier with an explicit clock.
     package init(
         connection: any GatewayConnection, app: String, issuer: String?,
         clock: @escaping @Sendable () -> ContinuousClock.Instant
@@ -44,7 +45,7 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
         self.clock = clock
     }
 
-    /// The claims of a notification in the compact form.
+    /// Verifies a notification in compact serialization and returns its claims.
     ///
     /// - Throws: ``TimelineClient/VerificationFailure``.
     public func verify(
@@ -93,7 +94,8 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
         }
     }
 
-    /// Fetches the keys, unless that was tried a moment ago; several callers share one fetch.
+    /// Fetches the keys, unless the last attempt was a moment ago. Concurrent callers share one
+    /// fetch.
     private func fetchKeys() async {
         if let fetching {
             await fetching.value
@@ -102,7 +104,7 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
         let now = clock()
         if let tried, now - tried < Self.fetchIntervalMin { return }
         tried = now
-        // The fetch itself keeps what it brings: of its callers any may go on first.
+        // The fetch task stores its result itself, because any of its callers may continue first.
         let task = Task {
             let keys = await Self.publishedKeys(by: connection)
             fetching = nil
@@ -114,7 +116,7 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
         await task.value
     }
 
-    /// The keys a gateway publishes; `nil` when they are not to be had.
+    /// Returns the keys that a gateway publishes; `nil` if they cannot be fetched.
     package static func publishedKeys(by connection: any GatewayConnection) async -> Keys? {
         let request = GatewayRequest(
             target: "/.well-known/jwks.json", responseBytesMax: keysBytesMax)

@@ -1,11 +1,11 @@
 import WidgetModel
 
-/// What the gateway tells one client, by stream or by poll.
+/// The notifications for one client, by stream or by poll.
 package struct NotificationFeed: Sendable {
-    /// Longest event of a stream, bytes: a notification is far below it.
+    /// The limit of a stream's event, bytes; notifications are far smaller.
     static let eventBytesMax = 64 * 1024
-    /// Longest time a poll asks the gateway to wait, seconds: below the silence a connection
-    /// takes for a dead peer.
+    /// The longest wait that a poll requests from the gateway, seconds; shorter than the silence
+    /// after which a connection is taken for dead.
     package static let pollWaitSecondsMax = 30
 
     private let service: GatewayService
@@ -13,11 +13,11 @@ package struct NotificationFeed: Sendable {
     private let kind: String?
     private let registration: String?
 
-    /// A feed.
+    /// Creates a feed.
     ///
     /// - Parameters:
-    ///   - kind: Only what concerns this widget kind; `nil` for all.
-    ///   - registration: The digest of the registration that the client believes in force.
+    ///   - kind: The widget kind to restrict notifications to; `nil` for all kinds.
+    ///   - registration: The digest of the registration that the client expects to be in force.
     package init(
         service: GatewayService, client: String, kind: String? = nil, registration: String? = nil
     ) {
@@ -27,11 +27,11 @@ package struct NotificationFeed: Sendable {
         self.registration = registration
     }
 
-    /// Where the gateway really resumed, and its clock.
+    /// The cursor that the gateway actually resumed at, and its time.
     package struct Opening: Sendable {
-        /// `Timeline-Cursor`; `nil` when it is missing or not of this gateway's form.
+        /// The field `Timeline-Cursor`; `nil` if it is missing or malformed.
         package let resumedFrom: Cursor?
-        /// `Date`.
+        /// The field `Date`.
         package let date: String?
 
         init(_ head: GatewayResponseHead) {
@@ -40,19 +40,19 @@ package struct NotificationFeed: Sendable {
         }
     }
 
-    /// One thing told, in the order told.
+    /// An element of a stream, in the order of arrival.
     package enum Element: Sendable, Equatable {
-        /// A notification in the compact form, not yet verified.
+        /// A notification in compact serialization, not yet verified.
         case notification(String)
-        /// Everything up to here that concerns the client has been told.
+        /// The cursor up to which everything that concerns the client has been sent.
         case moved(Cursor)
-        /// How long to wait before reconnecting.
+        /// The time to wait before reconnecting.
         case retry(Duration)
     }
 
-    /// A stream that is open.
+    /// An open stream.
     package struct Stream: Sendable {
-        /// How it was answered.
+        /// The cursor and the date in the response's head.
         package let opening: Opening
         private let body: GatewayBody
 
@@ -61,9 +61,9 @@ package struct NotificationFeed: Sendable {
             self.body = body
         }
 
-        /// Hands every element to `receive` until it returns `false` or the stream ends.
+        /// Passes every element to `receive` until it returns `false` or the stream ends.
         ///
-        /// - Throws: ``GatewayFailure`` when the stream breaks off or cannot be read.
+        /// - Throws: ``GatewayFailure`` if the stream breaks off or is malformed.
         package func read(
             _ receive: @Sendable (Element) async -> Bool
         ) async throws(GatewayFailure) {
@@ -95,7 +95,8 @@ package struct NotificationFeed: Sendable {
                     }
                     guard let id = block.id, id != last else { continue }
                     last = id
-                    // An id that is no cursor of ours moves nothing: asked again, not lost.
+                    // An id that is not a cursor of this gateway's form does not advance the
+                    // client: it asks again, and nothing is lost.
                     guard let cursor = Cursor(text: id) else { continue }
                     guard await receive(.moved(cursor)) else { return }
                 }
@@ -125,22 +126,22 @@ package struct NotificationFeed: Sendable {
         return Stream(opening: Opening(stream.head), body: stream.body)
     }
 
-    /// What a poll is answered with.
+    /// The response to a poll.
     package struct Poll: Sendable {
-        /// How it was answered.
+        /// The cursor and the date in the response's head.
         package let opening: Opening
-        /// The notifications in the compact form, not yet verified.
+        /// The notifications in compact serialization, not yet verified.
         package let notifications: [String]
-        /// With these applied the client is here; `nil` when it is not of this gateway's form.
+        /// The client's cursor once these notifications are applied; `nil` if malformed.
         package let cursor: Cursor?
-        /// The whole answer.
+        /// The whole response.
         package let document: JSONValue
     }
 
-    /// Asks what is stale since a cursor.
+    /// Requests the notifications since a cursor.
     ///
-    /// - Parameter wait: How many seconds the gateway may wait for something to become stale;
-    ///   `nil` for an answer at once.
+    /// - Parameter wait: The number of seconds the gateway may wait for a notification; `nil` for
+    ///   an immediate response.
     package func poll(since: String?, wait: Int? = nil) async throws(GatewayFailure) -> Poll {
         var headers =
             [(name: "accept", value: "application/json")]
@@ -174,7 +175,7 @@ package struct NotificationFeed: Sendable {
         return query.isEmpty ? path : "\(path)?\(query.joined(separator: "&"))"
     }
 
-    /// The body of a refusal, as far as it is read.
+    /// Returns the body of an error response, up to the limit.
     private func start(of body: GatewayBody) async -> [UInt8] {
         var bytes: [UInt8] = []
         var pieces = body.makeAsyncIterator()

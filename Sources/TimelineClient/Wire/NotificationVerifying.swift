@@ -1,13 +1,13 @@
 import WidgetModel
 
-/// Tells whether the gateway said what a notification says.
+/// Verifies that a notification was issued by the gateway.
 ///
 /// An implementation checks, in this order, the signature against the gateway's published keys,
-/// `typ`, `aud` and `iss`, and `exp` against the gateway's time. When it does not know the key it
-/// fetches the keys again, no more often than it is willing to; it never believes a notification
-/// for lack of keys. Calls may be made at the same time from any task.
+/// `typ`, `aud` and `iss`, and `exp` against the gateway's time. If it does not know the key, it
+/// fetches the keys again, at a limited rate; missing keys never lead to acceptance. Calls may be
+/// made concurrently from any task.
 public protocol NotificationVerifying: Sendable {
-    /// The claims of a notification in the compact form.
+    /// Verifies a notification in compact serialization and returns its claims.
     ///
     /// - Parameter serverTime: The gateway's time, in seconds since 1970.
     /// - Throws: ``VerificationFailure``.
@@ -16,45 +16,45 @@ public protocol NotificationVerifying: Sendable {
     ) async throws(VerificationFailure) -> ReloadNotification
 }
 
-/// Why a notification is not believed. Carries nothing of the notification.
+/// The reason why a notification failed verification. Contains nothing of the notification.
 public struct VerificationFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What kind of failure it is; more may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: RawRepresentable, Sendable, Hashable {
-        /// Stable short name.
+        /// The stable short name.
         public let rawValue: String
 
-        /// A code.
+        /// Creates a code.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// Not a notification of the form asked for.
+        /// The text is not a notification in the required format.
         public static let malformed = Code(rawValue: "malformed")
-        /// Signed by a key that the gateway does not publish.
+        /// The notification is signed by a key that the gateway does not publish.
         public static let unknownKey = Code(rawValue: "unknown-key")
-        /// Not signed by the key it names.
+        /// The notification is not signed by the key it names.
         public static let badSignature = Code(rawValue: "bad-signature")
-        /// Made for another app.
+        /// The notification was issued for another app.
         public static let wrongAudience = Code(rawValue: "wrong-audience")
-        /// Made by another gateway.
+        /// The notification was issued by another gateway.
         public static let wrongIssuer = Code(rawValue: "wrong-issuer")
-        /// Its `exp` has passed.
+        /// The notification's `exp` has passed.
         public static let expired = Code(rawValue: "expired")
         /// The keys could not be fetched.
         public static let keysUnavailable = Code(rawValue: "keys-unavailable")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// One sentence for people.
+    /// A sentence for display.
     public let message: String
 
-    /// A failure.
+    /// Creates an error.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// "code: message".
+    /// The code and the message: "code: message".
     public var description: String { "\(code.rawValue): \(message)" }
 }

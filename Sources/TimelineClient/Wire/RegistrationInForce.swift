@@ -1,29 +1,29 @@
 import WidgetModel
 
-/// The registration that the gateway has in force, as it shows it: push tokens masked.
+/// The registration that the gateway has in force, in the form it returns: push tokens are masked.
 package struct RegistrationInForce: Sendable {
     private let document: JSONObject
 
-    /// Stands for it.
+    /// The digest of the registration.
     package var digest: String? { document["digest"]?.stringValue }
 
-    /// A registration from an answer.
+    /// Creates a registration from a response's document.
     package init(_ document: JSONValue) {
         self.document = document.objectValue ?? JSONObject()
     }
 
-    /// The merge patch (RFC 7396) that registers again what one process of the app knows and the
-    /// gateway lacks; `nil` where it lacks nothing.
+    /// Returns the merge patch (RFC 7396) that adds the members which one process of the app knows
+    /// and the gateway lacks; `nil` if it lacks nothing.
     ///
-    /// Widgets and sets of kinds that the process does not declare stay as they are: they are
-    /// another process's. What the processes share is only added to, so that none takes away what
-    /// another knows, such as a push token.
+    /// Widgets and sets of kinds that the process does not declare stay unchanged: they belong to
+    /// another process. Shared members are only added to, so that no process removes data of
+    /// another, such as a push token.
     ///
     /// - Parameters:
     ///   - own: The registration that the process wants in force.
-    ///   - kinds: The kinds that it declares.
-    ///   - includesShared: Whether it registers what it shares with other processes, too. Two that
-    ///     do not agree on it would take turns for ever, so each does it once.
+    ///   - kinds: The kinds that the process declares.
+    ///   - includesShared: Whether to register shared members too. Two processes that disagree on
+    ///     them would alternate forever, so each does it only once.
     package func patch(
         to own: ClientRegistration, kinds: Set<String>, includesShared: Bool
     ) -> JSONValue? {
@@ -63,7 +63,7 @@ package struct RegistrationInForce: Sendable {
         element.objectValue?["kind"]?.stringValue
     }
 
-    /// Where a set was built moves with every acknowledgement.
+    /// The cursor at which a set was built changes with every acknowledgement.
     private static func withoutBuiltAt(_ element: JSONValue) -> JSONValue {
         guard var object = element.objectValue else { return element }
         object["builtAt"] = nil

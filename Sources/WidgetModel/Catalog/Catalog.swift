@@ -1,50 +1,50 @@
-/// What one app declares: entities, intents, widget kinds, and what each kind and its
-/// recommendations depend on.
+/// The declarations of one app: entities, intents, widget kinds, and the dependencies of each kind
+/// and its recommendations.
 ///
-/// A value of this type is valid: every name it uses is declared, every family fits a platform,
-/// every rule is within its bounds.
+/// A value of this type is valid: every name it uses is declared, every family exists on a
+/// platform, and every rule is within its limits.
 public struct Catalog: Sendable, Hashable {
     /// The app's bundle id.
     public let app: String
-    /// Client attributes that a client may state itself.
+    /// The client attributes that clients may state themselves.
     public let selfDeclared: Set<String>
-    /// Entity types by name.
+    /// The entity types by name.
     public let entities: [String: EntityDeclaration]
-    /// Intents by name.
+    /// The intents by name.
     public let intents: [String: IntentDeclaration]
-    /// Widget and control kinds, in the order declared.
+    /// The widget and control kinds in the order of their declaration.
     public let widgets: [WidgetDeclaration]
-    /// What is unusual but not wrong.
+    /// The findings that are unusual but valid.
     public let warnings: [Fault]
 
     /// The positions of kinds in ``widgets``.
     let widgetPositions: [String: Int]
 
-    /// The declaration of a kind.
+    /// Returns the declaration of a kind; `nil` when it is not declared.
     public func widget(kind: String) -> WidgetDeclaration? {
         widgetPositions[kind].map { widgets[$0] }
     }
 
-    /// The intent a kind is configured with, if any.
+    /// Returns the intent that configures a kind; `nil` when there is none.
     public func intent(of widget: WidgetDeclaration) -> IntentDeclaration? {
         widget.intent.flatMap { intents[$0] }
     }
 }
 
-/// An entity type: what changes are about.
+/// An entity type: the subject of changes.
 public struct EntityDeclaration: Sendable, Hashable {
-    /// The properties that rules may name.
+    /// The properties that rules may refer to.
     public let properties: [String]
 }
 
-/// An intent: how a person configures a widget (`WidgetConfigurationIntent`).
+/// An intent with the parameters of a widget's configuration (`WidgetConfigurationIntent`).
 public struct IntentDeclaration: Sendable, Hashable {
-    /// The title people see.
+    /// The display title.
     public let title: String?
-    /// The parameters, in editing order.
+    /// The parameters in the order in which people edit them.
     public let parameters: [ParameterDeclaration]
 
-    /// The parameter called `name`.
+    /// Returns the parameter called `name`; `nil` when there is none.
     public func parameter(_ name: String) -> ParameterDeclaration? {
         parameters.first { $0.name == name }
     }
@@ -52,29 +52,29 @@ public struct IntentDeclaration: Sendable, Hashable {
 
 /// One parameter of an intent.
 public struct ParameterDeclaration: Sendable, Hashable {
-    /// The name rules bind to as `$name`.
+    /// The name that rules refer to as `$name`.
     public let name: String
-    /// The title people see.
+    /// The display title.
     public let title: String?
-    /// What it holds.
+    /// The type of the parameter's values.
     public let type: ParameterType
-    /// The literal that stands for a parameter left unset; ``ParameterValue/unset`` when there is
-    /// none, and then an unset parameter agrees with every value.
+    /// The literal for an unset parameter; ``ParameterValue/unset`` when there is none. An unset
+    /// parameter then matches every value.
     public let defaultValue: ParameterValue
 }
 
-/// What an intent parameter holds.
+/// The type of an intent parameter.
 public struct ParameterType: Sendable, Hashable {
-    /// Types that need no declaration.
+    /// The types that need no declaration.
     public static let builtIn: Set<String> = ["String", "Int", "Double", "Bool", "Date", "AppEnum"]
 
     /// A built-in type or the name of a declared entity.
     public let name: String
-    /// Written `[Name]`: several values.
+    /// Whether the parameter has several values, written `[Name]`.
     public let isArray: Bool
 
-    /// Reads `Name`, `Name?` or `[Name]`; the question mark says nothing here, for every parameter
-    /// may be left unset.
+    /// Reads `Name`, `Name?` or `[Name]`. The question mark has no effect, because every parameter
+    /// may be unset.
     init(_ text: String) {
         var name = text
         if name.hasSuffix("?") { name.removeLast() }
@@ -83,63 +83,63 @@ public struct ParameterType: Sendable, Hashable {
     }
 }
 
-/// How a kind gets its configuration.
+/// The way in which a kind gets its configuration.
 public enum WidgetConfigurationType: String, Sendable, CaseIterable {
-    /// Nothing to configure (`StaticConfiguration`).
+    /// The kind has no configuration (`StaticConfiguration`).
     case `static`
-    /// Configured by a person through an intent (`AppIntentConfiguration`).
+    /// A person configures the kind with an intent (`AppIntentConfiguration`).
     case appIntent
-    /// Shown by the system when relevant (`RelevanceConfiguration`).
+    /// The system shows the kind when it is relevant (`RelevanceConfiguration`).
     case relevance
-    /// A control in Control Center.
+    /// The kind is a control in Control Center.
     case control
 }
 
 /// One widget kind.
 public struct WidgetDeclaration: Sendable, Hashable {
-    /// The kind string, byte for byte what the app uses.
+    /// The kind, byte for byte as the app uses it.
     public let kind: String
-    /// How it gets its configuration.
+    /// The way in which the kind gets its configuration.
     public let configuration: WidgetConfigurationType
     /// The name of its intent; `nil` for static kinds.
     public let intent: String?
-    /// The name people see in the gallery.
+    /// The display name in the gallery.
     public let displayName: String?
-    /// The description people see in the gallery.
+    /// The description in the gallery.
     public let description: String?
-    /// The families it supports; open, for new systems bring new ones.
+    /// The supported families. Unknown names are allowed, because new systems add families.
     public let families: [String]
-    /// The platforms it is offered on; empty means all.
+    /// The platforms on which it is available; empty for all.
     public let platforms: [String]
-    /// At most one notification per key in this window, in milliseconds; 0 collapses nothing.
+    /// The collapse window: at most one notification per key in this time, ms; 0 collapses nothing.
     public let collapseMilliseconds: Int64
-    /// What its timelines depend on.
+    /// The rules for its timelines.
     public let dependsOn: [DependencyRule]
-    /// What its recommendation set depends on; `nil` when it declares no recommendations.
+    /// The rules for its recommendation set; `nil` when it declares no recommendations.
     public let recommendations: [DependencyRule]?
 }
 
-/// One dependency: changes that hit it make what depends on it stale.
+/// A dependency: a change that matches makes the dependent timeline or set stale.
 public struct DependencyRule: Sendable, Hashable {
     /// The entity type.
     public let entity: String
-    /// What must agree: attribute of the change (`id` is the change's id) and what it is compared
-    /// with; sorted by attribute.
+    /// The required matches between attributes of the change and bound values, sorted by attribute.
+    /// The attribute `id` is the change's id.
     public let match: [Match]
-    /// The properties of interest, sorted; empty means all.
+    /// The properties whose changes match, sorted; empty for all.
     public let properties: [String]
-    /// The operations of interest.
+    /// The operations that match.
     public let operations: Set<Change.Operation>
 
     /// One binding of a rule.
     public struct Match: Sendable, Hashable {
-        /// The change's attribute; `id` is its id.
+        /// The attribute of the change; `id` is the change's id.
         public let attribute: String
-        /// What it is compared with.
+        /// The value to compare the attribute with.
         public let binding: Binding
     }
 
-    /// What an attribute of a change is compared with.
+    /// The value that an attribute of a change is compared with.
     public enum Binding: Sendable, Hashable {
         /// A fixed value.
         case literal(String)
@@ -148,7 +148,7 @@ public struct DependencyRule: Sendable, Hashable {
         /// The client's value of an attribute, written `$client.name`.
         case clientAttribute(String)
 
-        /// Reads the written form; `$$` at the start stands for a literal dollar sign.
+        /// Reads the written form. `$$` at the start is a literal dollar sign.
         init?(_ text: String) {
             if text.hasPrefix("$$") {
                 self = .literal(String(text.dropFirst()))

@@ -1,8 +1,8 @@
 extension Catalog {
-    /// Reads a catalog document, YAML or JSON by its media type.
+    /// Reads a catalog document, YAML or JSON according to its media type.
     ///
-    /// - Throws: ``DocumentRefusal``; a document that is well-formed but wrong lists every fault
-    ///   with its place.
+    /// - Throws: ``DocumentRefusal``. For a well-formed but invalid document it lists every fault
+    ///   with its path.
     public init(
         contentType: String?, body: [UInt8], app: String, limits: Limits
     ) throws(DocumentRefusal) {
@@ -40,9 +40,9 @@ extension Catalog {
         }
     }
 
-    /// Reads and checks a catalog.
+    /// Reads and validates a catalog.
     ///
-    /// - Throws: ``Faults`` with every fault and its place.
+    /// - Throws: ``Faults`` with every fault and its path.
     public init(_ value: JSONValue, app: String?, limits: Limits) throws(Faults) {
         var faults = Faults()
         var warnings = Faults()
@@ -55,7 +55,7 @@ extension Catalog {
         let selfDeclared = reader.strings(
             "selfDeclared", limit: limits.stringBytesMax, countMax: limits.attributesMax, &faults)
         let entities = Self.entities(&reader, limits, &faults)
-        let intents = Self.intents(&reader, entities, limits, &faults)
+        let intents = Self.intents(&reader, entities: entities, limits: limits, &faults)
         let elements = reader.required("widgets", &faults)
         let scope = RuleScope(entities: entities, intents: intents, limits: limits)
         var widgets: [WidgetDeclaration] = []
@@ -70,7 +70,7 @@ extension Catalog {
                     let place = "widgets[\(index)]"
                     guard
                         let widget = WidgetDeclaration(
-                            element, at: place, scope, &faults, &warnings)
+                            element, at: place, in: scope, &faults, &warnings)
                     else { continue }
                     if !kinds.insert(widget.kind).inserted {
                         faults.add("\(place).kind", "is declared twice")
@@ -94,9 +94,9 @@ extension Catalog {
         self.warnings = warnings.list
     }
 
-    /// Refuses rules by which a change of one entity that has one value of each attribute raises more
-    /// keys than a change may: one for each rule, and for each parameter that may be left unset twice as
-    /// many.
+    /// Rejects rules that would bump more keys than a change may. Counts one key for each rule, and
+    /// twice as many for each parameter that may be unset, for a change of one entity with one
+    /// value of each attribute.
     private static func checkKeys(
         of widgets: [WidgetDeclaration], _ limits: Limits,
         _ faults: inout Faults
@@ -125,7 +125,7 @@ extension Catalog {
         _ reader: inout MemberReader, _ limits: Limits, _ faults: inout Faults
     ) -> [String: EntityDeclaration] {
         var entities: [String: EntityDeclaration] = [:]
-        for (name, place, value) in declarations("entities", &reader, limits, &faults) {
+        for (name, place, value) in declarations("entities", in: &reader, limits: limits, &faults) {
             guard var members = MemberReader(value, at: place, &faults) else { continue }
             entities[name] = EntityDeclaration(
                 properties: members.strings(
@@ -137,11 +137,11 @@ extension Catalog {
     }
 
     private static func intents(
-        _ reader: inout MemberReader, _ entities: [String: EntityDeclaration], _ limits: Limits,
+        _ reader: inout MemberReader, entities: [String: EntityDeclaration], limits: Limits,
         _ faults: inout Faults
     ) -> [String: IntentDeclaration] {
         var intents: [String: IntentDeclaration] = [:]
-        for (name, place, value) in declarations("intents", &reader, limits, &faults) {
+        for (name, place, value) in declarations("intents", in: &reader, limits: limits, &faults) {
             guard var members = MemberReader(value, at: place, &faults) else { continue }
             let title = members.string("title", limit: limits.stringBytesMax, &faults)
             _ = members.string("description", limit: limits.stringBytesMax, &faults)
@@ -152,7 +152,7 @@ extension Catalog {
                 let place = "\(place).parameters[\(index)]"
                 guard
                     let parameter = ParameterDeclaration(
-                        element, at: place, entities, limits, &faults)
+                        element, at: place, entities: entities, limits: limits, &faults)
                 else { continue }
                 if parameters.contains(where: { $0.name == parameter.name }) {
                     faults.add("\(place).name", "is declared twice")
@@ -165,9 +165,9 @@ extension Catalog {
         return intents
     }
 
-    /// The members of an object of declarations: name, place and value of each.
+    /// Returns the members of an object of declarations: the name, path and value of each.
     private static func declarations(
-        _ name: String, _ reader: inout MemberReader, _ limits: Limits, _ faults: inout Faults
+        _ name: String, in reader: inout MemberReader, limits: Limits, _ faults: inout Faults
     ) -> [(String, String, JSONValue)] {
         guard let value = reader.value(name) else { return [] }
         guard case .object(let object) = value else {
@@ -193,8 +193,8 @@ extension Catalog {
 
 extension ParameterDeclaration {
     init?(
-        _ value: JSONValue, at place: String, _ entities: [String: EntityDeclaration],
-        _ limits: Limits, _ faults: inout Faults
+        _ value: JSONValue, at place: String, entities: [String: EntityDeclaration],
+        limits: Limits, _ faults: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
         let name = reader.string("name", required: true, limit: limits.stringBytesMax, &faults)

@@ -1,4 +1,4 @@
-/// What the names in a rule may refer to.
+/// The declarations that rules may refer to, and the limits.
 struct RuleScope {
     let entities: [String: EntityDeclaration]
     let intents: [String: IntentDeclaration]
@@ -7,7 +7,7 @@ struct RuleScope {
 
 extension WidgetDeclaration {
     init?(
-        _ value: JSONValue, at place: String, _ scope: RuleScope, _ faults: inout Faults,
+        _ value: JSONValue, at place: String, in scope: RuleScope, _ faults: inout Faults,
         _ warnings: inout Faults
     ) {
         let limits = scope.limits
@@ -39,7 +39,7 @@ extension WidgetDeclaration {
             families: families, platforms: platforms, configuration, at: reader, &faults, &warnings)
         let collapse = Self.milliseconds(
             reader.value("collapse"), at: reader.path("collapse"), &faults)
-        let dependsOn = Self.rules(&reader, intent, scope, &faults)
+        let dependsOn = Self.rules(&reader, of: intent, in: scope, &faults)
         var recommendations: [DependencyRule]?
         if let value = reader.value("recommendations"),
             var members = MemberReader(value, at: reader.path("recommendations"), &faults)
@@ -49,7 +49,7 @@ extension WidgetDeclaration {
                     reader.path("recommendations"),
                     "only kinds with the configuration appIntent have recommendations")
             }
-            recommendations = Self.rules(&members, intent, scope, &faults)
+            recommendations = Self.rules(&members, of: intent, in: scope, &faults)
             members.refuseUnknown(&faults)
         }
         reader.refuseUnknown(&faults)
@@ -92,7 +92,7 @@ extension WidgetDeclaration {
         }
     }
 
-    /// Reads `200ms`, `2s`, or a number of milliseconds.
+    /// Reads `200ms`, `2s`, or a number of milliseconds. Returns 0 when the value is missing.
     private static func milliseconds(
         _ value: JSONValue?, at place: String, _ faults: inout Faults
     ) -> Int64 {
@@ -119,21 +119,21 @@ extension WidgetDeclaration {
     }
 
     private static func rules(
-        _ reader: inout MemberReader, _ intent: IntentDeclaration?, _ scope: RuleScope,
+        _ reader: inout MemberReader, of intent: IntentDeclaration?, in scope: RuleScope,
         _ faults: inout Faults
     ) -> [DependencyRule] {
         let elements =
             reader.array("dependsOn", countMax: scope.limits.kindRulesMax, &faults) ?? []
         let place = reader.path("dependsOn")
         return elements.enumerated().compactMap { index, element in
-            DependencyRule(element, at: "\(place)[\(index)]", intent, scope, &faults)
+            DependencyRule(element, at: "\(place)[\(index)]", of: intent, in: scope, &faults)
         }
     }
 }
 
 extension DependencyRule {
     init?(
-        _ value: JSONValue, at place: String, _ intent: IntentDeclaration?, _ scope: RuleScope,
+        _ value: JSONValue, at place: String, of intent: IntentDeclaration?, in scope: RuleScope,
         _ faults: inout Faults
     ) {
         let limits = scope.limits
@@ -144,7 +144,7 @@ extension DependencyRule {
                 reader.path("entity"), "is not a declared entity", hint: entity,
                 among: scope.entities.keys)
         }
-        let match = Self.match(&reader, intent, limits, &faults)
+        let match = Self.match(&reader, of: intent, limits: limits, &faults)
         let properties = reader.strings(
             "properties", limit: limits.stringBytesMax, countMax: limits.propertiesMax, &faults)
         if let declared = entity.flatMap({ scope.entities[$0] })?.properties {
@@ -167,7 +167,7 @@ extension DependencyRule {
     }
 
     private static func match(
-        _ reader: inout MemberReader, _ intent: IntentDeclaration?, _ limits: Limits,
+        _ reader: inout MemberReader, of intent: IntentDeclaration?, limits: Limits,
         _ faults: inout Faults
     ) -> [Match] {
         guard let value = reader.value("match") else { return [] }

@@ -1,12 +1,11 @@
-/// Which known family exists on which platform: Apple's table in "Developing a WidgetKit
-/// strategy", with `systemExtraLargePortrait` and the accessories of Apple Vision Pro as their newer
-/// symbol pages have them. Families that are
-/// not in the table are open: a newer system may know them.
+/// The platforms of the known families: Apple's table in "Developing a WidgetKit strategy", with
+/// `systemExtraLargePortrait` and the accessories of Apple Vision Pro according to their newer
+/// symbol pages. Families that are not in the table may exist in a newer system.
 public enum WidgetFamilies {
-    /// The platforms with widgets, in WidgetKit's spelling.
+    /// The platforms with widgets, by WidgetKit's names.
     public static let platforms = ["iOS", "iPadOS", "watchOS", "macOS", "visionOS"]
 
-    /// Platforms of each known family.
+    /// The platforms of each known family.
     public static let table: [String: Set<String>] = [
         "systemSmall": ["iOS", "iPadOS", "macOS", "visionOS"],
         "systemMedium": ["iOS", "iPadOS", "macOS", "visionOS"],
@@ -19,8 +18,8 @@ public enum WidgetFamilies {
         "accessoryInline": ["iOS", "iPadOS", "watchOS"],
     ]
 
-    /// Whether `platform` is one that a kind declared for `platforms` is offered on. An app for
-    /// iOS runs on the iPad too.
+    /// Returns whether a kind declared for `platforms` is available on `platform`. An app for iOS
+    /// also runs on the iPad.
     public static func isOffered(on platform: String, declared platforms: [String]) -> Bool {
         platforms.isEmpty || platforms.contains(platform)
             || (platform == "iPadOS" && platforms.contains("iOS"))

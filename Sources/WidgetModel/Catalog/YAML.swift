@@ -1,16 +1,17 @@
 import Yams
 
 extension JSONValue {
-    /// How many values a YAML text may expand to: aliases must not multiply without bound.
+    /// The maximum number of values that a YAML text may expand to, because aliases can multiply
+    /// them.
     static let yamlValuesMax = 200_000
 
-    /// Reads YAML as the JSON value it stands for (the core schema; tags of other types are text).
+    /// Reads YAML as the equivalent JSON value (the core schema; values with other tags are text).
     ///
-    /// - Throws: ``Faults`` with the line and column where the text is not YAML.
+    /// - Throws: ``Faults`` with the line and column of a syntax error.
     public init(yaml text: String) throws(Faults) {
         let node: Node?
         do {
-            // A byte order mark may stand before the document (YAML 1.2 section 5.2).
+            // A byte order mark may precede the document (YAML 1.2 section 5.2).
             let start = text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]
             guard !YAMLGuard.isSuspicious(start) else {
                 throw Faults("", "has aliases beside member names that may not be text")
@@ -71,8 +72,8 @@ extension JSONValue {
         switch node.tag.description {
         case Tag.Name.null.rawValue: return .null
         case Tag.Name.bool.rawValue:
-            // The parser also takes `yes`, `off` and their like for booleans, as YAML 1.1 did; in
-            // the core schema they are text.
+            // The parser also accepts `yes`, `off` and similar words as booleans, as YAML 1.1 did;
+            // in the core schema they are text.
             switch text {
             case "true", "True", "TRUE": return .bool(true)
             case "false", "False", "FALSE": return .bool(false)
@@ -85,8 +86,8 @@ extension JSONValue {
         }
     }
 
-    /// What the parser found and where, without the text it found it in: that is the sender's and
-    /// may be long.
+    /// Returns the parser's message and position without the surrounding text, which comes from the
+    /// sender and may be long.
     private static func reason(of error: YamlError) -> String {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),

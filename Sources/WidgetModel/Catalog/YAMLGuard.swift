@@ -1,12 +1,12 @@
-/// What is refused before a YAML text is composed.
+/// Detects YAML texts that must be rejected before they are composed.
 ///
-/// Composing compares the names of each mapping by value. A name that is a list of aliases of
-/// lists of aliases has a value of astronomical size, and comparing it never ends. Names have to
-/// be text anyway, so a text with aliases may not have any that could be something else.
+/// Composing compares the names of each mapping by value. A name that is a list of aliases of lists
+/// of aliases has a value of exponential size, and comparing it would not end. Names must be text
+/// in any case, so a text with aliases may not contain names that could be anything else.
 enum YAMLGuard {
-    /// Whether the text has aliases and a place where a member's name may be more than text: a
-    /// name after a question mark, an alias or a bracket before a colon. It may err on the side of
-    /// refusing, inside quotes.
+    /// Returns whether the text has aliases and a place where a member's name may be something
+    /// other than text: a name after a question mark, or an alias or a bracket before a colon. It
+    /// may report false positives inside quotes.
     static func isSuspicious(_ text: some StringProtocol) -> Bool {
         let bytes = Array(text.utf8)
         var hasAlias = false
@@ -30,11 +30,11 @@ enum YAMLGuard {
         return false
     }
 
-    /// Longer names of aliases are refused.
+    /// The longest alias name, bytes; texts with longer ones are rejected.
     private static let aliasBytesMax = 128
 
-    /// The end of the name of an alias; `nil` for one that is too long to be looked at for each alias
-    /// of a text.
+    /// Returns the end of an alias name; `nil` if it is too long. The limit keeps the scan of a
+    /// text with many aliases linear.
     private static func endOfAlias(_ bytes: [UInt8], from start: Int) -> Int? {
         let name = bytes[start...].prefix(aliasBytesMax + 1).prefix {
             !isSpace($0) && !",]}:".utf8.contains($0)
@@ -46,11 +46,12 @@ enum YAMLGuard {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
-    /// Whether a token can begin at `index`: at the start, after white space or an indicator.
+    /// Returns whether a token can begin at `index`: at the start, or after white space or an
+    /// indicator.
     private static func startsToken(_ bytes: [UInt8], _ index: Int) -> Bool {
         guard index > 0 else { return true }
         let byte = bytes[index - 1]
-        // Anything but letters and digits: other line ends and the like count as white space.
+        // Bytes outside ASCII count as white space, because they include other line breaks.
         return byte >= 0x80 || isSpace(byte) || ",[{-:?\"'".utf8.contains(byte)
     }
 

@@ -1,42 +1,42 @@
-/// How soon people should see a change (Web Push's words, RFC 8030 section 5.3).
+/// The urgency of showing a change to people (the terms of Web Push, RFC 8030 section 5.3).
 public enum Urgency: String, Sendable, CaseIterable {
-    /// May wait for the next opportunity.
+    /// The change may wait for the next opportunity.
     case veryLow = "very-low"
-    /// May wait a while.
+    /// The change may wait for a while.
     case low
-    /// The default.
+    /// The default urgency.
     case normal
-    /// May borrow from a device's reload budget.
+    /// The change may use reloads reserved from a device's budget.
     case high
 }
 
 /// One accepted data change: the `data` of a CloudEvent.
 public struct Change: Sendable, Hashable {
-    /// What happened to the changed entity.
+    /// The operation on the changed entity.
     public enum Operation: String, Sendable, CaseIterable {
-        /// It came into being.
+        /// The entity was created.
         case insert
-        /// Some of its properties have other values.
+        /// Some properties of the entity changed.
         case update
-        /// It ceased to be.
+        /// The entity was deleted.
         case delete
     }
 
-    /// Name of the entity type, as the catalog declares it.
+    /// The name of the entity type, as the catalog declares it.
     public var entity: String
-    /// Which entity; absent for a bulk change, which agrees with every id.
+    /// The id of the entity; `nil` for a bulk change, which matches every id.
     public var id: String?
-    /// What happened to it.
+    /// The operation on the entity.
     public var operation: Operation
-    /// The properties that changed; empty when unknown, which agrees with every rule.
+    /// The properties that changed; empty when unknown, which matches every rule.
     public var properties: [String]
-    /// Further values rules can bind to. One that is absent agrees with every value; one that
-    /// changed carries the old and the new value.
+    /// Further values that rules can bind to. A missing attribute matches every value; one that
+    /// changed contains the old and the new value.
     public var attributes: [String: [String]]
-    /// How soon people should see it.
+    /// The urgency of the change.
     public var urgency: Urgency
 
-    /// A change, as a program states it.
+    /// Creates a change.
     public init(
         entity: String, id: String? = nil, operation: Operation = .update,
         properties: [String] = [], attributes: [String: [String]] = [:],
@@ -50,9 +50,9 @@ public struct Change: Sendable, Hashable {
         self.urgency = urgency
     }
 
-    /// Reads an event's `data`. Members not named by the design are the sender's own and ignored.
+    /// Reads an event's `data`. Ignores unknown members, which belong to the sender.
     ///
-    /// - Throws: ``Faults``, each with its place below `place`.
+    /// - Throws: ``Faults``, each with its path below `place`.
     public init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
         guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {
@@ -99,7 +99,7 @@ public struct Change: Sendable, Hashable {
         return readAttributes(value, at: place, limits: limits, &faults)
     }
 
-    /// The change as an event's `data`; members with their default are left out.
+    /// The change as an event's `data`; members with default values are omitted.
     public var json: JSONValue {
         var object = JSONObject()
         object.reserveCapacity(6)
@@ -112,8 +112,8 @@ public struct Change: Sendable, Hashable {
         return .object(object)
     }
 
-    /// Appends ``json`` as compact JSON; every accepted change is written so, and making the tree
-    /// first would cost more than writing it.
+    /// Appends ``json`` as compact JSON. Every accepted change is written this way, because
+    /// building the tree first would cost more than writing it.
     public func append(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: #"{"entity":"#.utf8)
         JSONValue.append(entity, to: &bytes)
@@ -145,7 +145,7 @@ public struct Change: Sendable, Hashable {
     }
 }
 
-/// Reads attributes: an object of scalars or lists of scalars, normalised to lists of texts.
+/// Reads attributes: an object of scalars or lists of scalars, normalized to lists of texts.
 public func readAttributes(
     _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
 ) -> [String: [String]] {
@@ -178,7 +178,7 @@ public func readAttributes(
     return attributes
 }
 
-/// Attributes as JSON, names sorted, single values as scalars.
+/// Returns attributes as JSON, with sorted names, and single values as scalars.
 public func attributesJSON(_ attributes: [String: [String]]) -> JSONValue {
     var object = JSONObject()
     for (name, values) in attributes.sorted(by: { $0.key < $1.key }) {

@@ -1,20 +1,20 @@
-/// One CloudEvents 1.0 event that announces a change.
+/// A CloudEvents 1.0 event that announces a change.
 public struct CloudEvent: Sendable, Hashable {
-    /// The producer's name; with ``id`` the event's identity.
+    /// The name of the producer; together with ``id`` it identifies the event.
     public var source: String
-    /// Unique per source.
+    /// The event's id, unique for each source.
     public var id: String
-    /// When it happened, RFC 3339, as the producer wrote it.
+    /// The time of the event in the form of RFC 3339, as the producer wrote it.
     public var time: String?
-    /// What changed.
+    /// The change that the event announces.
     public var change: Change
-    /// The trace the event belongs to (CloudEvents' extension "Distributed Tracing"), as it was
-    /// sent: it is looked at when changes are traced, and never refused.
+    /// The trace the event belongs to (CloudEvents' extension "Distributed Tracing"), as sent. It
+    /// is read only when changes are traced, and never rejected.
     public var traceparent: String?
-    /// What vendors pass along with it.
+    /// The vendor-specific trace state.
     public var tracestate: String?
 
-    /// An event, as a program states it.
+    /// Creates an event.
     public init(source: String, id: String, time: String? = nil, change: Change) {
         self.source = source
         self.id = id
@@ -22,10 +22,10 @@ public struct CloudEvent: Sendable, Hashable {
         self.change = change
     }
 
-    /// A longer `traceparent` or `tracestate` is none, in bytes.
+    /// The longest `traceparent` or `tracestate`, bytes. Longer ones are ignored.
     private static let traceBytesMax = 1_024
 
-    /// The `type` this project's own tools send; the gateway does not interpret it.
+    /// The `type` that this project's tools send. The gateway does not interpret it.
     public static let type = "dev.timeline-gateway.change"
 
     /// The event in the JSON event format (structured mode).
@@ -41,10 +41,10 @@ public struct CloudEvent: Sendable, Hashable {
         return .object(object)
     }
 
-    /// Reads an event in the JSON event format. Extensions but those of distributed
-    /// tracing, and `type`, are not interpreted.
+    /// Reads an event in the JSON event format. Ignores `type`, and all extensions except those of
+    /// distributed tracing.
     ///
-    /// - Throws: ``Faults``, each with its place below `place`.
+    /// - Throws: ``Faults``, each with its path below `place`.
     init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
         guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {
@@ -59,7 +59,7 @@ public struct CloudEvent: Sendable, Hashable {
             time: reader.string("time", limit: limits.stringBytesMax, &faults),
             contentType: reader.string(
                 "datacontenttype", limit: limits.stringBytesMax, &faults))
-        // Neither carries meaning here; they are read so that a wrong type is still told.
+        // These two have no meaning here; reading them reports values of a wrong type.
         _ = reader.string("subject", limit: limits.stringBytesMax, &faults)
         _ = reader.string("dataschema", limit: limits.stringBytesMax, &faults)
         attributes.traceparent = reader.value("traceparent")?.stringValue
@@ -72,7 +72,7 @@ public struct CloudEvent: Sendable, Hashable {
             attributePrefix: place.isEmpty ? "" : "\(place).", limits: limits, faults: faults)
     }
 
-    /// An event's context attributes as read, before they are checked together.
+    /// The context attributes of an event as read, before they are validated together.
     struct Attributes {
         var specversion: String?
         var type: String?
@@ -84,7 +84,7 @@ public struct CloudEvent: Sendable, Hashable {
         var tracestate: String?
     }
 
-    /// Checks what both modes share and reads the change.
+    /// Validates the attributes in the same way for both modes, and reads the change.
     init(
         _ attributes: Attributes, data: JSONValue?, dataPlace: @autoclosure () -> String,
         attributePrefix: @autoclosure () -> String, limits: Limits, faults: Faults
@@ -127,7 +127,7 @@ public struct CloudEvent: Sendable, Hashable {
         }
     }
 
-    /// `data`, or the JSON that `data_base64` encodes.
+    /// Returns `data`, or the JSON that `data_base64` encodes.
     private static func data(_ reader: inout MemberReader, _ faults: inout Faults) -> JSONValue? {
         let data = reader.value("data")
         guard let encoded = reader.value("data_base64") else { return data }
@@ -135,7 +135,7 @@ public struct CloudEvent: Sendable, Hashable {
             faults.add(reader.path("data_base64"), "cannot stand beside `data`")
             return nil
         }
-        guard let text = encoded.stringValue, let bytes = [UInt8](base64: text),
+        guard let text = encoded.stringValue, let bytes = Base64.standard.decode(text),
             let value = try? JSONValue(parsing: bytes)
         else {
             faults.add(reader.path("data_base64"), "must be base64 of a JSON object")
@@ -144,7 +144,7 @@ public struct CloudEvent: Sendable, Hashable {
         return value
     }
 
-    /// Whether `text` is RFC 3339's `date-time`; a leap second passes on any day.
+    /// Returns whether `text` is a `date-time` of RFC 3339. A leap second is accepted on any day.
     package static func isTimestamp(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40 else { return false }

@@ -1,28 +1,28 @@
-/// Why a posted document was not taken; each case is one HTTP status.
+/// The reason why a posted document was rejected. Each case maps to one HTTP status.
 public enum DocumentRefusal: Error, Sendable, Equatable {
-    /// 400: not what its media type says.
+    /// 400: the document is not of the stated media type.
     case malformed(String)
-    /// 413: larger than a limit, which the text names.
+    /// 413: the document exceeds a limit, which the text names.
     case tooLarge(String)
-    /// 415: a media type that is not read here; the text names those that are.
+    /// 415: the media type is not supported; the text names those that are.
     case unsupportedMediaType(String)
-    /// 422: well-formed, but wrong; all faults are listed.
+    /// 422: the document is well-formed but invalid; all faults are listed.
     case wrong(Faults)
 }
 
-/// Reads the events of one post in any of the three modes of the CloudEvents HTTP binding.
+/// The events of one request in any of the three modes of the CloudEvents HTTP binding.
 public struct CloudEventPost: Sendable {
-    /// The events, in the order posted; empty for an empty batch.
+    /// The events in the order of the request; empty for an empty batch.
     public let events: [CloudEvent]
 
-    /// Reads a post.
+    /// Reads the events of a request.
     ///
     /// - Parameters:
-    ///   - contentType: The `Content-Type` header, if there was one.
-    ///   - headers: Every header of the request whose name starts with `ce-`, names lower case.
+    ///   - contentType: The `Content-Type` header; `nil` when missing.
+    ///   - headers: Every header of the request whose name starts with `ce-`, names in lower case.
     ///   - body: The whole body.
-    ///   - limits: What is too large.
-    /// - Throws: ``DocumentRefusal``; nothing of a post with one bad event is taken.
+    ///   - limits: The limits of the events and the body.
+    /// - Throws: ``DocumentRefusal``. One invalid event rejects the whole request.
     public init(
         contentType: String?, headers: [(name: String, value: String)], body: [UInt8],
         limits: Limits
@@ -33,7 +33,7 @@ public struct CloudEventPost: Sendable {
                     + "application/cloudevents-batch+json, or application/json with ce- headers")
         }
         let mediaType = MediaType(contentType)
-        // The batch type contains the structured type's name: it has to be asked for first.
+        // The batch type begins with the structured type's name, so it is checked first.
         if mediaType.essence.hasPrefix("application/cloudevents-batch") {
             guard mediaType.essence == "application/cloudevents-batch+json" else {
                 throw .unsupportedMediaType("send batches as application/cloudevents-batch+json")
@@ -95,7 +95,7 @@ public struct CloudEventPost: Sendable {
         var events: [CloudEvent] = []
         events.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            // No event of a small body can be too large; others are measured as written again.
+            // Events of a small body are within the limit; others are measured as serialized again.
             if body.count > limits.eventBytesMax {
                 try checkSize(element.serialized.count, limits: limits)
             }
@@ -162,8 +162,8 @@ public struct CloudEventPost: Sendable {
         }
     }
 
-    /// A header value: a quoted string is unescaped first, then exactly one round of percent
-    /// decoding; the result must be UTF-8 (CloudEvents HTTP binding, section 3.1.3.2).
+    /// Decodes a header value: unescapes a quoted string, then decodes percent escapes exactly
+    /// once. Returns `nil` unless the result is UTF-8 (CloudEvents HTTP binding, section 3.1.3.2).
     static func decodeHeader(_ value: String) -> String? {
         var bytes = Array(value.utf8)
         if bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") {

@@ -1,10 +1,10 @@
 /// The type and subtype of a `Content-Type` or `Accept` value, without parameters, lower case
 /// (RFC 9110 section 8.3.1).
 public struct MediaType: Sendable, Hashable {
-    /// "application/json".
+    /// The type and subtype, such as "application/json".
     public let essence: String
 
-    /// Takes everything before the first semicolon.
+    /// Reads everything before the first semicolon.
     public init(_ text: String) {
         var text = text
         // Sound: the pointer is read within the closure that lends it.

@@ -1,47 +1,49 @@
-/// One thing wrong in a document a person or program sent us.
-public struct Fault: Sendable, Hashable, CustomStringConvertible {
-    /// Where: a path such as `widgets[0].dependsOn[1].match.id`; empty for the whole document.
+/// One fault in a document that a person or program sent.
+public struct Fault: Codable, Sendable, Hashable, CustomStringConvertible {
+    /// The path of the fault, such as `widgets[0].dependsOn[1].match.id`; empty for the whole
+    /// document.
     public let place: String
-    /// What is wrong, and what would be right.
+    /// A description of the fault and its remedy.
     public let message: String
 
-    /// A fault at a place.
+    /// Creates a fault at a path.
     public init(_ place: String, _ message: String) {
         self.place = place
         self.message = message
     }
 
-    /// "place: message".
+    /// The path and the message: "place: message".
     public var description: String { place.isEmpty ? message : "\(place): \(message)" }
 
     /// The fault as a member of a problem's `faults`.
     public var json: JSONValue { ["place": .string(place), "message": .string(message)] }
 }
 
-/// Everything found wrong in one document; thrown when at least one fault was found.
+/// All faults of one document. Thrown only with at least one fault.
 public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
-    /// More are counted but not kept: a peer must not choose the size of our answer.
+    /// The maximum number of faults that are kept; more are only counted, because a peer must not
+    /// choose the size of a response.
     public static let keptMax = 100
 
     /// The faults, at most ``keptMax`` of them, in the order found.
     public private(set) var list: [Fault] = []
-    /// How many were found in all.
+    /// The total number of faults.
     public private(set) var count = 0
-    /// Searches for the names that were probably meant.
+    /// Searches for similar names to suggest.
     private var nearest = NearestName()
 
-    /// No faults yet.
+    /// Creates an empty list.
     public init() {}
 
-    /// One fault.
+    /// Creates a list with one fault.
     public init(_ place: String, _ message: String) {
         add(place, message)
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     public var isEmpty: Bool { count == 0 }
 
-    /// Adds a fault. Place and message are made only for a fault that is kept.
+    /// Adds a fault. The path and message are computed only for a fault that is kept.
     public mutating func add(
         _ place: @autoclosure () -> String, _ message: @autoclosure () -> String
     ) {
@@ -49,13 +51,13 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
         if list.count < Self.keptMax { list.append(Fault(place(), message())) }
     }
 
-    /// Adds a fault about an unknown name, with the known name nearest to it. The search happens only
-    /// for a fault that is kept, and within a budget for all faults of the document.
+    /// Adds a fault about an unknown name, suggesting the most similar known name. The search is
+    /// done only for a fault that is kept, and within a budget for all faults of the document.
     ///
     /// - Parameters:
     ///   - name: The unknown name.
     ///   - candidates: The known names.
-    ///   - sign: Stands before the known name where it is written, such as `$`.
+    ///   - sign: A prefix of the known name in the written form, such as `$`.
     public mutating func add(
         _ place: @autoclosure () -> String, _ message: @autoclosure () -> String,
         hint name: String, among candidates: @autoclosure () -> some Sequence<String>,
@@ -68,12 +70,12 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
         list.append(Fault(place(), message() + hint))
     }
 
-    /// Faults are equal when those kept and their number are.
+    /// Returns whether the kept faults and the total numbers are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.list == right.list && left.count == right.count
     }
 
-    /// Takes over another document's faults, with `prefix` before their places.
+    /// Adds another document's faults, with `prefix` before their paths.
     public mutating func add(_ other: Faults, under prefix: String) {
         for fault in other.list {
             let isJoined = prefix.isEmpty || fault.place.isEmpty || fault.place.hasPrefix("[")
@@ -83,7 +85,7 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
         count += other.count - other.list.count
     }
 
-    /// One fault a line.
+    /// The faults, one per line.
     public var description: String {
         list.map(\.description).joined(separator: "\n")
     }

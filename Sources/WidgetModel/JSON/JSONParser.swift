@@ -1,23 +1,23 @@
-/// Why a text is not JSON, and where.
+/// The reason why a text is not JSON, with its position.
 public struct JSONFault: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Offset of the offending byte from the start of the text.
+    /// The offset of the offending byte from the start of the text.
     public let offset: Int
-    /// What was wrong there.
+    /// A description of the fault.
     public let message: String
 
-    /// "byte 12: a comma or `]` is expected".
+    /// The position and the message, such as "byte 12: a comma or `]` is expected".
     public var description: String { "byte \(offset): \(message)" }
 }
 
 extension JSONValue {
-    /// Nesting beyond this is refused: a peer must not be able to choose how deep we recurse.
+    /// The maximum nesting depth; a peer must not choose the depth of the recursion.
     public static let depthMax = 64
 
-    /// Parses a whole JSON text (RFC 8259).
+    /// Parses a complete JSON text (RFC 8259).
     ///
-    /// Written here rather than left to `JSONSerialization`, because a gateway has to refuse what
-    /// that accepts silently (duplicate member names, lone surrogates, unbounded depth), has to
-    /// name the place, and parses every accepted change on its hottest path but one.
+    /// Replaces `JSONSerialization`, because a gateway must reject input which that accepts
+    /// silently (duplicate member names, lone surrogates, unbounded depth) and must report the
+    /// position, and because every accepted change passes through here.
     ///
     /// - Throws: ``JSONFault`` for anything that is not exactly one JSON value in UTF-8.
     public init(parsing text: [UInt8]) throws(JSONFault) {
@@ -32,7 +32,7 @@ extension JSONValue {
         self = try result.get()
     }
 
-    /// Parses a whole JSON text held in a string. See ``init(parsing:)-([UInt8])``.
+    /// Parses a complete JSON text in a string. See ``init(parsing:)-([UInt8])``.
     ///
     /// - Throws: ``JSONFault`` for anything that is not exactly one JSON value.
     public init(parsing text: String) throws(JSONFault) {
@@ -40,7 +40,7 @@ extension JSONValue {
     }
 }
 
-/// Recursive descent over bytes that stay alive for the parser's whole life (one closure).
+/// A recursive-descent parser over bytes that outlive it (it exists within one closure).
 private struct JSONParser {
     let bytes: UnsafeBufferPointer<UInt8>
     var offset = 0
@@ -162,7 +162,8 @@ private struct JSONParser {
         while let byte = next {
             if byte == UInt8(ascii: "\"") {
                 let utf8 = bytes[start..<offset]
-                // Nearly every text is ASCII, which is read far sooner than it is validated.
+                // Nearly all texts are ASCII, and checking for that is much faster than validating
+                // UTF-8.
                 let text =
                     seen < 0x80
                     ? String(decoding: UnsafeBufferPointer(rebasing: utf8), as: UTF8.self)
@@ -178,7 +179,7 @@ private struct JSONParser {
         throw fault("the string does not end")
     }
 
-    /// The rest of a string in which an escape was met at `offset`.
+    /// Reads the rest of a string that has an escape at `offset`.
     mutating func escapedString(from start: Int) throws(JSONFault) -> String {
         var unescaped = Array(bytes[start..<offset])
         while let byte = next {

@@ -1,15 +1,15 @@
-/// One JSON value (RFC 8259), as a tree.
+/// A JSON value (RFC 8259) as a tree.
 ///
-/// Integers stay integers: `sequence` and `seq` are JSON integers on the wire, and a value
-/// that went through `Double` could not promise that.
+/// Integers are kept exact: `sequence` and `seq` are JSON integers on the wire, and a conversion to
+/// `Double` could lose precision.
 public enum JSONValue: Sendable, Hashable {
     /// The literal `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A number without fraction and exponent that fits 64 bits.
+    /// A number without fraction and exponent that fits into 64 bits.
     case integer(Int64)
-    /// Any other number, finite.
+    /// Any other number; finite.
     case number(Double)
     /// A string, already unescaped.
     case string(String)
@@ -19,13 +19,13 @@ public enum JSONValue: Sendable, Hashable {
     case object(JSONObject)
 }
 
-/// The members of a JSON object, in the order in which they were written.
+/// The members of a JSON object in the order in which they were written.
 ///
-/// Names are unique: the parser refuses duplicates, ``subscript(_:)`` replaces. Looking a name up
-/// compares it with the others while they are few, and hashes it from ``indexedCountMin`` members on:
-/// a sender chooses how many there are and must not make a lookup for each of them quadratic.
+/// Names are unique: the parser rejects duplicates, and ``subscript(_:)`` replaces. A lookup
+/// compares the names of small objects one by one, and uses a hash table from ``indexedCountMin``
+/// members on, so that a sender of a large object cannot make a lookup of each member quadratic.
 public struct JSONObject: Sendable, Hashable {
-    /// Name and value of one member.
+    /// The name and value of one member.
     public struct Member: Sendable, Hashable {
         /// The member's name.
         public let name: String
@@ -35,36 +35,36 @@ public struct JSONObject: Sendable, Hashable {
 
     /// The members in order.
     public private(set) var members: [Member]
-    /// The members' positions by name, from ``indexedCountMin`` members on.
+    /// The positions of members by name, from ``indexedCountMin`` members on.
     private var positions: NamePositions?
 
-    /// The number of members from which on their names are hashed.
+    /// The smallest number of members whose names are hashed.
     static let indexedCountMin = 16
 
-    /// An object without members.
+    /// Creates an object without members.
     public init() {
         members = []
     }
 
-    /// An object of members whose names the caller knows to be unique.
+    /// Creates an object from members whose names are known to be unique.
     init(uniqueMembers: [Member]) {
         members = uniqueMembers
         if members.count >= Self.indexedCountMin { positions = NamePositions(members) }
     }
 
-    /// An object of members with their positions by name.
+    /// Creates an object from members with their positions by name.
     fileprivate init(members: [Member], positions: NamePositions?) {
         self.members = members
         self.positions = positions
     }
 
-    /// Makes room for so many members.
+    /// Reserves space for this number of members.
     mutating func reserveCapacity(_ count: Int) {
         members.reserveCapacity(count)
     }
 
-    /// The value called `name`; setting `nil` removes the member, anything else replaces it in
-    /// its place or appends it. Removing moves the members behind it; ``removeAll(where:)`` moves
+    /// The value called `name`. Setting `nil` removes the member; anything else replaces it in
+    /// place or appends it. Removing shifts the members behind it; ``removeAll(where:)`` shifts
     /// them once for many.
     public subscript(_ name: String) -> JSONValue? {
         get { position(of: name).map { members[$0].value } }
@@ -81,7 +81,7 @@ public struct JSONObject: Sendable, Hashable {
         }
     }
 
-    /// Removes the members for which `isUnwanted` is true.
+    /// Removes the members that satisfy `isUnwanted`.
     mutating func removeAll(where isUnwanted: (Member) -> Bool) {
         let count = members.count
         members.removeAll(where: isUnwanted)
@@ -89,7 +89,7 @@ public struct JSONObject: Sendable, Hashable {
         positions = members.count >= Self.indexedCountMin ? NamePositions(members) : nil
     }
 
-    /// Appends a member with a name that the object lacks.
+    /// Appends a member with a name that the object does not contain.
     private mutating func append(_ name: String, _ value: JSONValue) {
         members.append(Member(name: name, value: value))
         if positions != nil {
@@ -99,7 +99,7 @@ public struct JSONObject: Sendable, Hashable {
         }
     }
 
-    /// Whether names are looked up by their hash.
+    /// Whether names are looked up in a hash table.
     var isIndexed: Bool { positions != nil }
 
     private func position(of name: String) -> Int? {
@@ -107,16 +107,16 @@ public struct JSONObject: Sendable, Hashable {
         return members.firstIndex { $0.name.hasSameBytes(as: name) }
     }
 
-    /// Objects are equal when their members are, in the same order.
+    /// Returns whether the members are equal and in the same order.
     public static func == (left: Self, right: Self) -> Bool { left.members == right.members }
 
-    /// A function of the members.
+    /// Hashes the members.
     public func hash(into hasher: inout Hasher) { hasher.combine(members) }
 }
 
-/// The positions of an object's members by their names' bytes.
+/// The positions of an object's members, by the bytes of their names.
 private struct NamePositions: Sendable {
-    /// A name that equals others by its bytes, not by what Unicode takes for the same text.
+    /// A name that is compared by its bytes, not by Unicode equivalence.
     private struct Name: Hashable {
         let text: String
 
@@ -134,7 +134,7 @@ private struct NamePositions: Sendable {
 
     subscript(_ name: String) -> Int? { positions[Name(text: name)] }
 
-    /// Notes the name of the next member; returns whether no other has it.
+    /// Adds the name of the next member. Returns whether it is unique.
     @discardableResult
     mutating func append(_ name: String) -> Bool {
         let next = positions.count
@@ -142,7 +142,7 @@ private struct NamePositions: Sendable {
     }
 }
 
-/// Collects the members of an object and refuses a name that occurs twice.
+/// Collects the members of an object and detects duplicate names.
 struct JSONObjectBuilder {
     private var members: [JSONObject.Member] = []
     private var positions: NamePositions?
@@ -151,11 +151,11 @@ struct JSONObjectBuilder {
         members.reserveCapacity(8)
     }
 
-    /// Notes the name of the next member; returns `false` for a name that occurs twice, after which the
-    /// builder is of no use.
+    /// Adds the name of the next member. Returns `false` for a duplicate; the builder must not be
+    /// used afterwards.
     mutating func begin(_ name: String) -> Bool {
         if positions == nil {
-            // A few names are sooner compared than hashed.
+            // Comparing a few names is faster than hashing them.
             guard members.count >= JSONObject.indexedCountMin else {
                 return !members.contains { $0.name.hasSameBytes(as: name) }
             }
@@ -164,12 +164,12 @@ struct JSONObjectBuilder {
         return positions?.append(name) ?? true
     }
 
-    /// Adds the member whose name was noted last.
+    /// Adds the member with the name added last.
     mutating func add(_ name: String, _ value: JSONValue) {
         members.append(JSONObject.Member(name: name, value: value))
     }
 
-    /// The object.
+    /// The resulting object.
     var object: JSONObject {
         if positions == nil, members.count >= JSONObject.indexedCountMin {
             return JSONObject(uniqueMembers: members)
@@ -179,7 +179,8 @@ struct JSONObjectBuilder {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Members in the order written; of two with one name the last wins.
+    /// Creates an object with members in the written order. Of two members with the same name the
+    /// last wins.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init()
         reserveCapacity(elements.count)
@@ -191,17 +192,17 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral,
     ExpressibleByNilLiteral
 {
-    /// A string value.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An integer value.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-    /// A boolean value.
+    /// Creates a boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// An array value.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// The null value.
+    /// Creates null.
     public init(nilLiteral: ()) { self = .null }
-    /// An object value, members in the order written.
+    /// Creates an object with members in the written order.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         var object = JSONObject()
         object.reserveCapacity(elements.count)
@@ -211,32 +212,32 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension JSONValue {
-    /// The string, if this is one.
+    /// The string; `nil` for any other value.
     public var stringValue: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The integer, if this is one.
+    /// The integer; `nil` for any other value.
     public var integerValue: Int64? {
         if case .integer(let number) = self { number } else { nil }
     }
 
-    /// The boolean, if this is one.
+    /// The boolean; `nil` for any other value.
     public var boolValue: Bool? {
         if case .bool(let flag) = self { flag } else { nil }
     }
 
-    /// The elements, if this is an array.
+    /// The elements of an array; `nil` for any other value.
     public var arrayValue: [JSONValue]? {
         if case .array(let elements) = self { elements } else { nil }
     }
 
-    /// The object, if this is one.
+    /// The object; `nil` for any other value.
     public var objectValue: JSONObject? {
         if case .object(let object) = self { object } else { nil }
     }
 
-    /// What kind of value this is, in words an error can use: "a string", "an object", …
+    /// The kind of the value in words for error messages: "a string", "an object", …
     public var shape: String {
         switch self {
         case .null: "null"

@@ -1,5 +1,5 @@
 extension JSONValue {
-    /// The value as compact JSON in UTF-8, members in their order.
+    /// The value as compact JSON in UTF-8, with members in their order.
     public var serialized: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
@@ -39,7 +39,7 @@ extension JSONValue {
         }
     }
 
-    /// The value as indented JSON text for people, two spaces a level.
+    /// Returns the value as JSON text indented for display, two spaces per level.
     public func indented(by depth: Int = 0) -> String {
         let inner = String(repeating: "  ", count: depth + 1)
         let outer = String(repeating: "  ", count: depth)
@@ -57,13 +57,13 @@ extension JSONValue {
         }
     }
 
-    /// Appends a string as JSON, with its quotation marks.
+    /// Appends a string as JSON, including its quotation marks.
     static func append(_ text: String, to bytes: inout [UInt8]) {
         var text = text
         bytes.append(UInt8(ascii: "\""))
         // Sound: the pointer is read within the closure that lends it.
         text.withUTF8 { utf8 in
-            // Hardly any text has something to escape; all of it is looked at sooner than some.
+            // Texts rarely need escapes; checking all bytes is faster than stopping at the first.
             var isPlain = true
             for byte in utf8
             where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"")

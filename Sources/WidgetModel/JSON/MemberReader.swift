@@ -1,15 +1,15 @@
-/// Reads an object's members by name and type, noting every fault instead of stopping at the
-/// first, and remembers which names it was asked for, so that the rest can be reported, unless they
-/// are the sender's own.
+/// Reads an object's members by name and type. Records every fault instead of stopping at the
+/// first, and remembers the requested names, so that unknown members can be reported unless they
+/// belong to the sender.
 struct MemberReader {
     let place: String
     let object: JSONObject
-    /// `nil` where members nobody asks for are the sender's own.
+    /// The names requested so far; `nil` if unknown members belong to the sender.
     private var asked: [String]?
 
-    /// A reader of `value`, which has to be an object; `nil` and a fault when it is not.
+    /// Creates a reader of an object. Returns `nil` and records a fault for any other value.
     ///
-    /// - Parameter ignoresUnknown: Whether members nobody asks for are the sender's own.
+    /// - Parameter ignoresUnknown: Whether unknown members belong to the sender.
     init?(
         _ value: JSONValue, at place: String, ignoresUnknown: Bool = false, _ faults: inout Faults
     ) {
@@ -30,12 +30,12 @@ struct MemberReader {
         }
     }
 
-    /// The path of the member called `name`.
+    /// Returns the path of the member called `name`.
     func path(_ name: String) -> String {
         place.isEmpty ? name : place + "." + name
     }
 
-    /// The member's value; `null` counts as absent.
+    /// Returns the member's value; `nil` if it is missing or `null`.
     mutating func value(_ name: String) -> JSONValue? {
         asked?.append(name)
         guard let value = object[name] else { return nil }
@@ -56,7 +56,7 @@ struct MemberReader {
         return Self.string(value, at: path(name), limit: limit, &faults)
     }
 
-    /// A non-empty string without control characters of at most `limit` bytes.
+    /// Reads a non-empty string without control characters of at most `limit` bytes.
     static func string(
         _ value: JSONValue, at place: @autoclosure () -> String, limit: Int,
         _ faults: inout Faults
@@ -72,7 +72,7 @@ struct MemberReader {
         return text
     }
 
-    /// An array of such strings; a missing member is an empty array.
+    /// Reads an array of such strings; a missing member is an empty array.
     mutating func strings(
         _ name: String, limit: Int, countMax: Int, _ faults: inout Faults
     ) -> [String] {
@@ -82,7 +82,7 @@ struct MemberReader {
         }
     }
 
-    /// The elements of an array member, `nil` when it is missing, not an array or too long.
+    /// Returns the elements of an array member; `nil` when it is missing, not an array or too long.
     mutating func array(
         _ name: String, countMax: Int, _ faults: inout Faults
     ) -> [JSONValue]? {
@@ -99,7 +99,7 @@ struct MemberReader {
         return elements
     }
 
-    /// One of an enumeration's raw values.
+    /// Reads a raw value of an enumeration.
     mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ type: Choice.Type, _ faults: inout Faults
     ) -> Choice? {
@@ -117,13 +117,14 @@ struct MemberReader {
         return nil
     }
 
-    /// Members nobody asked for.
+    /// The names of members that were not requested.
     var unknownNames: [String] {
         guard let asked else { return [] }
         return object.members.map(\.name).filter { !asked.contains($0) }
     }
 
-    /// Notes a fault for every member nobody asked for, with the nearest name that is known.
+    /// Records a fault for every member that was not requested, suggesting the most similar known
+    /// name.
     func refuseUnknown(_ faults: inout Faults) {
         for name in unknownNames {
             faults.add(path(name.forError), "is not known here", hint: name, among: asked ?? [])
@@ -132,7 +133,7 @@ struct MemberReader {
 }
 
 extension String {
-    /// Why this text is not fit to be a name or value, or `nil` when it is.
+    /// Returns the reason why this text is not a valid name or value; `nil` when it is valid.
     public func isUnfit(limit: Int) -> String? {
         if isEmpty { return "must not be empty" }
         if utf8.count > limit { return "has \(utf8.count) bytes; at most \(limit) are allowed" }
@@ -144,7 +145,7 @@ extension String {
         return nil
     }
 
-    /// The text cut to a length an error message can carry.
+    /// The text, shortened for an error message.
     var forError: String {
         utf8.count <= 64 ? self : String(prefix(40)) + "…"
     }

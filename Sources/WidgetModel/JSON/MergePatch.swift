@@ -1,13 +1,14 @@
 extension JSONValue {
-    /// The value after a merge patch (RFC 7396): members named are replaced, `null` removes.
+    /// Returns the value after a merge patch (RFC 7396): named members are replaced, and `null`
+    /// removes a member.
     ///
-    /// Costs time in proportion to the members of both objects, however many the patch removes.
+    /// Takes time linear in the members of both objects, however many the patch removes.
     public func merging(patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var object = objectValue ?? JSONObject()
         var hasRemovals = false
         for member in changes.members {
-            // Not one conditional expression: there a bare `nil` would be taken for JSON's null.
+            // Not a single conditional expression: there a bare `nil` would be JSON's null.
             if member.value == .null {
                 hasRemovals = true
             } else {

@@ -1,20 +1,21 @@
-/// Finds the name that was probably meant, within a budget of work that all searches of one document
-/// share: a sender chooses how many names are unknown and how many there are to choose from.
+/// Finds the known name most similar to a misspelled one, within a budget that all searches of one
+/// document share, because a sender chooses both the number of unknown names and the number of
+/// known ones.
 struct NearestName {
-    /// Steps that the searches for one document may take, about one comparison of two bytes each.
+    /// The budget of one document in steps; a step compares about two bytes.
     static let stepsMax = 1_000_000
 
-    /// Steps that are left.
+    /// The remaining steps.
     private(set) var stepsLeft: Int
 
-    /// A search with so many steps.
+    /// Creates a search with a budget.
     init(steps: Int = stepsMax) {
         stepsLeft = steps
     }
 
-    /// The candidate nearest to `text` when one is near enough to be a slip of the finger; of
-    /// several the first in the order of names. `nil` too where the budget ends before all candidates
-    /// were compared.
+    /// Returns the candidate nearest to `text` if it is near enough to be a typing error; of
+    /// several, the first in the candidates' order. Also returns `nil` if the budget ends before
+    /// all candidates are compared.
     mutating func search(_ text: String, among candidates: some Sequence<String>) -> String? {
         guard stepsLeft > 0, text.utf8.count <= 64 else { return nil }
         let word = Self.folded(text)
@@ -32,13 +33,13 @@ struct NearestName {
         return stepsLeft > 0 ? best?.name : nil
     }
 
-    /// The bytes of a text, with ASCII letters in lower case.
+    /// Returns the bytes of a text with ASCII letters in lower case.
     private static func folded(_ text: String) -> [UInt8] {
         text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Levenshtein's edit distance, or `nil` where it is beyond `limit`: only the part of the table is
-    /// computed that lies within `limit` of its diagonal.
+    /// Returns the Levenshtein distance, or `nil` if it exceeds `limit`. Computes only the part of
+    /// the table that lies within `limit` of its diagonal.
     private mutating func distance(_ left: [UInt8], _ right: [UInt8], limit: Int) -> Int? {
         let far = limit + 1
         var row = (0...right.count).map { min($0, far) }
@@ -64,7 +65,7 @@ struct NearestName {
 }
 
 extension String {
-    /// The candidate nearest to this text, when one is near enough to be a slip of the finger.
+    /// Returns the candidate nearest to this text if it is near enough to be a typing error.
     public func nearest(of candidates: some Sequence<String>) -> String? {
         var search = NearestName()
         return search.search(self, among: candidates)

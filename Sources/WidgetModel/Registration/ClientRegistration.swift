@@ -1,22 +1,22 @@
-/// What one client (an app installation on a device) registered: the widgets people configured,
-/// the recommendation sets it offers, its controls, and how it can be told.
+/// The registration of one client (an app installation on a device): the configured widgets, the
+/// recommendation sets, the controls, and the delivery addresses.
 public struct ClientRegistration: Sendable, Hashable {
-    /// WidgetKit's platform name, such as `iOS` or `watchOS`; open.
+    /// The platform by WidgetKit's name, such as `iOS` or `watchOS`; unknown names are allowed.
     public var platform: String
-    /// The system's version, compared numerically.
+    /// The system's version; compared numerically.
     public var osVersion: OSVersion?
     /// The client's own attributes, such as its account.
     public var attributes: [String: [String]]
-    /// The configured widgets; identical ones are counted, for they cannot be told apart.
+    /// The configured widgets. Identical ones are counted, because they cannot be distinguished.
     public var widgets: [ConfiguredWidget]
-    /// The recommendation sets.
+    /// The recommendation sets of the client's kinds.
     public var recommendations: [RecommendationSet]
     /// The placed controls.
     public var controls: [PlacedControl]
-    /// How the client is told, in the order of its preference.
+    /// The delivery addresses in order of preference.
     public var delivery: [DeliveryAddress]
 
-    /// A registration, as a program states it.
+    /// Creates a registration.
     public init(
         platform: String, osVersion: OSVersion? = nil, attributes: [String: [String]] = [:],
         widgets: [ConfiguredWidget] = [], recommendations: [RecommendationSet] = [],
@@ -32,10 +32,10 @@ public struct ClientRegistration: Sendable, Hashable {
     }
 }
 
-/// A system version such as 26.1. watchOS 11 is followed by 26, so versions are compared by number
-/// and never counted on.
+/// A system version such as 26.1. watchOS 11 is followed by 26, so versions are only compared,
+/// never computed.
 public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The parts, trailing zeros dropped.
+    /// The parts, without trailing zeros.
     public let parts: [Int]
 
     /// Reads `26`, `26.1` or `26.1.2`.
@@ -49,12 +49,12 @@ public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible
         self.parts = numbers
     }
 
-    /// Numeric order, part by part.
+    /// Compares part by part, numerically.
     public static func < (left: OSVersion, right: OSVersion) -> Bool {
         left.parts.lexicographicallyPrecedes(right.parts)
     }
 
-    /// The version as written.
+    /// The version in its written form.
     public var description: String {
         parts.map(String.init).joined(separator: ".")
     }
@@ -64,14 +64,14 @@ public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible
 public struct ConfiguredWidget: Sendable, Hashable {
     /// The widget kind.
     public var kind: String
-    /// The family; open.
+    /// The family; unknown names are allowed.
     public var family: String
     /// The resolved intent parameters.
     public var parameters: [String: ParameterValue]
-    /// How many identical ones are placed.
+    /// The number of times it is placed.
     public var count: Int
 
-    /// A configured widget.
+    /// Creates a configured widget.
     public init(
         kind: String, family: String, parameters: [String: ParameterValue] = [:], count: Int = 1
     ) {
@@ -82,31 +82,31 @@ public struct ConfiguredWidget: Sendable, Hashable {
     }
 }
 
-/// What `recommendations()` of one kind returned. An empty set is a choice: the person configures
-/// the widget.
+/// The recommendations of one kind, as `recommendations()` returned them. An empty set means that
+/// people configure the widget themselves.
 public struct RecommendationSet: Sendable, Hashable {
     /// The widget kind.
     public var kind: String
     /// The recommended configurations, in order.
     public var items: [Item]
-    /// The cursor the set was built at, as opaque text.
+    /// The cursor at which the set was built, as opaque text.
     public var builtAt: String?
 
     /// One recommended configuration (`AppIntentRecommendation`).
     public struct Item: Sendable, Hashable {
         /// The intent's parameters.
         public var parameters: [String: ParameterValue]
-        /// The name people see.
+        /// The display name.
         public var description: String
 
-        /// A recommended configuration.
+        /// Creates a recommended configuration.
         public init(parameters: [String: ParameterValue], description: String) {
             self.parameters = parameters
             self.description = description
         }
     }
 
-    /// A recommendation set.
+    /// Creates a recommendation set.
     public init(kind: String, items: [Item], builtAt: String? = nil) {
         self.kind = kind
         self.items = items
@@ -114,18 +114,18 @@ public struct RecommendationSet: Sendable, Hashable {
     }
 }
 
-/// A control a person placed. Unlike widgets, controls have ids and push tokens of their own.
+/// A control that a person placed. Unlike widgets, controls have their own ids and push tokens.
 public struct PlacedControl: Sendable, Hashable {
     /// The control kind.
     public var kind: String
-    /// `ControlInfo.id`.
+    /// The id, as in `ControlInfo.id`.
     public var id: String
     /// The resolved intent parameters.
     public var parameters: [String: ParameterValue]
-    /// How this control is told; `nil` when it shares the client's delivery.
+    /// The delivery address of this control; `nil` when it uses the client's addresses.
     public var delivery: DeliveryAddress?
 
-    /// A placed control.
+    /// Creates a placed control.
     public init(
         kind: String, id: String, parameters: [String: ParameterValue] = [:],
         delivery: DeliveryAddress? = nil
@@ -137,27 +137,27 @@ public struct PlacedControl: Sendable, Hashable {
     }
 }
 
-/// One way to tell a client.
+/// A way to notify a client.
 public enum DeliveryAddress: Sendable, Hashable {
-    /// A held-open event stream, or polls.
+    /// A held-open event stream, or polling.
     case stream
     /// Apple's push service.
     case apns(APNsAddress)
-    /// A webhook; only a backend may register one.
+    /// A webhook. Only a backend may register one.
     case webhook(url: String)
 
-    /// Where and what APNs is asked to push.
+    /// The token and options of a push through APNs.
     public struct APNsAddress: Sendable, Hashable {
-        /// `widgets`, `controls` or `background`.
+        /// The push type: `widgets`, `controls` or `background`.
         public var pushType: String
-        /// The push token, hexadecimal. A secret: it never reaches a log.
+        /// The push token, hexadecimal. It is secret and must never be logged.
         public var token: String
-        /// `production` or `sandbox`.
+        /// The environment: `production` or `sandbox`.
         public var environment: String
-        /// The topic; configured per app when absent.
+        /// The topic; `nil` for the one configured for the app.
         public var topic: String?
 
-        /// An address.
+        /// Creates an address.
         public init(
             pushType: String, token: String, environment: String = "production",
             topic: String? = nil

@@ -1,18 +1,18 @@
 extension ClientRegistration {
-    /// A registration as read, with what was understood only in part.
+    /// A parsed registration with its warnings.
     public struct Reading: Sendable {
-        /// The registration.
+        /// The accepted registration.
         public let registration: ClientRegistration
-        /// What was left out: unknown members and delivery types.
+        /// The unknown members and delivery types that were ignored.
         public let warnings: Faults
     }
 
     /// Reads a registration document.
     ///
-    /// Unknown members and delivery types are warnings and the rest is in force, so that old and
-    /// new app versions can share one gateway.
+    /// Unknown members and delivery types are warnings, and the rest is accepted, so that old and
+    /// new versions of an app can share a gateway.
     ///
-    /// - Throws: ``Faults`` with every fault and its place.
+    /// - Throws: ``Faults`` with every fault and its path.
     public static func read(_ value: JSONValue, limits: Limits) throws(Faults) -> Reading {
         var faults = Faults()
         var warnings = Faults()
@@ -38,16 +38,16 @@ extension ClientRegistration {
             }
         }
         let widgets = elements("widgets", countMax: countMax) {
-            ConfiguredWidget($0, at: $1, limits, &$2, &$3)
+            ConfiguredWidget($0, at: $1, limits: limits, &$2, &$3)
         }
         let recommendations = elements("recommendations", countMax: countMax) {
-            RecommendationSet($0, at: $1, limits, &$2, &$3)
+            RecommendationSet($0, at: $1, limits: limits, &$2, &$3)
         }
         let controls = elements("controls", countMax: countMax) {
-            PlacedControl($0, at: $1, limits, &$2, &$3)
+            PlacedControl($0, at: $1, limits: limits, &$2, &$3)
         }
         let delivery = elements("delivery", countMax: limits.deliveriesMax) {
-            DeliveryAddress($0, at: $1, limits, &$2, &$3)
+            DeliveryAddress($0, at: $1, limits: limits, &$2, &$3)
         }
         var kinds: Set<String> = []
         for (index, set) in recommendations.enumerated()
@@ -63,12 +63,12 @@ extension ClientRegistration {
         return Reading(registration: registration, warnings: warnings)
     }
 
-    /// Identical widgets as one with their counts added up.
+    /// Merges identical widgets, adding up their counts.
     private static func counted(_ widgets: [ConfiguredWidget]) -> [ConfiguredWidget] {
         var result: [ConfiguredWidget] = []
         result.reserveCapacity(widgets.count)
-        // A few are sooner compared than hashed; from here on a dictionary keeps a registration
-        // of many from costing quadratic time.
+        // A few widgets are compared faster than hashed; for more, a dictionary avoids quadratic
+        // time.
         let isShort = widgets.count <= 8
         var places: [ConfiguredWidget: Int] = [:]
         for widget in widgets {
@@ -89,7 +89,7 @@ extension ClientRegistration {
 }
 
 extension MemberReader {
-    /// Notes a warning for every member nobody asked for.
+    /// Records a warning for every member that was not requested.
     func warnUnknown(_ warnings: inout Faults) {
         for name in unknownNames {
             warnings.add(path(name.forError), "is not known to this gateway and was left out")
@@ -129,13 +129,13 @@ extension MemberReader {
 }
 
 extension ConfiguredWidget {
-    /// Whether both are the same but for their counts.
+    /// Returns whether both are equal apart from their counts.
     fileprivate func isSame(as other: ConfiguredWidget) -> Bool {
         kind == other.kind && family == other.family && parameters == other.parameters
     }
 
     init?(
-        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
         _ warnings: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
@@ -158,7 +158,7 @@ extension ConfiguredWidget {
 
 extension RecommendationSet {
     init?(
-        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
         _ warnings: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
@@ -175,7 +175,7 @@ extension RecommendationSet {
             guard var members = MemberReader(element, at: place, &faults) else { continue }
             let parameters = members.parameters("parameters", limits: limits, &faults)
             let described = members.value("description")
-            // An empty one is written where there is none, and has to be read again.
+            // A missing description is written as an empty one, which must be readable again.
             let description =
                 described == ""
                 ? nil
@@ -194,7 +194,7 @@ extension RecommendationSet {
 
 extension PlacedControl {
     init?(
-        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
         _ warnings: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults) else { return nil }
@@ -202,7 +202,7 @@ extension PlacedControl {
         let id = reader.string("id", required: true, limit: limits.stringBytesMax, &faults)
         let parameters = reader.parameters("parameters", limits: limits, &faults)
         let delivery = reader.value("delivery").flatMap {
-            DeliveryAddress($0, at: reader.path("delivery"), limits, &faults, &warnings)
+            DeliveryAddress($0, at: reader.path("delivery"), limits: limits, &faults, &warnings)
         }
         reader.warnUnknown(&warnings)
         guard let kind, let id else { return nil }
@@ -211,12 +211,13 @@ extension PlacedControl {
 }
 
 extension DeliveryAddress {
-    /// Push tokens are opaque and their length must not be assumed; this bounds only abuse.
+    /// The limit of a push token, which is opaque and of unspecified length; it only prevents
+    /// abuse.
     static let tokenBytesMax = 1024
     static let urlBytesMax = 2048
 
     init?(
-        _ value: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
         _ warnings: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults),
@@ -247,7 +248,7 @@ extension DeliveryAddress {
     private static func apns(
         _ reader: inout MemberReader, _ limits: Limits, _ faults: inout Faults
     ) -> APNsAddress? {
-        let pushTypes = ["widgets", "controls", "background"]
+        let pushTypes = APNsPushType.allCases.map(\.rawValue)
         let environments = ["production", "sandbox"]
         let textMax = limits.stringBytesMax
         let pushType = reader.string("pushType", required: true, limit: textMax, &faults)

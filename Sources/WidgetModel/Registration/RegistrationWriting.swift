@@ -1,8 +1,8 @@
 extension ClientRegistration {
-    /// The registration as a document that ``read(_:limits:)`` reads back the same.
+    /// Returns a document that ``read(_:limits:)`` reads as the same registration.
     ///
-    /// - Parameter maskingTokens: Whether push tokens are cut to their first characters, as they
-    ///   are in every answer; the store keeps them whole.
+    /// - Parameter maskingTokens: Whether push tokens are cut to their first characters, as in
+    ///   every response; the store keeps them complete.
     public func json(maskingTokens: Bool) -> JSONValue {
         var object = JSONObject()
         object.reserveCapacity(8)
@@ -74,7 +74,7 @@ extension DeliveryAddress {
     }
 }
 
-/// Parameter values as JSON, names sorted.
+/// Returns parameter values as JSON with sorted names.
 func parametersJSON(_ parameters: [String: ParameterValue]) -> JSONValue {
     var object = JSONObject()
     for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { object[name] = value.json }

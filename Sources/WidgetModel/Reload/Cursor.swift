@@ -1,32 +1,33 @@
-/// "I have applied everything up to here": the only state a client needs.
+/// The position in a change log up to which a client has applied everything. It is the only state a
+/// client needs.
 ///
-/// On the wire it is opaque text. This project's own client reads it only to tell which of two
-/// cursors is lower; the gateway trusts it only after ``tag`` proved that it wrote it itself.
+/// On the wire it is opaque text. This project's client only compares cursors; the gateway trusts a
+/// cursor only if its ``tag`` proves that the gateway issued it.
 public struct Cursor: Sendable, Hashable {
-    /// The log epoch the sequence belongs to.
+    /// The epoch of the log that the sequence belongs to.
     public var epoch: EpochID
-    /// The last sequence applied.
+    /// The last applied sequence.
     public var sequence: UInt64
-    /// The writer's proof of authorship; see `CursorSeal` in the core.
+    /// The proof that the gateway issued the cursor; see `CursorSeal` in the core.
     public var tag: UInt64
 
-    /// A cursor with the writer's tag.
+    /// Creates a cursor with the issuer's tag.
     public init(epoch: EpochID, sequence: UInt64, tag: UInt64) {
         self.epoch = epoch
         self.sequence = sequence
         self.tag = tag
     }
 
-    /// Length of the text form.
+    /// The length of the text form, bytes.
     public static let textBytes = 32
 
-    /// Reads the text form; `nil` for anything else.
+    /// Reads the text form; returns `nil` for anything else.
     public init?(text: String) {
         var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
         var count = 0
         for byte in text.utf8 {
             guard count < Self.textBytes, let digit = Self.digit(byte) else { return nil }
-            // 192 bits in all: shift the whole number left by six, then add the digit.
+            // Shifts the 192-bit number left by six bits, then adds the digit.
             words.0 = words.0 << 6 | words.1 >> 58
             words.1 = words.1 << 6 | words.2 >> 58
             words.2 = words.2 << 6 | UInt64(digit)
@@ -38,7 +39,7 @@ public struct Cursor: Sendable, Hashable {
         tag = words.2
     }
 
-    /// The text form: 32 characters of `A-Za-z0-9-_`, fit for headers, URLs and SSE ids.
+    /// The text form: 32 characters of `A-Za-z0-9-_`, valid in headers, URLs and SSE ids.
     public var text: String {
         String(unsafeUninitializedCapacity: Self.textBytes) { buffer in
             var words = (UInt64(epoch.ordinal) << 32 | UInt64(epoch.nonce), sequence, tag)
@@ -52,7 +53,7 @@ public struct Cursor: Sendable, Hashable {
         }
     }
 
-    /// Base64url (RFC 4648 section 5); 24 bytes need no padding.
+    /// Encodes a digit in base64url (RFC 4648 section 5); 24 bytes need no padding.
     private static func character(_ digit: UInt8) -> UInt8 {
         switch digit {
         case 0..<26: UInt8(ascii: "A") + digit
@@ -76,20 +77,21 @@ public struct Cursor: Sendable, Hashable {
 }
 
 extension Cursor: Comparable {
-    /// Orders by epoch, then sequence: a client's own cursor is the lowest of those it holds.
+    /// Orders by epoch, then by sequence. A client's own cursor is the lowest of its items'
+    /// cursors.
     public static func < (left: Cursor, right: Cursor) -> Bool {
         (left.epoch.ordinal, left.sequence) < (right.epoch.ordinal, right.sequence)
     }
 }
 
-/// Names one epoch of a log: its place among the epochs, and a number no restored copy repeats.
+/// The identity of one epoch of a log: its number, and a nonce that no restored copy repeats.
 public struct EpochID: Sendable, Hashable {
-    /// Counts the epochs of a data directory from 1.
+    /// The number of the epoch in its data directory, counted from 1.
     public let ordinal: UInt32
-    /// Random: two epochs of one ordinal, before and after a restore, differ in it.
+    /// A random number that distinguishes epochs with the same ordinal, before and after a restore.
     public let nonce: UInt32
 
-    /// An epoch's name.
+    /// Creates an epoch's identity.
     public init(ordinal: UInt32, nonce: UInt32) {
         self.ordinal = ordinal
         self.nonce = nonce

@@ -1,13 +1,13 @@
-/// One block of a `text/event-stream` (WHATWG HTML, section 9.2), as a client sees it.
+/// A block of a `text/event-stream` (WHATWG HTML, section 9.2), as received by a client.
 public struct ServerSentEvent: Sendable, Equatable {
-    /// The last event id in force after this block; `nil` when none was ever sent or it was reset.
+    /// The last event id after this block; `nil` when none was sent yet or it was reset.
     public var id: String?
-    /// The event's name; `message` when the block named none. `nil` for a block without data.
+    /// The event's name; `message` when the block has none. `nil` for a block without data.
     public var event: String?
-    /// The data lines joined with line feeds. `nil` for a block that only moved the id.
+    /// The data lines joined with line feeds. `nil` for a block that only sets the id.
     public var data: String?
 
-    /// A block, as a test states it.
+    /// Creates a block.
     public init(id: String? = nil, event: String? = nil, data: String? = nil) {
         self.id = id
         self.event = event
@@ -15,13 +15,13 @@ public struct ServerSentEvent: Sendable, Equatable {
     }
 }
 
-/// Writes the blocks this project sends. Ids, names and data contain no line ends by
-/// construction (a cursor, a constant, a compact JWS), so nothing needs splitting here.
+/// Encodes the blocks that this project sends. Ids, names and data never contain line breaks (a
+/// cursor, a constant, a compact JWS), so no escaping is needed.
 public enum EventStreamEncoder {
     /// The media type of a stream.
     public static let mediaType = "text/event-stream"
 
-    /// A `reload` event; with `id` it also moves the reader's cursor.
+    /// Returns a `reload` event; with `id` it also advances the reader's cursor.
     public static func reload(id: String?, notification: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(notification.count + 64)
@@ -32,7 +32,7 @@ public enum EventStreamEncoder {
         return bytes
     }
 
-    /// A block that only moves the reader's cursor; no event is dispatched for it.
+    /// Returns a block that only advances the reader's cursor, without an event.
     public static func heartbeat(id: String) -> [UInt8] {
         var bytes: [UInt8] = []
         append(id: id, to: &bytes)
@@ -40,7 +40,7 @@ public enum EventStreamEncoder {
         return bytes
     }
 
-    /// Tells the reader how long to wait before it reconnects, in milliseconds.
+    /// Returns a block that sets the reader's reconnection time, ms.
     public static func retry(milliseconds: Int) -> [UInt8] {
         Array("retry: \(milliseconds)\n\n".utf8)
     }
@@ -52,20 +52,20 @@ public enum EventStreamEncoder {
     }
 }
 
-/// Reads a `text/event-stream` in pieces of any size.
+/// Parses a `text/event-stream` in pieces of any size.
 ///
-/// Accepts all three line ends, one leading byte order mark, and lines cut anywhere. A line longer
-/// than the limit ends the stream: a peer must not choose how much we keep.
+/// Accepts all three line endings, a leading byte order mark, and pieces that end anywhere. A line
+/// longer than the limit ends the stream, because a peer must not choose how much memory is used.
 public struct EventStreamParser: Sendable {
-    /// Why a stream cannot be read further.
+    /// The reason why a stream cannot be read further.
     public enum Failure: Error, Sendable, Equatable {
         /// One line or one event's data is longer than the limit.
         case tooLong(limit: Int)
     }
 
-    /// Longest line and longest data of one event, in bytes.
+    /// The limit of a line and of one event's data, bytes.
     public let bytesMax: Int
-    /// The reconnection time last asked for, in milliseconds.
+    /// The last reconnection time that the stream requested, ms.
     public private(set) var retry: Int?
 
     private var line: [UInt8] = []
@@ -78,15 +78,15 @@ public struct EventStreamParser: Sendable {
     private var lastWasCarriageReturn = false
     private var isAtStart = true
 
-    /// A parser at the start of a stream.
+    /// Creates a parser at the start of a stream.
     public init(bytesMax: Int = 1024 * 1024) {
         self.bytesMax = bytesMax
     }
 
-    /// Takes the next bytes and returns the blocks they complete: events, and id-only blocks that
-    /// moved the last event id.
+    /// Parses the next bytes and returns the blocks they complete: events, and blocks without data
+    /// that changed the last event id.
     ///
-    /// - Throws: ``Failure``; what comes after it cannot be read.
+    /// - Throws: ``Failure``. The rest of the stream cannot be parsed.
     public mutating func parse(
         _ bytes: some Sequence<UInt8>
     ) throws(Failure) -> [ServerSentEvent] {

@@ -1,18 +1,18 @@
-/// The claims of a reload notification: which kinds, narrowed to parameter values or not, and
-/// which recommendation sets are stale. It names what is stale and never carries the data.
+/// The claims of a reload notification: the stale kinds, optionally narrowed to parameter values,
+/// and the stale recommendation sets. It names stale content and never carries data.
 public struct ReloadNotification: Sendable, Hashable {
-    /// The `typ` of the signed form, so that no other token can be taken for one.
+    /// The `typ` of the signed form, which distinguishes it from all other tokens.
     public static let typ = "timeline-reload+jwt"
 
-    /// Widgets of a kind whose timelines are stale.
+    /// The stale timelines of one widget kind.
     public struct Reload: Sendable, Hashable {
         /// The widget kind.
         public var kind: String
-        /// Values that narrow it, names sorted; `nil` is a parameter the person left unset. A
-        /// parameter that is not named means every value.
+        /// The parameter values that restrict it, sorted by name. A parameter that is not listed
+        /// matches every value; `nil` is a parameter that the person left unset.
         public var parameters: [Parameter]
 
-        /// Stale timelines of a kind.
+        /// Creates an entry for stale timelines of a kind.
         public init(kind: String, parameters: [Parameter] = []) {
             self.kind = kind
             self.parameters = parameters
@@ -23,16 +23,16 @@ public struct ReloadNotification: Sendable, Hashable {
     public struct Parameter: Sendable, Hashable {
         /// The intent parameter's name.
         public var name: String
-        /// Its value as text; `nil` when it is unset.
+        /// The value as text; `nil` when it is unset.
         public var value: String?
 
-        /// A parameter and its value.
+        /// Creates a parameter with its value.
         public init(name: String, value: String?) {
             self.name = name
             self.value = value
         }
 
-        /// Values compare as the bytes of their text.
+        /// Compares the values by the bytes of their text.
         public static func == (left: Self, right: Self) -> Bool {
             guard left.name == right.name else { return false }
             guard let own = left.value, let other = right.value else {
@@ -41,7 +41,7 @@ public struct ReloadNotification: Sendable, Hashable {
             return own.hasSameBytes(as: other)
         }
 
-        /// A function of the name and the value's bytes.
+        /// Hashes the name and the bytes of the value.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(name)
             hasher.combine(value == nil)
@@ -49,32 +49,32 @@ public struct ReloadNotification: Sendable, Hashable {
         }
     }
 
-    /// Who signed: the gateway's URL.
+    /// The gateway's URL (`iss`).
     public var issuer: String
-    /// The app it is for.
+    /// The app that it is for (`aud`).
     public var audience: String
-    /// Signed at, seconds since 1970.
+    /// The time of signing, seconds since 1970 (`iat`).
     public var issuedAt: Int64
-    /// Void from, seconds since 1970.
+    /// The time at which it expires, seconds since 1970 (`exp`).
     public var expires: Int64
-    /// Unique per notification.
+    /// The id, unique for each notification (`jti`).
     public var id: String
-    /// The latest change it speaks of. It never moves a cursor.
+    /// The latest change that it reports. It never advances a cursor.
     public var sequence: UInt64
-    /// Stale timelines.
+    /// The stale timelines.
     public var reload: [Reload]
-    /// Kinds whose recommendation set is stale.
+    /// The kinds whose recommendation set is stale.
     public var recommendations: [String]
-    /// Kinds whose relevance is stale.
+    /// The kinds whose relevance is stale.
     public var relevance: [String]
-    /// Control kinds that are stale.
+    /// The control kinds that are stale.
     public var controls: [String]
-    /// Everything of the client is stale; the lists are empty then.
+    /// Whether everything of the client is stale; the lists are then empty.
     public var all: Bool
-    /// When the change happened, RFC 3339; only when a single change is spoken of.
+    /// The time of the change in the form of RFC 3339; only if a single change is reported.
     public var causeTime: String?
 
-    /// The claims of a notification.
+    /// Creates the claims of a notification.
     public init(
         issuer: String, audience: String, issuedAt: Int64, expires: Int64, id: String,
         sequence: UInt64, reload: [Reload] = [], recommendations: [String] = [],
@@ -95,7 +95,7 @@ public struct ReloadNotification: Sendable, Hashable {
         self.causeTime = causeTime
     }
 
-    /// The claims as JSON; lists that are empty are left out.
+    /// The claims as JSON; empty lists are omitted.
     public var json: JSONValue {
         var object: JSONObject = [
             "iss": .string(issuer), "aud": .string(audience), "iat": .integer(issuedAt),
@@ -115,7 +115,7 @@ public struct ReloadNotification: Sendable, Hashable {
 
     /// Reads claims. Unknown claims are ignored.
     ///
-    /// - Throws: ``Faults`` when a claim this client relies on is missing or of a wrong type.
+    /// - Throws: ``Faults`` when a required claim is missing or of a wrong type.
     public init(_ value: JSONValue) throws(Faults) {
         var faults = Faults()
         guard var reader = MemberReader(value, at: "", &faults) else { throw faults }
@@ -177,15 +177,15 @@ extension ReloadNotification.Reload {
             kind: kind,
             parameters: members.compactMap { member in
                 let text = ParameterValue.text(of: member.value)
-                // What is neither a scalar nor null is not understood here: left out, it means
-                // every value and misses nothing.
+                // Values that are neither scalars nor null are unknown here. Leaving them out
+                // matches every value, so nothing is missed.
                 guard text != nil || member.value == .null else { return nil }
                 return .init(name: member.name, value: text)
             })
     }
 
-    /// Whether this concerns a widget of `kind` configured with `values`: every parameter named
-    /// must be among the widget's values, or unset where it is named as unset.
+    /// Returns whether this concerns a widget of `kind` configured with `values`: every listed
+    /// parameter must be among the widget's values, or unset if it is listed as unset.
     public func concerns(kind: String, values: [String: ParameterValue]) -> Bool {
         kind == self.kind
             && parameters.allSatisfy { parameter in

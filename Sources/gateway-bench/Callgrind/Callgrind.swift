@@ -10,7 +10,7 @@ struct Callgrind {
     private let function: String
     private let countsAtStart: Bool
 
-    private static let patienceSeconds = 600.0
+    private static let timeoutSeconds = 600.0
 
     /// Makes the directory; starts nothing.
     ///
@@ -29,12 +29,12 @@ struct Callgrind {
     /// Removes what it wrote.
     func end() { try? FileManager.default.removeItem(atPath: directory) }
 
-    /// What a program and its arguments are appended to, to be run in the one process started.
+    /// The command that a program and its arguments are appended to.
     var launcher: [String] {
         [
             // Dictionaries lie alike in memory in every run.
-            "/usr/bin/env", "SWIFT_DETERMINISTIC_HASHING=1",
-            "valgrind", "--quiet", "--tool=callgrind", "--callgrind-out-file=\(file)",
+            "env", "SWIFT_DETERMINISTIC_HASHING=1", "valgrind", "--quiet", "--tool=callgrind",
+            "--callgrind-out-file=\(file)",
             "--vgdb-prefix=\(pipes)", "--toggle-collect=\(function)",
             "--instr-atstart=\(countsAtStart ? "yes" : "no")",
         ] + CallgrindProfile.options
@@ -50,7 +50,7 @@ struct Callgrind {
     func copy(_ program: String) throws -> String {
         let original = URL(fileURLWithPath: program).resolvingSymlinksInPath()
         let copy = directory + "/" + original.lastPathComponent
-        try run(["/usr/bin/env", "objcopy", "--strip-debug", original.path, copy])
+        try run(["objcopy", "--strip-debug", original.path, copy])
         return copy
     }
 
@@ -93,17 +93,10 @@ struct Callgrind {
     }
 
     private func control(_ process: pid_t, _ command: String...) throws {
-        try run(["/usr/bin/env", "vgdb", "--pid=\(process)", "--vgdb-prefix=\(pipes)"] + command)
+        try run(["vgdb", "--pid=\(process)", "--vgdb-prefix=\(pipes)"] + command)
     }
 
     private func run(_ command: [String], cores: [Int]? = nil) throws {
-        let (output, errors) = (directory + "/output", directory + "/errors")
-        let child = try ChildProcess(
-            command[0], Array(command.dropFirst()), cores: cores, output: output, errors: errors)
-        defer { child.stop(seconds: 1) }
-        guard try child.wait(seconds: Self.patienceSeconds) == 0 else {
-            let said = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
-            throw BenchFailure("\(command.joined(separator: " ")): \(said.suffix(1_000))")
-        }
+        _ = try Machine.run(command, on: cores, seconds: Self.timeoutSeconds)
     }
 }

@@ -1,4 +1,4 @@
-/// What callgrind counted up to one dump.
+/// The counts of callgrind up to one dump.
 ///
 /// Calls are counted by how often the first instruction of the function called ran: callgrind's own
 /// number of calls has those in it that were made where nothing was to be counted.
@@ -63,7 +63,7 @@ struct CallgrindProfile: Equatable {
         }
     }
 
-    /// What makes callgrind write profiles that can be read.
+    /// Options that make callgrind's profiles readable.
     static let options = [
         "--dump-instr=yes", "--dump-line=no", "--compress-strings=no", "--compress-pos=no",
     ]
@@ -95,7 +95,7 @@ enum CallgrindFault: Error, Equatable {
 }
 
 extension Substring {
-    /// What follows `prefix`; `nil` where it does not begin with that.
+    /// Returns the text after `prefix`; `nil` where it does not begin with that.
     fileprivate func after(_ prefix: String) -> Substring? {
         hasPrefix(prefix) ? dropFirst(prefix.count) : nil
     }

@@ -1,6 +1,6 @@
-/// What one more of something costs.
+/// The cost of one more of something.
 struct UnitCosts: Equatable {
-    /// Instructions, but for those of the kernel.
+    /// Instructions, without the kernel's.
     let instructions: Double
     /// Of these, the product's own and the Swift runtime's.
     let ownInstructions: Double
@@ -11,7 +11,7 @@ struct UnitCosts: Equatable {
     /// Writes to sockets.
     let sends: Double
 
-    /// The difference of two profiles of the same work, but for `units` more in the second.
+    /// Compares two profiles of the same work, with `units` more in the second.
     ///
     /// - Throws: ``BenchFailure`` when one of them lacks what there has to be in any: then something
     ///   has another name than is asked for here, and no regression of it would be seen.

@@ -21,8 +21,8 @@ enum AttackDocuments {
 
     // MARK: Catalogs
 
-    /// A catalog of 500 kinds by which a change of `Hot` raises 10,000 keys, one of `Wide` with 64
-    /// values 9,750, and one of `Warm` 200; of 1 MiB, most of which is white space.
+    /// A catalog of 500 kinds where a change of `Hot` raises 10,000 keys, one of `Wide` with 64 values
+    /// 9,750, and one of `Warm` 200; of 1 MiB, mostly white space.
     static func catalog(app: String) -> [UInt8] {
         var widgets: [String] = []
         for number in 0..<kinds {
@@ -203,7 +203,7 @@ enum AttackDocuments {
         return bytes + Array("[]]".utf8)
     }
 
-    // MARK: Orders
+    // MARK: Requests
 
     /// An order of a token of 64 KiB, which no token may have: 32 attributes of 64 values.
     static var tokenOrder: [UInt8] {

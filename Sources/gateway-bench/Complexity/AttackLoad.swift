@@ -1,9 +1,9 @@
-/// Sends the requests of a shape, one after the other on each of some connections, and counts what
-/// is answered.
+/// Sends the requests of a shape, one after the other on each of some connections, and counts the
+/// answers.
 final class AttackLoad: ConnectionUser {
-    /// How long answers are waited for once no more is sent.
+    /// The timeout of answers once no more is sent.
     private static let drainSeconds = 20.0
-    /// Between the loss of a connection and the next attempt, in nanoseconds.
+    /// The time between the loss of a connection and the next attempt, in nanoseconds.
     private static let reconnectPause: Int64 = 20_000_000
     /// Connections are opened from other source addresses than the bystander's.
     static let firstNumber = 1
@@ -22,9 +22,9 @@ final class AttackLoad: ConnectionUser {
     private(set) var statuses: [Int: Int] = [:]
     /// The number of connections lost.
     private(set) var lost = 0
-    /// Whether each request was answered so that it was looked at as a whole.
+    /// Whether each request's answer showed that the gateway read all of it.
     private(set) var isReached: [Bool]
-    /// Why something was answered otherwise: the first words of each request's first such answer.
+    /// The beginning of each request's first answer that did not.
     private(set) var refusals: [Int: String] = [:]
 
     /// - Parameter firstRequest: The number of the first request; none is ever to be sent twice.
@@ -38,7 +38,7 @@ final class AttackLoad: ConnectionUser {
         toConnect = (0..<count).map { (Self.firstNumber + $0, 0) }
     }
 
-    /// Sends for so long, and waits for the answers.
+    /// Sends for some time, and waits for the answers.
     ///
     /// - Returns: The number of the next request.
     func run(seconds: Double) throws -> Int {

@@ -2,15 +2,15 @@ import Glibc
 
 /// A request that a shape sends again and again.
 struct AttackRequest {
-    /// Stands in a request where a number is to stand that each sending has for itself.
+    /// Stands in a request for a number that is different each time it is sent.
     static let numberMark = "@@@@@@@@"
     private static let numberBytes = 8
 
     /// The route it is for.
     let route: Route
-    /// The statuses that show that the gateway looked at all of the document.
+    /// The statuses that show that the gateway read all of the document.
     let reaching: Set<Int>
-    /// The number of requests in it: more than one are sent without waiting for an answer between.
+    /// The number of requests in it: several are sent without waiting for an answer between.
     let count: Int
     private let template: [UInt8]
     private let numberPlaces: [Int]

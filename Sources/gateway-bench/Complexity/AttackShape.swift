@@ -2,11 +2,11 @@ import Foundation
 
 /// One shape, ready to be sent.
 struct AttackShape {
-    /// What is sent.
+    /// The load of a shape.
     enum Load {
         /// Requests in turn, on so many connections.
         case requests([AttackRequest], connections: Int)
-        /// Streams that these requests open, whose readers talk.
+        /// Streams that these requests open, whose readers send too.
         case readers([[UInt8]], TalkingReaders.Talk)
     }
 
@@ -16,9 +16,9 @@ struct AttackShape {
     private static let clientPath = appPath + "/clients/{client}"
     private static let (connections, manyConnections, readers) = (4, 16, 4)
 
-    /// What it is.
+    /// The name.
     let name: ShapeName
-    /// What is sent.
+    /// The load.
     let load: Load
 
     /// Makes the documents of a shape.
@@ -28,9 +28,9 @@ struct AttackShape {
         case .tinyRecords, .keyUpdates:
             let requests = (0..<Self.readers).map { number in
                 let client = ComplexityStage.client(number)
-                return Request.stream(
-                    "/v1/apps/\(ComplexityStage.app)/clients/\(client)/reloads",
-                    token: stage.clientTokens[number], isHTTP2: false)
+                return Request.bytes(
+                    "GET", "/v1/apps/\(ComplexityStage.app)/clients/\(client)/reloads",
+                    headers: Request.streamFields(token: stage.clientTokens[number]))
             }
             load = .readers(requests, name == .tinyRecords ? .tinyRecords : .keyUpdates)
         case .registrations, .refusedTokens:
@@ -54,111 +54,134 @@ struct AttackShape {
             sequence: stage.sequence)
         let other = Maker(
             app: ComplexityStage.otherApp, token: stage.otherToken,
-            clientToken: stage.clientTokens[0],
-            sequence: stage.sequence)
+            clientToken: stage.clientTokens[0], sequence: stage.sequence)
         switch name {
         case .tinyRecords, .keyUpdates: return []
         case .patch:
             return ["26.1", "26.2"].map {
-                maker.own(
-                    "PATCH", clientPath, [200], "application/merge-patch+json",
-                    AttackDocuments.patch(osVersion: $0))
+                maker.client(
+                    "PATCH", clientPath, reaching: [200], type: "application/merge-patch+json",
+                    body: AttackDocuments.patch(osVersion: $0))
             }
         case .aliases:
             let body = AttackDocuments.aliases
             return [
-                maker.make("PUT", appPath + "/catalog", [400], yaml, body),
-                maker.make("POST", appPath + "/catalog/diff", [400], yaml, body),
+                maker.make("PUT", appPath + "/catalog", reaching: [400], type: yaml, body: body),
+                maker.make(
+                    "POST", appPath + "/catalog/diff", reaching: [400], type: yaml, body: body),
             ]
         case .unknownEntities:
             let body = AttackDocuments.unknownEntities(app: ComplexityStage.app)
             return [
-                maker.make("PUT", appPath + "/catalog", [422], yaml, body),
-                maker.make("POST", appPath + "/catalog/diff", [422], yaml, body),
+                maker.make("PUT", appPath + "/catalog", reaching: [422], type: yaml, body: body),
+                maker.make(
+                    "POST", appPath + "/catalog/diff", reaching: [422], type: yaml, body: body),
             ]
         case .catalog:
             return ["First", "Second"].map { variant in
                 other.make(
-                    "PUT", appPath + "/catalog", [200], yaml,
-                    AttackDocuments.mostRules(app: ComplexityStage.otherApp, variant: variant))
+                    "PUT", appPath + "/catalog", reaching: [200], type: yaml,
+                    body: AttackDocuments.mostRules(app: ComplexityStage.otherApp, variant: variant)
+                )
             }
         case .changeKeys:
             return [AttackDocuments.wideChange, AttackDocuments.hotChange].map {
-                maker.make("POST", appPath + "/changes", [202], event, $0)
+                maker.make("POST", appPath + "/changes", reaching: [202], type: event, body: $0)
             }
         case .batchKeys:
             return [AttackDocuments.hotBatch, AttackDocuments.warmBatch].map {
-                maker.make("POST", appPath + "/changes", [202], batch, $0)
+                maker.make("POST", appPath + "/changes", reaching: [202], type: batch, body: $0)
             }
         case .registrations:
-            return [maker.own("PUT", clientPath, [200], json, AttackDocuments.registration())]
+            return [
+                maker.client(
+                    "PUT", clientPath, reaching: [200], type: json,
+                    body: AttackDocuments.registration())
+            ]
         case .refusedTokens:
-            let request = maker.bytes(
-                "GET", appPath + "/catalog", token: try forged(stage.token), nil, nil)
-            let route = Route("GET", appPath + "/catalog")
-            return [AttackRequest(route, reaching: [401], bytes: request, count: 32)]
+            let forger = Maker(
+                app: maker.app, token: try forged(stage.token), clientToken: "", sequence: 0)
+            return [forger.make("GET", appPath + "/catalog", reaching: [401], count: 32)]
         case .unknownKinds:
             return [
-                maker.own(
-                    "PUT", clientPath, [200], json, AttackDocuments.registration(isUnknown: true))
+                maker.client(
+                    "PUT", clientPath, reaching: [200], type: json,
+                    body: AttackDocuments.registration(isUnknown: true))
             ]
         case .emptyArrays:
             return [
                 maker.make(
-                    "POST", appPath + "/changes", [413, 422], batch, AttackDocuments.emptyArrays)
+                    "POST", appPath + "/changes", reaching: [413, 422], type: batch,
+                    body: AttackDocuments.emptyArrays)
             ]
         case .batch:
             return [
-                maker.make("POST", appPath + "/changes", [202], batch, AttackDocuments.largeBatch)
+                maker.make(
+                    "POST", appPath + "/changes", reaching: [202], type: batch,
+                    body: AttackDocuments.largeBatch)
             ]
         case .explain:
             let path = appPath + "/changes/explain"
             return [
-                maker.make("POST", path, [200], batch, AttackDocuments.explainedBatch),
-                maker.make("POST", path, [200], event, AttackDocuments.wideChange),
-                maker.make("GET", appPath + "/changes/{sequence}/explain", [200]),
-                maker.make("GET", clientPath + "/explain", [200]),
+                maker.make(
+                    "POST", path, reaching: [200], type: batch, body: AttackDocuments.explainedBatch
+                ),
+                maker.make(
+                    "POST", path, reaching: [200], type: event, body: AttackDocuments.wideChange),
+                maker.make("GET", appPath + "/changes/{sequence}/explain", reaching: [200]),
+                maker.make("GET", clientPath + "/explain", reaching: [200]),
             ]
         case .diff:
             let catalog = AttackDocuments.catalog(app: ComplexityStage.app)
             let rules = AttackDocuments.mostRules(app: ComplexityStage.app, variant: "Third")
             return [
-                maker.make("POST", appPath + "/catalog/diff", [200], json, catalog),
-                maker.make("POST", appPath + "/catalog/diff", [200], yaml, rules),
+                maker.make(
+                    "POST", appPath + "/catalog/diff", reaching: [200], type: json, body: catalog),
+                maker.make(
+                    "POST", appPath + "/catalog/diff", reaching: [200], type: yaml, body: rules),
             ]
         case .lists:
             return [
-                maker.make("GET", appPath + "/clients", [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/changes", [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/attempts", [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/events", [200]),
-                maker.make("DELETE", appPath + "/clients", [200], query: "attribute=a:b"),
+                maker.make("GET", appPath + "/clients", reaching: [200], query: "limit=1000"),
+                maker.make("GET", appPath + "/changes", reaching: [200], query: "limit=1000"),
+                maker.make("GET", appPath + "/attempts", reaching: [200], query: "limit=1000"),
+                maker.make("GET", appPath + "/events", reaching: [200]),
+                maker.make("DELETE", appPath + "/clients", reaching: [200], query: "attribute=a:b"),
             ]
         case .reads:
             return [
-                maker.own("GET", clientPath, [200]), maker.make("GET", appPath + "/catalog", [200]),
-                maker.own(
-                    "GET", clientPath + "/reloads", [200], query: AttackDocuments.kindsQuery),
+                maker.client("GET", clientPath, reaching: [200]),
+                maker.make("GET", appPath + "/catalog", reaching: [200]),
+                maker.client(
+                    "GET", clientPath + "/reloads", reaching: [200],
+                    query: AttackDocuments.kindsQuery),
             ]
         case .acknowledgements:
             return [
-                maker.own(
-                    "POST", clientPath + "/acks", [204], json,
-                    AttackDocuments.acknowledgement(cursor: stage.cursor))
+                maker.client(
+                    "POST", clientPath + "/acks", reaching: [204], type: json,
+                    body: AttackDocuments.acknowledgement(cursor: stage.cursor))
             ]
         case .orders:
             let all = Maker(
                 app: ComplexityStage.app, token: stage.operatorToken, clientToken: stage.token,
                 sequence: stage.sequence)
             return [
-                maker.make("POST", appPath + "/tokens", [422], json, AttackDocuments.tokenOrder),
                 maker.make(
-                    "POST", clientPath + "/pushes", [202, 422], json, AttackDocuments.pushOrder),
+                    "POST", appPath + "/tokens", reaching: [422], type: json,
+                    body: AttackDocuments.tokenOrder),
                 maker.make(
-                    "POST", appPath + "/reloads", [202, 422], json, AttackDocuments.reloadOrder),
+                    "POST", clientPath + "/pushes", reaching: [202, 422], type: json,
+                    body: AttackDocuments.pushOrder),
+                maker.make(
+                    "POST", appPath + "/reloads", reaching: [202, 422], type: json,
+                    body: AttackDocuments.reloadOrder),
                 all.make(
-                    "POST", "/v1/configuration/diff", [422], json, AttackDocuments.configuration),
-                all.make("POST", "/v1/configuration/diff", [422], yaml, AttackDocuments.aliases),
+                    "POST", "/v1/configuration/diff", reaching: [422], type: json,
+                    body: AttackDocuments.configuration),
+                all.make(
+                    "POST", "/v1/configuration/diff", reaching: [422], type: yaml,
+                    body: AttackDocuments.aliases),
             ]
         }
     }
@@ -176,42 +199,35 @@ struct AttackShape {
     /// Makes the requests of one app.
     private struct Maker {
         let app: String
-        let token: String
+        var token: String
         let clientToken: String
         let sequence: Int64
 
-        /// A request with the backend's token.
+        /// Makes a request with the client's own token.
+        func client(
+            _ method: String, _ path: String, reaching: Set<Int>, type: String? = nil,
+            body: [UInt8]? = nil, query: String? = nil
+        ) -> AttackRequest {
+            var maker = self
+            maker.token = clientToken
+            return maker.make(
+                method, path, reaching: reaching, type: type, body: body, query: query)
+        }
+
+        /// Makes a request with the backend's token; the names in its path are those of the app, its
+        /// first client and the change of the set-up.
         func make(
-            _ method: String, _ path: String, _ reaching: Set<Int>, _ type: String? = nil,
-            _ body: [UInt8]? = nil, query: String? = nil
+            _ method: String, _ path: String, reaching: Set<Int>, type: String? = nil,
+            body: [UInt8]? = nil, query: String? = nil, count: Int = 1
         ) -> AttackRequest {
-            AttackRequest(
-                Route(method, path), reaching: reaching,
-                bytes: bytes(method, path, token: token, type, body, query: query))
-        }
-
-        /// A request with the client's own token.
-        func own(
-            _ method: String, _ path: String, _ reaching: Set<Int>, _ type: String? = nil,
-            _ body: [UInt8]? = nil, query: String? = nil
-        ) -> AttackRequest {
-            AttackRequest(
-                Route(method, path), reaching: reaching,
-                bytes: bytes(method, path, token: clientToken, type, body, query: query))
-        }
-
-        /// The bytes of a request; the names in its path are those of the app, its first client and
-        /// the change of the set-up.
-        func bytes(
-            _ method: String, _ path: String, token: String, _ type: String?, _ body: [UInt8]?,
-            query: String? = nil
-        ) -> [UInt8] {
             let target = path.replacingOccurrences(of: "{app}", with: app)
                 .replacingOccurrences(of: "{client}", with: ComplexityStage.client(0))
                 .replacingOccurrences(of: "{sequence}", with: String(sequence))
-            return Request.bytes(
+            let bytes = Request.bytes(
                 method, query.map { target + "?" + $0 } ?? target, token: token, type: type,
                 body: body)
+            return AttackRequest(
+                Route(method, path), reaching: reaching, bytes: bytes, count: count)
         }
     }
 }

@@ -2,12 +2,12 @@ import Foundation
 import Synchronization
 
 /// A backend of an app of its own that posts one change every 50 ms, on a thread and a connection of
-/// its own: what the attackers' side does with its own CPU is not to be taken for the gateway's.
+/// its own: the CPU time of the attackers' side is not the gateway's.
 final class Bystander: Sendable {
     /// Between two posts that are due, in nanoseconds.
     static let period: Int64 = 50_000_000
-    /// How long answers are waited for.
-    private static let patienceSeconds = 20.0
+    /// The timeout of answers.
+    private static let timeoutSeconds = 20.0
     /// Longer than any run.
     private static let lifetimeSeconds = 86_400.0
 
@@ -15,14 +15,14 @@ final class Bystander: Sendable {
     private struct Post {
         let start: Int64
         var end: Int64?
-        var isTaken = false
+        var isAccepted = false
     }
 
     private struct State {
         var posts: [Post] = []
         var isStopping = false
         var hasEnded = false
-        var trouble: String?
+        var failure: String?
     }
 
     private let state = Mutex(State())
@@ -37,34 +37,34 @@ final class Bystander: Sendable {
             do {
                 try post(ca: ca, port: port, request)
             } catch {
-                state.withLock { $0.trouble = $0.trouble ?? "\(error)" }
+                state.withLock { $0.failure = $0.failure ?? "\(error)" }
             }
             state.withLock { $0.hasEnded = true }
         }
         thread.stackSize = 1 << 20
         thread.start()
-        try waitUntil(seconds: Self.patienceSeconds) { $0.posts.contains { $0.isTaken } }
-        if let trouble = state.withLock({ $0.trouble }) {
-            throw BenchFailure("the bystander cannot post: \(trouble)")
+        try waitUntil(seconds: Self.timeoutSeconds) { $0.posts.contains { $0.isAccepted } }
+        if let failure = state.withLock({ $0.failure }) {
+            throw BenchFailure("the bystander cannot post: \(failure)")
         }
     }
 
     /// Stops posting; returns when its thread has nothing more to do.
     func stop() {
         state.withLock { $0.isStopping = true }
-        try? waitUntil(seconds: Self.patienceSeconds) { $0.hasEnded }
+        try? waitUntil(seconds: Self.timeoutSeconds) { $0.hasEnded }
     }
 
-    /// What went wrong with its connection; `nil` while it holds.
-    var trouble: String? { state.withLock { $0.trouble } }
+    /// The failure of its connection; `nil` while it holds.
+    var failure: String? { state.withLock { $0.failure } }
 
-    /// The posts that were due from `start` up to now, and those that still waited then, once they
-    /// are answered. What is not answered by then failed, after the time it waited so far.
+    /// Returns the posts that were due from `start` up to now, and those that still waited then, once
+    /// they are answered. A post without an answer by then failed, after the time it waited so far.
     ///
     /// - Parameter start: In monotonic nanoseconds.
     func figures(since start: Int64) throws -> BystanderFigures {
         let end = monotonicNanoseconds()
-        try waitUntil(seconds: Self.patienceSeconds) { state in
+        try waitUntil(seconds: Self.timeoutSeconds) { state in
             !state.posts.contains { $0.start < end && $0.end == nil }
         }
         let now = monotonicNanoseconds()
@@ -73,7 +73,7 @@ final class Bystander: Sendable {
         }
         return BystanderFigures(
             milliseconds: posts.map { Double(($0.end ?? now) - $0.start) / 1e6 },
-            failed: posts.count { !$0.isTaken })
+            failed: posts.count { !$0.isAccepted })
     }
 
     /// Waits until it is so, the bystander has ended, or the time is over.
@@ -89,10 +89,10 @@ final class Bystander: Sendable {
         ca: String, port: UInt16, _ request: @Sendable (Int) -> [UInt8]
     ) throws {
         let generator = try Generator(ca: ca)
-        let poster = Poster { taken in
+        let poster = Poster { isAccepted in
             self.state.withLock { state in
                 state.posts[state.posts.count - 1].end = monotonicNanoseconds()
-                state.posts[state.posts.count - 1].isTaken = taken
+                state.posts[state.posts.count - 1].isAccepted = isAccepted
             }
         }
         let connection = try generator.connect(.init(port: port), user: poster)
@@ -124,14 +124,14 @@ final class Bystander: Sendable {
         generator.close(connection)
     }
 
-    /// Hears what is answered.
+    /// Receives the answers.
     private final class Poster: ConnectionUser {
         var isReady = false
         var lastAnswer: Int64 = 0
         var failure: String?
-        private let answered: (_ taken: Bool) -> Void
+        private let answered: (_ isAccepted: Bool) -> Void
 
-        init(_ answered: @escaping (_ taken: Bool) -> Void) { self.answered = answered }
+        init(_ answered: @escaping (_ isAccepted: Bool) -> Void) { self.answered = answered }
 
         func opened(_ connection: ClientConnection) { isReady = true }
 

@@ -1,17 +1,17 @@
-/// How long the bystander's posts took.
+/// The times of the bystander's posts.
 struct BystanderFigures: Equatable {
     /// The time from when each post was due to its answer, in milliseconds, ascending.
     let milliseconds: [Double]
     /// The number of posts that were answered with anything but 202, or not at all.
     let failed: Int
 
-    /// Figures of posts in any order.
+    /// Makes figures of posts in any order.
     init(milliseconds: [Double], failed: Int = 0) {
         self.milliseconds = milliseconds.sorted()
         self.failed = failed
     }
 
-    /// All of several figures' posts.
+    /// Joins the posts of several figures.
     init(_ parts: [BystanderFigures]) {
         self.init(
             milliseconds: parts.flatMap(\.milliseconds), failed: parts.reduce(0) { $0 + $1.failed })

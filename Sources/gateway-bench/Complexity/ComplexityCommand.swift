@@ -1,10 +1,11 @@
 import ArgumentParser
 import Foundation
+import GatewayTestSupport
 import WidgetModel
 
-/// Sends a real gateway the largest documents while somebody else posts.
+/// Sends a real gateway the largest documents while another app posts.
 struct ComplexityCommand: ParsableCommand {
-    /// What comes after the program's name.
+    /// The first argument.
     static let name = "complexity"
 
     static let configuration = CommandConfiguration(
@@ -39,20 +40,7 @@ struct ComplexityCommand: ParsableCommand {
     @Option(help: "How long each shape goes on.")
     var seconds = 3.0
 
-    @Option(help: "The gateway's program. Default: timeline-gateway beside this one.")
-    var gateway: String?
-
-    @Option(help: "Cores of the gateway, such as 0 or 0,2. Default: the first, if there are two.")
-    var serverCores: CoreList?
-
-    @Option(help: "Cores of this program. Default: the second.")
-    var benchCores: CoreList?
-
-    @Flag(help: "Print one JSON document instead of tables.")
-    var json = false
-
-    @Flag(help: "Fail when a bound is missed.")
-    var enforce = false
+    @OptionGroup var options: RunOptions
 
     func validate() throws {
         guard (0.1...3_600).contains(seconds) else {
@@ -63,27 +51,21 @@ struct ComplexityCommand: ParsableCommand {
     func run() throws {
         Interruption.install()
         _ = Machine.raiseDescriptorLimit()
-        let program = try GatewayBench.program(gateway)
+        let program = try GatewayProcess.measuredProgram(options.gateway)
         let machine = Machine.describe()
-        let allowed = Machine.allowedCores()
-        let hasTwo = allowed.count >= 2
-        if let cores = benchCores?.cores ?? (hasTwo ? [allowed[1]] : nil) {
-            try Machine.pin(to: cores)
-        }
+        let (serverCores, benchCores) = options.cores
         let run = ComplexityRun(
-            program: program, cores: serverCores?.cores ?? (hasTwo ? [allowed[0]] : nil),
+            program: program, cores: serverCores,
             shapes: shape.isEmpty ? ShapeName.allCases : shape, seconds: seconds)
-        let report: ComplexityReport
-        do {
-            report = try run.run { Terminal.tell($0) }
-        } catch let interruption as Interruption {
-            Terminal.tell("gateway-bench: stopped by a signal; nothing is left behind")
-            throw ExitCode(128 + interruption.signal)
-        } catch {
-            Terminal.tell("gateway-bench: complexity: \(error)")
-            throw ExitCode.failure
+        try options.run(on: benchCores) {
+            do {
+                let report = try run.run { Terminal.tell($0) }
+                Terminal.print(options.json ? report.json(machine: machine).text : report.text)
+                if options.enforce, !report.verdict.isMet { throw ExitCode.failure }
+            } catch  where !(error is Interruption || error is ExitCode) {
+                Terminal.tell("gateway-bench: complexity: \(error)")
+                throw ExitCode.failure
+            }
         }
-        Terminal.print(json ? report.json(machine: machine).text : report.text)
-        if enforce, !report.verdict.isMet { throw ExitCode.failure }
     }
 }

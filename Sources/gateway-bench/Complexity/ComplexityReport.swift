@@ -1,19 +1,19 @@
 import WidgetModel
 
-/// All that a run found.
+/// The result of a run.
 struct ComplexityReport {
     /// The bystander alone.
     let quiet: BystanderFigures
     /// The shapes, in their order.
     let outcomes: [ShapeOutcome]
-    /// Which shapes reached which routes.
+    /// The routes that each shape reached.
     let coverage: RouteCoverage
     /// Whether every shape ran.
     let isComplete: Bool
-    /// What went wrong with the bystander's connection.
-    let trouble: String?
+    /// The failure of the bystander's connection.
+    let failure: String?
 
-    /// What the run is judged by.
+    /// The verdict on the run.
     var verdict: ComplexityVerdict {
         ComplexityVerdict(
             quiet: quiet, outcomes: outcomes, coverage: isComplete ? coverage : nil)
@@ -27,14 +27,13 @@ struct ComplexityReport {
                     "shape", "2xx", "4xx", "5xx", "lost", "p50 ms", "p99 ms", "slowest ms",
                     "turns over 5 ms", "CPU s", "of s",
                 ],
-                Self.row("(quiet)", ["", "", "", ""], quiet, "", "", ""),
+                ["(quiet)", "", "", "", ""] + Self.cells(quiet) + ["", "", ""],
             ]
             + outcomes.map { outcome in
-                Self.row(
-                    outcome.shape,
-                    [2, 4, 5].map { String(outcome.answers($0)) } + ["\(outcome.lost)"],
-                    outcome.bystander, Self.turns(outcome), Figure.text(outcome.cpuSeconds),
-                    Figure.text(outcome.seconds))
+                [outcome.shape] + [2, 4, 5].map { String(outcome.answers($0)) }
+                    + ["\(outcome.lost)"] + Self.cells(outcome.bystander)
+                    + [Self.turns(outcome), Figure.text(outcome.cpuSeconds)]
+                    + [Figure.text(outcome.seconds)]
             }
         let routes =
             [["route", "shapes"]]
@@ -46,17 +45,12 @@ struct ComplexityReport {
         let bounds =
             [["bound", "held", "found"]]
             + verdict.bounds.map { [$0.name, $0.isMet ? "yes" : "NO", $0.finding] }
-        let trouble = trouble.map { "\n\nthe bystander: \($0)" } ?? ""
-        return [shapes, routes, bounds].map(Self.table).joined(separator: "\n\n") + trouble
+        let failure = failure.map { "\n\nthe bystander: \($0)" } ?? ""
+        return [shapes, routes, bounds].map(Figure.table).joined(separator: "\n\n") + failure
     }
 
-    private static func row(
-        _ name: String, _ answers: [String], _ figures: BystanderFigures, _ turns: String,
-        _ cpu: String, _ seconds: String
-    ) -> [String] {
-        [name] + answers
-            + [figures.percentile(0.5), figures.percentile(0.99), figures.slowest].map(Figure.text)
-            + [turns, cpu, seconds]
+    private static func cells(_ figures: BystanderFigures) -> [String] {
+        [figures.percentile(0.5), figures.percentile(0.99), figures.slowest].map(Figure.text)
     }
 
     private static func turns(_ outcome: ShapeOutcome) -> String {
@@ -65,30 +59,14 @@ struct ComplexityReport {
         return long.isEmpty ? "none" : long.joined(separator: ", ")
     }
 
-    /// Lines of cells as a table; a line may not have more cells than the first.
-    private static func table(_ lines: [[String]]) -> String {
-        let widths = (lines.first ?? []).indices.map { column in
-            lines.map { $0[column].count }.max() ?? 0
-        }
-        return lines.map { line in
-            var text = ""
-            for (cell, width) in zip(line, widths) {
-                text += cell + String(repeating: " ", count: width - cell.count + 2)
-            }
-            return String(text.reversed().drop { $0 == " " }.reversed())
-        }.joined(separator: "\n")
-    }
-
     /// The same as one document.
     func json(machine: [(String, String)]) -> JSONValue {
-        var described = JSONObject()
-        for (name, value) in machine { described[name] = .string(value) }
         var routes = JSONObject()
         for route in coverage.routes {
             routes[route.description] = .array((coverage.shapes[route] ?? []).map { .string($0) })
         }
         return [
-            "machine": .object(described), "quiet": Self.json(quiet),
+            "machine": Figure.json(machine), "quiet": Self.json(quiet),
             "shapes": .array(outcomes.map(Self.json)), "routes": .object(routes),
             "bounds": .array(verdict.bounds.map(Self.json)), "met": .bool(verdict.isMet),
         ]

@@ -1,11 +1,16 @@
-/// Sends every shape while the bystander posts, and gathers what came of it.
+import GatewayTestSupport
+
+/// Sends every shape while the bystander posts, and collects the outcomes.
 struct ComplexityRun {
-    /// The quiet time before the shapes, in seconds.
+    /// The quiet time before the first shape, in seconds.
     static let quietSeconds = 5.0
-    /// Between two shapes, in seconds: what is still in work is not to be taken for the next one's.
+    /// The pause after a shape, in seconds, while its last requests are still processed.
     private static let pauseSeconds = 0.2
+    /// The quiet time before each shape but the first, in seconds: the machine is not equally busy
+    /// throughout a run.
+    private static let quietSecondsBetween = 0.8
     /// The most measurements of a shape. What the host of a virtual machine takes of a processor in
-    /// the middle of a turn counts as the turn's time; what a document costs, it costs each time.
+    /// the middle of a turn counts as the turn's time; a document's own cost is there each time.
     private static let measurementsMax = 3
 
     /// The gateway's program.
@@ -14,50 +19,57 @@ struct ComplexityRun {
     let cores: [Int]?
     /// The shapes.
     let shapes: [ShapeName]
-    /// How long each goes on, in seconds.
+    /// The length of each, in seconds.
     let seconds: Double
 
-    /// Runs all.
+    /// Runs all shapes.
     func run(_ tell: (String) -> Void) throws -> ComplexityReport {
         tell("setting up: two apps, \(ComplexityStage.clients) of the largest registrations")
         return try ComplexityStage.with(program: program, cores: cores) { stage in
-            guard let document = try? stage.document("/openapi.json"),
-                var coverage = RouteCoverage(openAPI: document)
+            let answer = try stage.gateway.http().request(
+                "GET", "/openapi.json", token: stage.token)
+            guard let document = answer.json, var coverage = RouteCoverage(openAPI: document)
             else { throw BenchFailure("/openapi.json names no routes") }
             let bystander = try stage.startBystander()
             defer { bystander.stop() }
+            func alone(seconds: Double) throws -> BystanderFigures {
+                let start = monotonicNanoseconds()
+                try stage.generator.run(seconds: seconds) { false }
+                return try bystander.figures(since: start)
+            }
             tell("the bystander alone")
-            let start = monotonicNanoseconds()
-            try stage.generator.run(seconds: Self.quietSeconds) { false }
-            let quiet = try bystander.figures(since: start)
+            var quiet = [try alone(seconds: Self.quietSeconds)]
             var outcomes: [ShapeOutcome] = []
             var number = 0
             for name in shapes {
                 let shape = try AttackShape(name, on: stage)
                 try stage.generator.run(seconds: Self.pauseSeconds) { false }
+                if !outcomes.isEmpty {
+                    quiet.append(try alone(seconds: Self.quietSecondsBetween))
+                }
                 tell("\(name.rawValue): \(name.abstract)")
-                var outcome = try run(shape, on: stage, bystander, &number, tell)
+                var outcome = try run(shape, on: stage, beside: bystander, number: &number, tell)
                 while outcome.hasLongTurns, outcome.measurements < Self.measurementsMax {
                     tell("  a turn took too long; measured again")
                     try stage.generator.run(seconds: Self.pauseSeconds) { false }
-                    outcome.add(try run(shape, on: stage, bystander, &number, tell))
+                    outcome.add(try run(shape, on: stage, beside: bystander, number: &number, tell))
                 }
                 for route in outcome.reached { coverage.note(route, by: name.rawValue) }
                 outcomes.append(outcome)
             }
             return ComplexityReport(
-                quiet: quiet, outcomes: outcomes, coverage: coverage,
-                isComplete: Set(shapes) == Set(ShapeName.allCases), trouble: bystander.trouble)
+                quiet: BystanderFigures(quiet), outcomes: outcomes, coverage: coverage,
+                isComplete: Set(shapes) == Set(ShapeName.allCases), failure: bystander.failure)
         }
     }
 
     private func run(
-        _ shape: AttackShape, on stage: ComplexityStage, _ bystander: Bystander,
-        _ number: inout Int, _ tell: (String) -> Void
+        _ shape: AttackShape, on stage: ComplexityStage, beside bystander: Bystander,
+        number: inout Int, _ tell: (String) -> Void
     ) throws -> ShapeOutcome {
         var outcome = ShapeOutcome(shape: shape.name.rawValue)
         let before = try stage.turns()
-        let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.processes)
+        let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.pid)
         let start = monotonicNanoseconds()
         switch shape.load {
         case .requests(let requests, let connections):
@@ -88,7 +100,7 @@ struct ComplexityRun {
         outcome.bystander = try bystander.figures(since: start)
         outcome.seconds = Double(monotonicNanoseconds() - start) / 1e9
         outcome.cpuSeconds =
-            Double(ProcessFigures.cpuNanoseconds(stage.gateway.processes) - cpu) / 1e9
+            Double(ProcessFigures.cpuNanoseconds(stage.gateway.pid) - cpu) / 1e9
         if let before, let after = try stage.turns() { outcome.turns = after.since(before) }
         return outcome
     }

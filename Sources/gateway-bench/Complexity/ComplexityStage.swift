@@ -1,3 +1,4 @@
+import GatewayTestSupport
 import WidgetModel
 
 /// A running gateway with what attackers need, and a bystander's app that has nothing to do with them.
@@ -10,14 +11,14 @@ final class ComplexityStage {
     static let otherApp = "com.example.replaced"
     /// Clients with the largest registration, which a page of the list holds.
     static let clients = 60
-    /// Rates by which no request is refused: a 429 would hide the work.
-    private static let options = Dictionary(
-        uniqueKeysWithValues: ["address", "app", "client", "refusedTokens"].map {
-            ("rates.\($0)", "1000000/1s burst 1000000")
-        })
+    /// Rates that refuse no request: a 429 would hide the work.
+    private static let rates =
+        "rates: { "
+        + ["address", "app", "client", "refusedTokens"]
+        .map { "\($0): 1000000/1s burst 1000000" }.joined(separator: ", ") + " }"
 
     /// The gateway.
-    let gateway: GatewayUnderTest
+    let gateway: GatewayProcess
     /// The attackers' connections.
     let generator: Generator
     /// A token with every scope of a backend and of an operator, of the attackers' app.
@@ -28,7 +29,7 @@ final class ComplexityStage {
     let operatorToken: String
     /// A token of each of the attackers' clients.
     let clientTokens: [String]
-    /// The cursor that the first client was answered with.
+    /// The cursor of the first client's registration.
     let cursor: String
     /// The sequence of a change of theirs that raises nearly the most keys.
     let sequence: Int64
@@ -38,147 +39,72 @@ final class ComplexityStage {
     static func with<Result>(
         program: String, cores: [Int]?, _ body: (ComplexityStage) throws -> Result
     ) throws -> Result {
-        let gateway = try GatewayUnderTest(program: program, cores: cores)
-        defer { gateway.end() }
-        // Makes certificates, without which it would take no options.
-        try gateway.start()
-        try gateway.stop()
-        try gateway.start(options: options)
+        let gateway = try GatewayProcess.measured(
+            program: program, cores: cores, options: [rates])
+        defer { gateway.kill() }
+        try gateway.startMeasured()
         return try body(try ComplexityStage(gateway))
     }
 
-    private init(_ gateway: GatewayUnderTest) throws {
+    private init(_ gateway: GatewayProcess) throws {
         self.gateway = gateway
         generator = try Generator(ca: gateway.ca)
         let scopes = "catalog:write changes:write clients:write tokens:issue operator"
-        token = try gateway.token(app: Self.app, scope: scopes)
-        otherToken = try gateway.token(app: Self.otherApp, scope: scopes)
-        bystanderToken = try gateway.token(app: Self.bystander, scope: scopes)
-        operatorToken = try gateway.token(app: "*", scope: "operator")
+        let (token, otherToken, bystanderToken) = (
+            try gateway.token(app: Self.app, scope: scopes, ttl: "12h"),
+            try gateway.token(app: Self.otherApp, scope: scopes, ttl: "12h"),
+            try gateway.token(app: Self.bystander, scope: scopes, ttl: "12h")
+        )
+        (self.token, self.otherToken, self.bystanderToken) = (token, otherToken, bystanderToken)
+        operatorToken = try gateway.token(app: "*", scope: "operator", ttl: "12h")
         clientTokens = try gateway.clientTokens(
-            app: Self.app, clients: (0..<Self.clients).map(Self.client))
-        let setUp = SetUp(generator, port: gateway.port)
+            app: Self.app, clients: (0..<Self.clients).map(Self.client), ttl: "12h")
+        func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+        try gateway.put(
+            "/v1/apps/\(Self.bystander)/catalog", token: bystanderToken, type: "application/yaml",
+            Stage.catalog(app: Self.bystander))
+        try gateway.put(
+            "/v1/apps/\(Self.bystander)/clients/bystander", token: bystanderToken,
+            Stage.registration(things: ["0"]).text)
+        try gateway.put(
+            "/v1/apps/\(Self.app)/catalog", token: token,
+            text(AttackDocuments.catalog(app: Self.app)))
+        try gateway.put(
+            "/v1/apps/\(Self.otherApp)/catalog", token: otherToken, type: "application/yaml",
+            text(AttackDocuments.mostRules(app: Self.otherApp, variant: "First")))
         let registration = AttackRequest(
-            Route("PUT", ""), reaching: [],
-            bytes: AttackDocuments.registration())
-        func put(
-            _ app: String, _ token: String, _ what: String, _ body: [UInt8], isYAML: Bool = false
-        ) throws -> [UInt8] {
-            try setUp.answer(
-                Request.bytes(
-                    "PUT", "/v1/apps/\(app)/\(what)", token: token,
-                    type: isYAML ? "application/yaml" : "application/json", body: body))
-        }
-        let catalog = """
-            app: \(Self.bystander)
-            entities: { Thing: { properties: [state] } }
-            intents: { One: { parameters: [{ name: thing, type: Thing }] } }
-            widgets:
-              - kind: thing
-                configuration: appIntent
-                intent: One
-                families: [systemSmall]
-                dependsOn: [{ entity: Thing, match: { id: $thing } }]
-            """
-        _ = try put(Self.bystander, bystanderToken, "catalog", Array(catalog.utf8), isYAML: true)
-        let widget: JSONValue = [
-            "kind": "thing", "family": "systemSmall", "parameters": ["thing": "0"],
-        ]
-        let own: JSONValue = ["platform": "iOS", "widgets": [widget]]
-        _ = try put(Self.bystander, bystanderToken, "clients/bystander", own.serialized)
-        _ = try put(Self.app, token, "catalog", AttackDocuments.catalog(app: Self.app))
-        _ = try put(
-            Self.otherApp, otherToken, "catalog",
-            AttackDocuments.mostRules(app: Self.otherApp, variant: "First"), isYAML: true)
-        var cursor: String?
-        for number in 0..<Self.clients {
-            let answer = try put(
-                Self.app, token, "clients/\(Self.client(number))", registration.bytes(number: 0))
-            if number == 0 {
-                cursor = try? JSONValue(parsing: answer).objectValue?["cursor"]?.stringValue
-            }
+            Route("PUT", ""), reaching: [], bytes: AttackDocuments.registration())
+        let answers = try (0..<Self.clients).map { number in
+            try gateway.put(
+                "/v1/apps/\(Self.app)/clients/\(Self.client(number))", token: token,
+                text(registration.bytes(number: 0)))
         }
         let change = AttackRequest(
             Route("POST", ""), reaching: [], bytes: AttackDocuments.wideChange)
-        let taken = try setUp.answer(
-            Request.bytes(
-                "POST", "/v1/apps/\(Self.app)/changes", token: token,
-                type: "application/cloudevents+json", body: change.bytes(number: 99_999_999)))
-        let sequence = try? JSONValue(parsing: taken).objectValue?["sequence"]?.integerValue
-        guard let cursor, let sequence else {
-            throw BenchFailure("a registration or a change was answered without its place")
-        }
+        let answer = try gateway.http().request(
+            "POST", "/v1/apps/\(Self.app)/changes", token: token,
+            headers: [("Content-Type", "application/cloudevents+json")],
+            body: text(change.bytes(number: 99_999_999)))
+        guard let cursor = answers.first?["cursor"]?.stringValue,
+            let sequence = answer["sequence"]?.integerValue
+        else { throw BenchFailure("a registration or a change was answered without its place") }
         (self.cursor, self.sequence) = (cursor, sequence)
     }
 
     /// The name of client `number`.
     static func client(_ number: Int) -> String { "client-\(number)" }
 
-    /// What the gateway answers to a GET.
-    func document(_ path: String) throws -> JSONValue {
-        let setUp = SetUp(generator, port: gateway.port)
-        let body = try setUp.answer(Request.bytes("GET", path, token: token))
-        do {
-            return try JSONValue(parsing: body)
-        } catch {
-            throw BenchFailure("\(path) is not JSON: \(error)")
-        }
-    }
-
-    /// The bystander, who posts a change of one thing of one app.
+    /// Starts the bystander, who posts a change of one thing of one app.
     func startBystander() throws -> Bystander {
         let token = bystanderToken
         return try Bystander(ca: gateway.ca, port: gateway.port) { number in
-            let event: JSONValue = [
-                "specversion": "1.0", "type": "changed", "source": "/bystander",
-                "id": .string("\(number)"),
-                "data": ["entity": "Thing", "id": "0", "properties": ["state"]],
-            ]
-            return Request.bytes(
+            Request.bytes(
                 "POST", "/v1/apps/\(Self.bystander)/changes", token: token,
-                type: "application/cloudevents+json", body: event.serialized)
+                type: "application/cloudevents+json",
+                body: Stage.event(of: "0", number: number).serialized)
         }
     }
 
-    /// The turns of the gateway's threads so far; `nil` where it does not tell.
-    func turns() throws -> TurnHistogram? { TurnHistogram(metricsPage: try gateway.metricsPage()) }
-}
-
-/// Asks one request after the other and waits for each answer.
-private final class SetUp: ConnectionUser {
-    private static let patienceSeconds = 60.0
-
-    private let generator: Generator
-    private let port: UInt16
-    private var request: [UInt8] = []
-    private var outcome: Result<[UInt8], BenchFailure>?
-
-    init(_ generator: Generator, port: UInt16) { (self.generator, self.port) = (generator, port) }
-
-    /// The body of the answer to `request`.
-    ///
-    /// - Throws: ``BenchFailure`` where it is no 2xx.
-    func answer(_ request: [UInt8]) throws -> [UInt8] {
-        self.request = request
-        outcome = nil
-        let connection = try generator.connect(
-            .init(port: port, number: AttackLoad.firstNumber), user: self)
-        try generator.run(seconds: Self.patienceSeconds) { outcome != nil }
-        generator.close(connection)
-        guard let outcome else { throw BenchFailure("no answer while the stage was set up") }
-        return try outcome.get()
-    }
-
-    func opened(_ connection: ClientConnection) { generator.send(request, on: connection) }
-
-    func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {
-        let text = String(decoding: body.prefix(500), as: UTF8.self)
-        outcome =
-            status / 100 == 2
-            ? .success(body) : .failure(BenchFailure("refused with \(status): \(text)"))
-    }
-
-    func closed(_ connection: ClientConnection, reason: String) {
-        outcome = outcome ?? .failure(BenchFailure(reason))
-    }
+    /// Reads the turns of the gateway's threads; `nil` where its metrics page lacks them.
+    func turns() throws -> TurnHistogram? { TurnHistogram(try gateway.metrics()) }
 }

@@ -1,4 +1,4 @@
-/// What came of one shape.
+/// The outcome of one shape.
 struct ShapeOutcome {
     /// The shape's name.
     let shape: String
@@ -10,15 +10,15 @@ struct ShapeOutcome {
     var reached: Set<Route> = []
     /// The routes that the shape was for and whose answers never showed that.
     var missed: [Route] = []
-    /// What the bystander's posts took meanwhile.
+    /// The times of the bystander's posts meanwhile.
     var bystander = BystanderFigures(milliseconds: [])
     /// The turns of the gateway's threads meanwhile; `nil` where the metrics page has no histogram.
     var turns: TurnHistogram?
     /// The gateway's CPU time meanwhile, in seconds.
     var cpuSeconds = 0.0
-    /// How long it went on, in seconds.
+    /// The length, in seconds.
     var seconds = 0.0
-    /// How often it was measured.
+    /// The number of measurements.
     var measurements = 1
 
     /// Whether a turn took too long of a thread that turns are judged of.
@@ -46,22 +46,22 @@ struct ShapeOutcome {
     }
 }
 
-/// What the run is judged by.
+/// The verdict on a run, by its bounds.
 struct ComplexityVerdict {
     /// One bound and whether it held.
     struct Bound: Equatable {
-        /// What is bounded.
+        /// The name.
         let name: String
-        /// Whether it held.
+        /// Whether the bound held.
         let isMet: Bool
-        /// What was found.
+        /// The value found.
         let finding: String
     }
 
-    /// What the bystander's p99 may be of its quiet p99, and what it may be whatever that is, in
-    /// milliseconds.
+    /// The bound of the bystander's p99: this share of its quiet p99, or so many milliseconds if that is
+    /// more.
     static let (p99Ratio, p99Milliseconds) = (3.0, 50.0)
-    /// What the bystander's slowest post has to stay below, in milliseconds.
+    /// The bound of the bystander's slowest post, in milliseconds.
     static let slowestMilliseconds = 250.0
 
     /// The bounds, in the report's order.

@@ -17,12 +17,12 @@ struct Route: Hashable, Comparable, CustomStringConvertible {
     }
 }
 
-/// Which shapes reached which routes.
+/// The shapes that reached each route.
 struct RouteCoverage {
     /// The routes of the gateway, sorted.
     let routes: [Route]
-    /// The routes that have to be reached, sorted: those that take a document, and those that make
-    /// one of what apps and clients sent.
+    /// The routes that have to be reached, sorted: those that accept a document, and those that make
+    /// one from the data of apps and clients.
     let required: [Route]
     /// The shapes that reached each route, in their order.
     private(set) var shapes: [Route: [String]] = [:]
@@ -45,7 +45,7 @@ struct RouteCoverage {
         (self.routes, self.required) = (routes.sorted(), required.sorted())
     }
 
-    /// Notes that a shape reached a route.
+    /// Records that a shape reached a route.
     mutating func note(_ route: Route, by shape: String) {
         if shapes[route]?.contains(shape) != true { shapes[route, default: []].append(shape) }
     }

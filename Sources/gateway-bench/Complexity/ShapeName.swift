@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What is sent, each shape with the largest documents that the limits allow.
+/// A shape of attack, with the largest documents that the limits allow.
 enum ShapeName: String, CaseIterable, Sendable, ExpressibleByArgument {
     case patch
     case tinyRecords = "tiny-records"
@@ -22,7 +22,7 @@ enum ShapeName: String, CaseIterable, Sendable, ExpressibleByArgument {
     case acknowledgements
     case orders
 
-    /// What it is, in a line of at most 64 characters.
+    /// A description in a line of at most 64 characters.
     var abstract: String {
         switch self {
         case .patch: "patches of 256 KiB of unknown members, named nearly right"

@@ -1,7 +1,7 @@
-/// Readers of streams that send, as fast as it goes, what TLS has to look at and nobody asked for.
+/// Readers of streams that send, as fast as possible, unwanted records that TLS has to read.
 /// A stream that the gateway ends is opened again.
 final class TalkingReaders: ConnectionUser {
-    /// What a reader sends.
+    /// The kind of records.
     enum Talk: Sendable {
         /// Records of one byte.
         case tinyRecords
@@ -9,11 +9,11 @@ final class TalkingReaders: ConnectionUser {
         case keyUpdates
     }
 
-    /// Between two pieces of talk, in nanoseconds.
+    /// The time between two pieces of talk, in nanoseconds.
     private static let pause: Int64 = 1_000_000
-    /// In one piece of talk.
+    /// The size of one piece of talk.
     private static let (records, updates) = (128, 16)
-    /// Between the end of a stream and the next attempt, in nanoseconds.
+    /// The time between the end of a stream and the next attempt, in nanoseconds.
     private static let reconnectPause: Int64 = 20_000_000
 
     private let generator: Generator
@@ -29,14 +29,14 @@ final class TalkingReaders: ConnectionUser {
     /// The number of streams that ended.
     private(set) var lost = 0
 
-    /// - Parameter requests: What opens each reader's stream.
+    /// - Parameter requests: The request that opens each reader's stream.
     init(_ generator: Generator, port: UInt16, requests: [[UInt8]], talk: Talk) {
         (self.generator, self.port, self.requests) = (generator, port, requests)
         self.talk = talk
         toConnect = requests.indices.map { ($0, 0) }
     }
 
-    /// Talks for so long, and closes the streams.
+    /// Talks for some time, and closes the streams.
     func run(seconds: Double) throws {
         try generator.run(seconds: seconds, timer: { self.tick() }, until: { false })
         for connection in open.values { generator.close(connection) }

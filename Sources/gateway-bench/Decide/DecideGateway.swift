@@ -41,13 +41,13 @@ struct DecideGateway {
         streams[index] = stream
     }
 
-    /// Decides changes, each in a turn of its own. Not inlined, so that a profiler can count it.
+    /// Decides changes one by one. Not inlined, so that a profiler can count it.
     @inline(never)
     mutating func decideAll(_ changes: [Change]) {
         for change in changes { decide(change) }
     }
 
-    /// Decides a change, applies it, and takes what is to be sent.
+    /// Decides a change, applies it, and counts what is to be sent.
     mutating func decide(_ change: Change) {
         head += 1
         let now = Int64(truncatingIfNeeded: head / Self.changesPerMillisecond)

@@ -1,11 +1,11 @@
 import GatewayCore
 import WidgetModel
 
-/// The made-up app that ``DecideBenchmark`` decides for: kinds, clients and changes, the same for
+/// The app of `decide`: kinds, clients and changes, the same for
 /// the same numbers.
 struct DecideWorkload {
-    /// Streams that depend on one key, unless told otherwise.
-    static let keyHoldersDefault = 10
+    /// Streams that depend on one key.
+    private static let keyHolders = 10
     /// Widgets of one client.
     static let clientWidgets = 4
     /// The app's id.
@@ -17,17 +17,17 @@ struct DecideWorkload {
     let kinds: Int
 
     private let keys: Int
-    private var state: UInt64 = 0x5EED
+    private var random = SplitMix64(seed: 0x5EED)
 
     /// A workload of about so many widgets of so many kinds.
-    init(widgets: Int, kinds: Int, keyHolders: Int) {
+    init(widgets: Int, kinds: Int) {
         self.kinds = max(4, kinds & ~3)
-        let unit = max(1, keyHolders) * self.kinds
+        let unit = Self.keyHolders * self.kinds
         self.widgets = max(1, widgets / unit) * unit
-        keys = self.widgets / max(1, keyHolders)
+        keys = self.widgets / Self.keyHolders
     }
 
-    /// How many clients hold the widgets.
+    /// The number of clients that hold the widgets.
     var clients: Int { widgets / Self.clientWidgets }
 
     /// Every kind depends on one of the items of its entity; every fourth on the tenant as well,
@@ -82,9 +82,9 @@ struct DecideWorkload {
 
     /// The next change. Keys are hit by Zipf's law: the nth as often as 1/n.
     mutating func nextChange() -> Change {
-        let rank = zipf(UInt64(keys), next())
+        let rank = zipf(UInt64(keys), random.next())
         let key = spread(rank, over: keys)
-        let choice = next() % 10
+        let choice = random.next() % 10
         return Change(
             entity: "Entity\(key % kinds / 2)", id: "item-\(key / kinds)",
             properties: [choice < 4 ? "level" : choice < 8 ? "avatar" : "name"],
@@ -104,14 +104,5 @@ struct DecideWorkload {
         let power = (random >> 48) % powers
         let rank = (1 << power) + (random & 0xFFFF_FFFF) % (1 << power) - 1
         return Int(truncatingIfNeeded: rank % count)
-    }
-
-    private mutating func next() -> UInt64 {
-        // SplitMix64 (Steele, Lea and Flood 2014).
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

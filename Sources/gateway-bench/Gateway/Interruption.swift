@@ -32,7 +32,7 @@ private let arrived = Atomic<Int32>(0)
 
 /// The measurement cannot be made or went wrong.
 struct BenchFailure: Error, CustomStringConvertible {
-    /// What went wrong, for a person.
+    /// The reason, for a person.
     let description: String
 
     /// A failure with these words.

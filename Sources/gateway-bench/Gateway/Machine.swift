@@ -1,13 +1,14 @@
 import CLinux
-import Glibc
+import Foundation
+import GatewayTestSupport
 
-/// What is asked of the kernel for this process.
+/// Limits, cores and child processes of this process.
 enum Machine {
     /// Descriptors needed beside one for each stream.
     static let descriptorsReserve = 200
 
-    /// Raises this process's limit of open files as far as it may be, which the processes it
-    /// starts inherit; returns the limit.
+    /// Raises this process's limit of open files to its maximum, which the processes it starts
+    /// inherit; returns the limit.
     static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
@@ -41,20 +42,39 @@ enum Machine {
         }
     }
 
-    /// A port of 127.0.0.1 that nobody listens on now.
-    static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in(loopback: 1, port: 0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = address.withSockaddr { bind(descriptor, $0, $1) } == 0
-        guard isBound,
-            address.withMutableSockaddr({ getsockname(descriptor, $0, &length) }) == 0
-        else { throw BenchFailure("no free port: \(String(cString: strerror(errno)))") }
-        return UInt16(bigEndian: address.sin_port)
+    /// The path of this program.
+    static var ownProgram: String {
+        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
     }
 
-    /// Kernel, cores and so on, for the report.
+    /// Returns arguments for `/usr/bin/env` that run a command on these cores alone, in the same
+    /// process and in a session of its own: Ctrl-C is for this program, which then ends the other.
+    static func command(_ command: [String], on cores: [Int]?) -> [String] {
+        let list = cores?.map(String.init).joined(separator: ",")
+        return ["setsid"] + (list.map { ["taskset", "-c", $0] } ?? []) + command
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// - Parameter cores: The only ones that it may use; `nil` for any.
+    /// - Returns: Its standard output.
+    /// - Throws: ``Interruption``; ``BenchFailure`` with the end of its standard error.
+    static func run(_ command: [String], on cores: [Int]? = nil, seconds: Double) throws -> String {
+        let name = command.joined(separator: " ")
+        let child = try TestProgram("/usr/bin/env", Self.command(command, on: cores))
+        let end = monotonicNanoseconds() + Int64(seconds * 1e9)
+        while monotonicNanoseconds() < end {
+            try Interruption.check()
+            guard let exit = child.waitForExit(seconds: 0.1) else { continue }
+            guard exit == .status(0), let output = child.waitForOutput(seconds: 10) else {
+                throw BenchFailure("\(name): \(exit) \(child.standardErrorTail)")
+            }
+            return output
+        }
+        throw BenchFailure("\(name) did not end within \(Int(seconds)) s")
+    }
+
+    /// Returns the kernel's release and the cores, for the report.
     static func describe() -> [(String, String)] {
         var name = utsname()
         uname(&name)
@@ -64,33 +84,5 @@ enum Machine {
         return [
             ("kernel", release), ("cores", allowedCores().map(String.init).joined(separator: ",")),
         ]
-    }
-}
-
-extension sockaddr_in {
-    /// The port of 127.0.0.`host`.
-    init(loopback host: UInt8, port: UInt16) {
-        self.init()
-        sin_family = sa_family_t(AF_INET)
-        sin_port = port.bigEndian
-        sin_addr.s_addr = (0x7F00_0000 | UInt32(host)).bigEndian
-    }
-
-    // Sound, both: a `sockaddr_in` is what the calls take as `sockaddr`, and the pointer does not
-    // leave the closure.
-    func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        withUnsafePointer(to: self) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-    }
-
-    mutating func withMutableSockaddr<Result>(
-        _ body: (UnsafeMutablePointer<sockaddr>) -> Result
-    ) -> Result {
-        withUnsafeMutablePointer(to: &self) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0) }
-        }
     }
 }

@@ -1,19 +1,20 @@
 import Foundation
 
-/// What processes have used so far, from /proc.
+/// CPU time and memory of processes, from /proc.
 enum ProcessFigures {
-    /// CPU time of all threads that run now, in nanoseconds. Time in the kernel on their behalf
-    /// counts, so that does the loopback's receiving side, which runs in the sender's.
-    static func cpuNanoseconds(_ processes: [pid_t]) -> Int64 {
-        processes.reduce(0) { $0 + cpu(of: $1) }
+    /// CPU time of all threads of a process that run now, in nanoseconds. Time in the kernel on their
+    /// behalf counts, and so does the loopback's receiving side, which runs in the sender's.
+    static func cpuNanoseconds(_ pid: pid_t) -> Int64 {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task"))
+        return (threads ?? []).reduce(0) { sum, thread in
+            sum + (numbers("/proc/\(pid)/task/\(thread)/schedstat").first ?? 0)
+        }
     }
 
     /// Resident memory, bytes.
-    static func residentBytes(_ processes: [pid_t]) -> Int64 {
-        let page = Int64(sysconf(Int32(_SC_PAGESIZE)))
-        return processes.reduce(0) { sum, pid in
-            sum + (numbers("/proc/\(pid)/statm").dropFirst().first ?? 0) * page
-        }
+    static func residentBytes(_ pid: pid_t) -> Int64 {
+        (numbers("/proc/\(pid)/statm").dropFirst().first ?? 0)
+            * Int64(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     /// The processes it started that still run.
@@ -26,13 +27,6 @@ enum ProcessFigures {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
-
-    private static func cpu(of pid: pid_t) -> Int64 {
-        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task"))
-        return (threads ?? []).reduce(0) { sum, thread in
-            sum + (numbers("/proc/\(pid)/task/\(thread)/schedstat").first ?? 0)
-        }
     }
 
     private static func numbers(_ path: String) -> [Int64] {

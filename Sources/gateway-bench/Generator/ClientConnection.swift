@@ -1,7 +1,8 @@
 import COpenSSL
+import GatewayTestSupport
 import Glibc
 
-/// Hears what happens on connections. Every call comes from the generator's loop.
+/// The receiver of a connection's events. Every call comes from the generator's loop.
 protocol ConnectionUser: AnyObject {
     /// The handshake is done.
     func opened(_ connection: ClientConnection)
@@ -9,10 +10,10 @@ protocol ConnectionUser: AnyObject {
     func headed(_ connection: ClientConnection, _ head: ResponseHead)
     /// A response that is no event stream is complete.
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8])
-    /// An event stream said something: `events` data lines ended, maybe none but an id.
+    /// Bytes of an event stream came: `events` data lines ended, or an id alone.
     func streamed(_ connection: ClientConnection, events: Int)
     /// Bytes came after the handshake, whatever they meant; called after all of the above.
-    func heard(_ connection: ClientConnection)
+    func received(_ connection: ClientConnection)
     /// It is closed, and not by its user.
     func closed(_ connection: ClientConnection, reason: String)
 }
@@ -21,10 +22,10 @@ extension ConnectionUser {
     func headed(_ connection: ClientConnection, _ head: ResponseHead) {}
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {}
     func streamed(_ connection: ClientConnection, events: Int) {}
-    func heard(_ connection: ClientConnection) {}
+    func received(_ connection: ClientConnection) {}
 }
 
-/// What a connection is made with.
+/// The settings of a connection.
 struct ConnectionSettings {
     /// The port of 127.0.0.1.
     var port: UInt16
@@ -42,12 +43,12 @@ struct ConnectionSettings {
 /// One TLS connection with HTTP/1.1 on it, or with one event stream over HTTP/2. Owned by the
 /// ``Generator``, and by its user.
 final class ClientConnection {
-    /// Where a connection stands.
+    /// The state of a connection.
     enum State { case connecting, handshaking, open, closed }
 
-    /// What its user numbered it with.
+    /// The number that its user gave it.
     let number: Int
-    /// Where it stands.
+    /// The state.
     var state = State.connecting
     /// Sent and received at the socket.
     let socket: Int32
@@ -64,8 +65,8 @@ final class ClientConnection {
 
     /// Reads the responses of HTTP/1.1.
     var reader = ResponseReader()
-    /// Reads the frames of HTTP/2; `nil` with HTTP/1.1.
-    var http2: HTTP2Reader?
+    /// The request over HTTP/2; `nil` with HTTP/1.1.
+    let http2: HTTP2Stream?
     /// The head of the response that is being read.
     var head: ResponseHead?
     /// The body so far of a response that is no stream.
@@ -95,8 +96,13 @@ final class ClientConnection {
         guard socket >= 0 else {
             throw BenchFailure("no socket: \(String(cString: strerror(errno)))")
         }
+        do {
+            http2 = settings.isHTTP2 ? try HTTP2Stream() : nil
+        } catch {
+            _ = Glibc.close(socket)
+            throw error
+        }
         // From here on the value is whole: `deinit` frees what it has when a step fails.
-        http2 = settings.isHTTP2 ? HTTP2Reader() : nil
         session = try tls.session(resuming: settings.resuming, isHTTP2: settings.isHTTP2)
         try connect(settings)
     }

@@ -1,37 +1,34 @@
 /// HTTP/2 on a connection with one request: an event stream.
 extension Generator {
-    /// What the server sent before it is told that it may send as much more, bytes.
-    private static let creditBytes = Int(HTTP2Request.windowBytes / 2)
+    /// Asks for an event stream, in the protocol of the connection.
+    func openStream(
+        _ path: String, fields: [(name: String, value: String)], on connection: ClientConnection
+    ) {
+        guard let stream = connection.http2 else {
+            return send(Request.bytes("GET", path, headers: fields), on: connection)
+        }
+        stream.get(path, fields: fields)
+        send(stream.outgoing(), on: connection)
+    }
 
     /// Reads the frames in the first `count` bytes of the plaintext.
-    func takeFrames(_ count: Int, on connection: ClientConnection) {
-        var place = 0
-        // Nothing is read while this runs, so that no copy is made.
-        let text = plaintext
-        while connection.state == .open {
-            let step: HTTP2Reader.Step?
-            do throws(HTTP2Fault) {
-                step = try connection.http2?.next(text.span.extracting(0..<count), at: &place)
-            } catch {
-                fail(connection, "HTTP/2: \(error)")
-                return
-            }
-            switch step {
-            case .needsMore, nil:
-                if let credit = connection.http2?.takeCredit(atLeast: Self.creditBytes) {
-                    send(HTTP2Request.windowUpdates(credit), on: connection)
-                }
-                return
-            case .settings: send(HTTP2Request.settingsAcknowledgement, on: connection)
-            case .ping(let value): send(HTTP2Request.pong(value), on: connection)
-            case .head(isOK: true):
-                connection.head = .http2Stream
-                connection.user.headed(connection, .http2Stream)
-            case .head(isOK: false):
-                fail(connection, "refused: the answer is not 200 with a body")
-            case .body(let range): takeBody(text, range, on: connection)
-            case .end: fail(connection, "the stream ended")
-            }
+    func readFrames(_ count: Int, from stream: HTTP2Stream, on connection: ClientConnection) {
+        let isSound = plaintext.withUnsafeBytes { bytes in
+            stream.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
+        if connection.head == nil, stream.status >= 200 {
+            guard stream.status == 200 else {
+                return fail(connection, "refused with status \(stream.status)")
+            }
+            connection.head = .http2Stream
+            connection.user.headed(connection, .http2Stream)
+        }
+        readBody(stream.body, 0..<stream.body.count, on: connection)
+        guard isSound, stream.endCode == nil else {
+            return fail(
+                connection, "HTTP/2: " + (stream.endCode.map { "ended with \($0)" } ?? "malformed"))
+        }
+        let answer = stream.outgoing()
+        if !answer.isEmpty { send(answer, on: connection) }
     }
 }

@@ -5,7 +5,7 @@ extension Generator {
     /// Longest body kept of a response that is no stream.
     private static let bodyBytesMax = 1024 * 1024
 
-    /// Takes what came as far as it goes.
+    /// Shakes hands, or reads what came.
     func advance(_ connection: ClientConnection) {
         guard let session = connection.session else { return }
         ERR_clear_error()
@@ -40,20 +40,20 @@ extension Generator {
                         ? "the server closed it" : "TLS: \(TLSClient.reason())")
                 return
             }
-            if connection.http2 == nil {
-                takeResponses(Int(count), on: connection)
+            if let stream = connection.http2 {
+                readFrames(Int(count), from: stream, on: connection)
             } else {
-                takeFrames(Int(count), on: connection)
+                readResponses(Int(count), on: connection)
             }
         }
         if connection.state == .open {
             if BIO_ctrl_pending(tls.outgoing) > 0 { flush(connection) }
-            connection.user.heard(connection)
+            connection.user.received(connection)
         }
     }
 
     /// Reads the HTTP/1.1 responses in the first `count` bytes of the plaintext.
-    private func takeResponses(_ count: Int, on connection: ClientConnection) {
+    private func readResponses(_ count: Int, on connection: ClientConnection) {
         var place = 0
         // Nothing is read while this runs, so that no copy is made.
         let text = plaintext
@@ -72,7 +72,7 @@ extension Generator {
                 connection.head = head
                 connection.user.headed(connection, head)
             case .body(let range):
-                takeBody(text, range, on: connection)
+                readBody(text, range, on: connection)
             case .end where connection.head?.isEventStream == true:
                 fail(connection, "the stream ended")
             case .end:
@@ -84,8 +84,8 @@ extension Generator {
         }
     }
 
-    /// Takes what of `text` is body of the response that is being read.
-    func takeBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
+    /// Reads a part of the body of the response that is being read.
+    func readBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
         if connection.head?.isEventStream == true {
             connection.streamBytes += range.count
             let ids = connection.scanner.idCount

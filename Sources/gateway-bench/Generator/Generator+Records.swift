@@ -12,7 +12,7 @@ extension Generator {
         flush(connection)
     }
 
-    /// Sends key updates, each of which asks the peer for one of its own (RFC 8446, section 4.6.3).
+    /// Sends key updates that ask the peer for one of its own each (RFC 8446, section 4.6.3).
     func sendKeyUpdates(_ count: Int, on connection: ClientConnection) {
         guard connection.state == .open, let session = connection.session else { return }
         ERR_clear_error()

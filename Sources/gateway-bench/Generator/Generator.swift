@@ -11,13 +11,13 @@ final class Generator {
     /// Longest wait, so that a signal is noticed.
     private static let waitMillisecondsMax: Int64 = 100
 
-    /// What connections share of TLS.
+    /// The TLS of all connections.
     let tls: TLSClient
     private let poller: Int32
     private var connections: [ClientConnection?] = []
     private var freeSlots: [Int] = []
     private var ciphertext = [UInt8](repeating: 0, count: bufferBytes)
-    /// What was decrypted last; each connection's in turn.
+    /// The bytes decrypted last; each connection's in turn.
     var plaintext = [UInt8](repeating: 0, count: bufferBytes)
     private var events = [epoll_event](repeating: epoll_event(), count: eventsMax)
 
@@ -35,7 +35,7 @@ final class Generator {
 
     // MARK: Connections
 
-    /// Starts to connect; the user hears of the rest.
+    /// Starts to connect; `user` receives the rest.
     func connect(
         _ settings: ConnectionSettings, user: any ConnectionUser
     ) throws -> ClientConnection {
@@ -63,13 +63,13 @@ final class Generator {
         flush(connection)
     }
 
-    /// Closes it, with TLS's goodbye when there is a session; its user hears nothing more.
+    /// Closes it, with TLS's alert when there is a session; its user receives nothing more.
     func close(_ connection: ClientConnection) {
         guard connection.state != .closed else { return }
         if connection.state == .open, let session = connection.session {
             SSL_shutdown(session)
-            let goodbye = tls.takeOutgoing()
-            _ = Glibc.send(connection.socket, goodbye, goodbye.count, Int32(MSG_NOSIGNAL))
+            let alert = tls.outgoingBytes()
+            _ = Glibc.send(connection.socket, alert, alert.count, Int32(MSG_NOSIGNAL))
         }
         drop(connection)
     }
@@ -125,8 +125,7 @@ final class Generator {
             // Rounded up: to wake too early would be to wait without rest.
             let wait = min(max(0, (wish - now + 999_999) / 1_000_000), Self.waitMillisecondsMax)
             let count = epoll_wait(poller, &events, Int32(Self.eventsMax), Int32(wait))
-            for place in 0..<max(0, Int(count)) {
-                let event = events[place]
+            for event in events[..<max(0, Int(count))] {
                 // A slot given to another since gets a needless look, no more.
                 if let connection = connections[Int(event.data.u64)] {
                     serve(connection, event.events)
@@ -163,16 +162,15 @@ final class Generator {
             return
         }
         connection.reads += 1
-        connection.records.take(ciphertext.span.extracting(0..<count))
+        connection.records.count(ciphertext.span.extracting(0..<count))
         BIO_write(tls.incoming, ciphertext, Int32(count))
         advance(connection)
         tls.clearIncoming()
     }
 
-    /// Gives the socket what waits.
+    /// Writes to the socket what it takes.
     func flush(_ connection: ClientConnection) {
-        let fresh = tls.takeOutgoing()
-        connection.unsent += fresh
+        connection.unsent += tls.outgoingBytes()
         var sent = 0
         while sent < connection.unsent.count {
             let count = connection.unsent.withUnsafeBytes { bytes in

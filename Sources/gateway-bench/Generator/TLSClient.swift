@@ -1,15 +1,15 @@
 import COpenSSL
 
-/// What all connections of one generator share of TLS: the context, and one pair of memory buffers
-/// through which each in turn is fed and emptied, so that no connection holds any of its own.
+/// The TLS context of all connections of one generator, and one pair of memory buffers through which
+/// each in turn is fed and emptied, so that no connection holds any of its own.
 final class TLSClient {
     /// The context: TLS 1.3, AES-128-GCM, the server's certificate verified.
     private let context: OpaquePointer
     /// HTTP/2 as ALPN lists it: with its length before it.
     private static let http2 = [2] + Array("h2".utf8)
-    /// What came from the peer of the connection that is being served; empty between two.
+    /// The bytes from the peer of the connection that is being served; empty between two.
     let incoming: OpaquePointer
-    /// What goes to that peer; empty between two.
+    /// The bytes to that peer; empty between two.
     let outgoing: OpaquePointer
 
     /// - Parameter ca: A file with the certificates to trust.
@@ -78,13 +78,13 @@ final class TLSClient {
         return UnsafeBufferPointer(start: name, count: Int(count)).elementsEqual(http2.dropFirst())
     }
 
-    /// Forgets what a connection left unread.
+    /// Drops the bytes that a connection left unread.
     func clearIncoming() {
         if BIO_ctrl_pending(incoming) > 0 { BIO_ctrl(incoming, BIO_CTRL_RESET, 0, nil) }
     }
 
-    /// Takes all that waits to be sent.
-    func takeOutgoing() -> [UInt8] {
+    /// Removes and returns all bytes to be sent.
+    func outgoingBytes() -> [UInt8] {
         let count = BIO_ctrl_pending(outgoing)
         guard count > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -93,7 +93,7 @@ final class TLSClient {
         }
     }
 
-    /// Why OpenSSL refused last.
+    /// The reason of OpenSSL's last refusal.
     static func reason() -> String {
         let code = ERR_peek_last_error()
         ERR_clear_error()

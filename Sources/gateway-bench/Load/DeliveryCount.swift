@@ -1,15 +1,17 @@
-/// Which deliveries of a phase are owed, came, or came though nobody owed them.
+import OpenMetrics
+
+/// Counts the deliveries of a phase: due, received, and received though they were not due.
 ///
 /// The k-th event on a stream stands for the k-th change of the phase, and its latency counts from
 /// that change's time.
 struct DeliveryCount {
-    /// From a change's time to its arrival at one stream.
+    /// The times from a change to its arrival at one stream.
     private(set) var latency = LatencyHistogram()
     /// Deliveries that came.
     private(set) var delivered = 0
     /// Events beyond those posted.
     private(set) var stray = 0
-    /// Deliveries that are owed and did not come yet.
+    /// Deliveries that are due and did not come yet.
     private(set) var outstanding = 0
     /// When the last delivery came, in monotonic nanoseconds.
     private(set) var last: Int64 = 0
@@ -18,13 +20,13 @@ struct DeliveryCount {
     /// Changes posted.
     var changes: Int { times.count }
 
-    /// A change was posted, or should have been, at `time`; `streams` are to hear of it.
+    /// Records a change that was posted, or should have been, at `time`; it is due at `streams` streams.
     mutating func posted(at time: Int64, to streams: Int) {
         times.append(time)
         outstanding += streams
     }
 
-    /// A stream's event number `change`, counted from 0, came.
+    /// Records that a stream's event number `change`, counted from 0, came.
     mutating func delivered(change: Int, at time: Int64) {
         guard change < times.count else {
             stray += 1
@@ -34,5 +36,12 @@ struct DeliveryCount {
         delivered += 1
         outstanding -= 1
         last = time
+    }
+
+    /// Adds the deliveries of another phase, without its times.
+    mutating func add(_ other: DeliveryCount) {
+        delivered += other.delivered
+        stray += other.stray
+        outstanding += other.outstanding
     }
 }

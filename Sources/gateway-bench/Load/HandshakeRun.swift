@@ -2,11 +2,11 @@ import COpenSSL
 
 /// Connections that shake hands, take their ticket, and go; or ask one thing in between.
 final class HandshakeRun: ConnectionUser {
-    private static let patienceSeconds = 20.0
+    private static let timeoutSeconds = 20.0
 
     private let generator: Generator
     private let port: UInt16
-    private let atOnce: Int
+    private let inFlightMax: Int
     private var request: ((Int) -> [UInt8])?
     private var recordsAtOpen: [Int: Int] = [:]
     private var ticket: OpaquePointer?
@@ -18,9 +18,9 @@ final class HandshakeRun: ConnectionUser {
     private(set) var resumed = 0
     private var failures: [String] = []
 
-    /// - Parameter atOnce: Connections under way at a time.
-    init(_ generator: Generator, port: UInt16, atOnce: Int = 16) {
-        (self.generator, self.port, self.atOnce) = (generator, port, atOnce)
+    /// - Parameter inFlightMax: The most connections in flight.
+    init(_ generator: Generator, port: UInt16, inFlightMax: Int = 16) {
+        (self.generator, self.port, self.inFlightMax) = (generator, port, inFlightMax)
     }
 
     deinit { SSL_SESSION_free(ticket) }
@@ -37,31 +37,31 @@ final class HandshakeRun: ConnectionUser {
     ///
     /// - Parameters:
     ///   - resuming: Whether each offers the ticket.
-    ///   - request: What number so and so asks before it goes; its answer is waited for.
+    ///   - request: Makes the request of a connection by its number, whose answer is waited for.
     func run(_ count: Int, resuming: Bool = false, request: ((Int) -> [UInt8])? = nil) throws {
         (started, done, resumed, failures, recordsAtOpen) = (0, 0, 0, [], [:])
         self.request = request
-        var trouble: (any Error)?
+        var failure: (any Error)?
         var seen = -1
-        while done < count, failures.isEmpty, trouble == nil, seen != done {
+        while done < count, failures.isEmpty, failure == nil, seen != done {
             seen = done
             try generator.run(
-                seconds: Self.patienceSeconds,
+                seconds: Self.timeoutSeconds,
                 timer: { [self] in
-                    while started < count, started - done < atOnce, trouble == nil {
+                    while started < count, started - done < inFlightMax, failure == nil {
                         let settings = ConnectionSettings(
                             port: port, number: started, resuming: resuming ? ticket : nil)
                         do {
                             _ = try generator.connect(settings, user: self)
                         } catch {
-                            trouble = error
+                            failure = error
                         }
                         started += 1
                     }
                     return nil
-                }, until: { done == count || !failures.isEmpty || trouble != nil })
+                }, until: { done == count || !failures.isEmpty || failure != nil })
         }
-        if let trouble { throw trouble }
+        if let failure { throw failure }
         guard done == count else {
             throw BenchFailure("\(done) of \(count) handshakes: \(failures.first ?? "no answer")")
         }
@@ -72,13 +72,13 @@ final class HandshakeRun: ConnectionUser {
         if let request {
             generator.send(request(connection.number), on: connection)
         } else {
-            recordsAtOpen[connection.number] = connection.records.count
+            recordsAtOpen[connection.number] = connection.records.total
         }
     }
 
-    func heard(_ connection: ClientConnection) {
+    func received(_ connection: ClientConnection) {
         // The server's first record after the handshake is its ticket: now it, too, is done.
-        guard let atOpen = recordsAtOpen[connection.number], connection.records.count > atOpen
+        guard let atOpen = recordsAtOpen[connection.number], connection.records.total > atOpen
         else { return }
         if keepsTicket {
             SSL_SESSION_free(ticket)

@@ -1,50 +1,80 @@
+import GatewayTestSupport
 import Glibc
+import OpenMetrics
 
-/// What a phase of deliveries cost and how it went.
+/// The cost and the outcome of one phase of deliveries.
 struct PhaseFigures {
     /// Deliveries by stream and change.
     var count = DeliveryCount()
-    /// From the first change to the last delivery.
+    /// The time from the first change to the last delivery.
     var seconds = 0.0
-    /// CPU of the server's processes and of this one, nanoseconds.
+    /// CPU of the server and of this process, nanoseconds.
     var (serverCPU, ownCPU): (Int64, Int64) = (0, 0)
     /// Of all streams: TLS records, reads that brought something, bytes of stream.
     var (records, reads, bytes) = (0, 0, 0)
 
     /// Server CPU, microseconds a delivery.
-    var serverMicroseconds: Double { Double(serverCPU) / 1e3 / Double(max(1, count.delivered)) }
+    var serverMicroseconds: Double { perDelivery(Double(serverCPU) / 1e3) }
     /// CPU of the generator, microseconds a delivery.
-    var ownMicroseconds: Double { Double(ownCPU) / 1e3 / Double(max(1, count.delivered)) }
+    var ownMicroseconds: Double { perDelivery(Double(ownCPU) / 1e3) }
+    /// Bytes of event stream a delivery.
+    var bytesPerDelivery: Double { perDelivery(Double(bytes)) }
     /// Deliveries a second.
     var perSecond: Double { Double(count.delivered) / max(seconds, 1e-9) }
-    /// Bytes of event stream a delivery.
-    var bytesPerDelivery: Double { Double(bytes) / Double(max(1, count.delivered)) }
-    /// A percentile of the latency, milliseconds.
-    func milliseconds(_ fraction: Double) -> Double { count.latency.percentile(fraction) / 1e6 }
+
+    /// Returns a percentile of the latency, milliseconds.
+    func milliseconds(_ fraction: Double) -> Double {
+        (count.latency.percentile(fraction) ?? 0) / 1e6
+    }
+
+    private func perDelivery(_ value: Double) -> Double { value / Double(max(1, count.delivered)) }
+
+    /// Adds what another phase cost, and what it lost.
+    static func + (left: PhaseFigures, right: PhaseFigures) -> PhaseFigures {
+        var sum = left
+        sum.count.add(right.count)
+        sum.serverCPU += right.serverCPU
+        sum.records += right.records
+        sum.reads += right.reads
+        return sum
+    }
 }
 
 /// Posts changes in one rhythm or another and watches the streams.
 struct Phases {
-    /// Before a phase: what is under way ends.
+    /// Before a phase: what is in flight ends.
     private static let settleSeconds = 0.3
 
-    let generator: Generator
+    let stage: Stage
     let fleet: StreamFleet
-    let poster: Requester
-    let target: Target
+    private let poster: Requester
+    private var generator: Generator { stage.generator }
 
-    /// The next change when the last one has reached everybody, and its post is answered.
-    func closed(_ changes: Int) throws -> PhaseFigures {
+    /// Opens a connection for the changes, and posts some that are not measured.
+    init(_ stage: Stage, _ fleet: StreamFleet, warmUpChanges: Int) throws {
+        (self.stage, self.fleet) = (stage, fleet)
+        poster = try stage.requester(connections: 1)
+        warmUp = PhaseFigures()
+        warmUp = try closed(warmUpChanges)
+    }
+
+    /// The outcome of the changes that are not measured.
+    private(set) var warmUp: PhaseFigures
+
+    /// Posts each change when the last one has reached all streams, and its post is answered.
+    ///
+    /// - Parameter thing: The thing that a change is of, by the change's number.
+    func closed(_ changes: Int, thing: (Int) -> String = { _ in "0" }) throws -> PhaseFigures {
         try measure {
-            for _ in 0..<changes {
+            for number in 0..<changes {
                 fleet.phase.posted(at: monotonicNanoseconds(), to: fleet.streams.count)
-                poster.send(target.changeRequest())
+                poster.send(stage.change([thing(number)]))
                 guard try waitForAll() else { return }
             }
         }
     }
 
-    /// Changes at fixed times, whatever has arrived; latency counts from the time of the schedule.
+    /// Posts changes at fixed times, whatever has arrived; latency counts from the scheduled time.
     func rate(_ changes: Int, perSecond: Double) throws -> PhaseFigures {
         try measure {
             let start = monotonicNanoseconds() + 1_000_000
@@ -57,7 +87,7 @@ struct Phases {
                         let time = due(fleet.phase.changes)
                         if time > monotonicNanoseconds() { return time }
                         fleet.phase.posted(at: time, to: fleet.streams.count)
-                        poster.send(target.changeRequest())
+                        poster.send(stage.change(["0"]))
                     }
                     return nil
                 }, until: { fleet.phase.changes == changes })
@@ -65,7 +95,7 @@ struct Phases {
         }
     }
 
-    /// All changes at once, in `requests` that are sent without waiting for answers.
+    /// Posts all changes at once, in `requests` that are sent without waiting for answers.
     func burst(changes: Int, requests: [[UInt8]]) throws -> PhaseFigures {
         try measure {
             let now = monotonicNanoseconds()
@@ -75,12 +105,12 @@ struct Phases {
         }
     }
 
-    /// Whether everything owed came; gives up when nothing comes for a while.
+    /// Returns whether everything due came; gives up when nothing comes for a while.
     private func waitForAll() throws -> Bool {
         var seen = -1
         while fleet.phase.outstanding > 0, seen != fleet.phase.delivered {
             seen = fleet.phase.delivered
-            try generator.run(seconds: StreamFleet.patienceSeconds) {
+            try generator.run(seconds: StreamFleet.timeoutSeconds) {
                 fleet.phase.outstanding == 0 || fleet.failed > 0 || poster.failed > 0
             }
         }
@@ -91,16 +121,17 @@ struct Phases {
     private func measure(_ body: () throws -> Void) throws -> PhaseFigures {
         try generator.run(seconds: Self.settleSeconds) { false }
         fleet.startPhase()
+        let process = stage.gateway.pid
         let before = (
-            server: ProcessFigures.cpuNanoseconds(target.processes),
+            server: ProcessFigures.cpuNanoseconds(process),
             own: ProcessFigures.ownCPUNanoseconds(), traffic: fleet.traffic
         )
         let start = monotonicNanoseconds()
         try body()
         var figures = PhaseFigures()
-        figures.serverCPU = ProcessFigures.cpuNanoseconds(target.processes) - before.server
+        figures.serverCPU = ProcessFigures.cpuNanoseconds(process) - before.server
         figures.ownCPU = ProcessFigures.ownCPUNanoseconds() - before.own
-        // What nobody owed would come now.
+        // Stray deliveries would come now.
         try generator.run(seconds: Self.settleSeconds) { false }
         let traffic = fleet.traffic
         figures.count = fleet.phase

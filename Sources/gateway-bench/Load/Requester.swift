@@ -1,6 +1,6 @@
 /// Kept-alive connections that send requests and wait for 2xx answers.
 final class Requester: ConnectionUser {
-    private static let patienceSeconds = 60.0
+    private static let timeoutSeconds = 60.0
 
     private let generator: Generator
     private var connections: [ClientConnection] = []
@@ -9,7 +9,7 @@ final class Requester: ConnectionUser {
     private var waiting = 0
     /// Requests answered with 2xx.
     private(set) var answered = 0
-    /// What went wrong, the first of each kind first; at most as many as are worth reading.
+    /// The reasons of the first failures.
     private(set) var failures: [String] = []
     /// Requests answered otherwise, and connections lost.
     private(set) var failed = 0
@@ -17,13 +17,15 @@ final class Requester: ConnectionUser {
     private(set) var lastAnswer: Int64 = 0
 
     /// Opens the connections; returns when they are open.
+    ///
+    /// A gateway closes a connection without requests after a while: open it when it is needed.
     init(_ generator: Generator, port: UInt16, connections count: Int) throws {
         self.generator = generator
         for number in 0..<count {
             connections.append(
                 try generator.connect(.init(port: port, number: number), user: self))
         }
-        let isOpen = try generator.run(seconds: Self.patienceSeconds) {
+        let isOpen = try generator.run(seconds: Self.timeoutSeconds) {
             openCount == count || failed > 0
         }
         guard isOpen, failed == 0 else {
@@ -55,19 +57,17 @@ final class Requester: ConnectionUser {
     /// Waits until all answers are there.
     func waitForAnswers() throws {
         var seen = -1
-        // As long as answers come, there is patience.
+        // The time starts again with each answer.
         while waiting > 0, failed == 0, seen != answered {
             seen = answered
-            try generator.run(seconds: Self.patienceSeconds) { waiting == 0 || failed > 0 }
+            try generator.run(seconds: Self.timeoutSeconds) { waiting == 0 || failed > 0 }
         }
         if failed > 0 { throw BenchFailure("a request failed: \(failures.first ?? "")") }
         if waiting > 0 { throw BenchFailure("\(waiting) requests were not answered") }
     }
 
-    /// Closes the connections.
-    func close() {
+    deinit {
         for connection in connections { generator.close(connection) }
-        connections = []
     }
 
     private func sendNext(on connection: ClientConnection) {

@@ -1,13 +1,14 @@
+import GatewayTestSupport
 import WidgetModel
 
 /// A running gateway with a catalog, and a generator beside it.
 final class Stage {
-    /// The app everything belongs to.
+    /// The app that everything belongs to.
     static let app = "com.example.bench"
     private static let requestConnections = 64
 
     /// The gateway.
-    let gateway: GatewayUnderTest
+    let gateway: GatewayProcess
     /// The load.
     let generator: Generator
     /// A token with a backend's scopes.
@@ -16,56 +17,76 @@ final class Stage {
 
     /// Runs `body` with a stage that is taken down afterwards, whatever happens.
     ///
-    /// - Parameter launcher: What starts the gateway's program; see ``GatewayUnderTest``.
+    /// - Parameters:
+    ///   - launcher: A program and its arguments that becomes the gateway.
+    ///   - options: Lines of the gateway's configuration.
     static func with<Result>(
-        _ settings: BenchSettings, launcher: [String] = [], _ body: (Stage) throws -> Result
+        _ settings: BenchSettings, launcher: [String] = [], options: [String] = [],
+        _ body: (Stage) throws -> Result
     ) throws -> Result {
-        let gateway = try GatewayUnderTest(
-            program: settings.gateway, cores: settings.serverCores, launcher: launcher)
-        defer { gateway.end() }
-        try gateway.start()
+        let gateway = try GatewayProcess.measured(
+            program: settings.gateway, cores: settings.serverCores, launcher: launcher,
+            options: options)
+        defer { gateway.kill() }
+        try gateway.startMeasured()
         return try body(try Stage(gateway))
     }
 
-    private init(_ gateway: GatewayUnderTest) throws {
+    private init(_ gateway: GatewayProcess) throws {
         self.gateway = gateway
         generator = try Generator(ca: gateway.ca)
         backend = try gateway.token(
-            app: Self.app, scope: "catalog:write changes:write clients:write")
-        // No collapse window: each change is to be heard of at once.
-        let catalog = """
-            app: \(Self.app)
-            entities: { Thing: { properties: [state] } }
-            intents: { One: { parameters: [{ name: thing, type: Thing }] } }
-            widgets:
-              - kind: thing
-                configuration: appIntent
-                intent: One
-                families: [systemSmall]
-                dependsOn: [{ entity: Thing, match: { id: $thing } }]
-            """
-        let poster = try requester(connections: 1)
-        defer { poster.close() }
-        poster.send(
-            Request.bytes(
-                "PUT", "/v1/apps/\(Self.app)/catalog", token: backend, type: "application/yaml",
-                body: Array(catalog.utf8)))
-        try poster.waitForAnswers()
+            app: Self.app, scope: "catalog:write changes:write clients:write", ttl: "12h")
+        try gateway.put(
+            "/v1/apps/\(Self.app)/catalog", token: backend, type: "application/yaml",
+            Self.catalog(app: Self.app))
     }
 
-    /// Kept-alive connections to the gateway.
+    /// Returns a catalog of one kind of widget, which shows one thing.
+    static func catalog(app: String) -> String {
+        // No collapse window: each change is delivered at once.
+        """
+        app: \(app)
+        entities: { Thing: { properties: [state] } }
+        intents: { One: { parameters: [{ name: thing, type: Thing }] } }
+        widgets:
+          - kind: thing
+            configuration: appIntent
+            intent: One
+            families: [systemSmall]
+            dependsOn: [{ entity: Thing, match: { id: $thing } }]
+        """
+    }
+
+    /// Opens kept-alive connections to the gateway.
     func requester(connections: Int = Stage.requestConnections) throws -> Requester {
         try Requester(generator, port: gateway.port, connections: connections)
     }
 
+    /// Returns the CPU time that the gateway takes for `work` and its aftermath, in nanoseconds.
+    func cpuNanoseconds(of work: () throws -> Void) throws -> Int64 {
+        try generator.run(seconds: 0.2) { false }
+        let before = ProcessFigures.cpuNanoseconds(gateway.pid)
+        try work()
+        try generator.run(seconds: 0.2) { false }
+        return ProcessFigures.cpuNanoseconds(gateway.pid) - before
+    }
+
     // MARK: Requests
 
-    /// The name of client `number`.
-    static func client(_ number: Int) -> String { "client-\(number)" }
+    /// The path of client `number`.
+    static func path(ofClient number: Int) -> String { "/v1/apps/\(app)/clients/client-\(number)" }
 
-    /// Registers client `number` with a widget for each of `things`.
+    /// Returns the request that registers client `number` with a widget for each of `things`.
     func registration(_ number: Int, things: [String]) -> [UInt8] {
-        let document: JSONValue = [
+        Request.bytes(
+            "PUT", Self.path(ofClient: number), token: backend, type: "application/json",
+            body: Self.registration(things: things).serialized)
+    }
+
+    /// Returns the registration of a client with a widget for each of `things`.
+    static func registration(things: [String]) -> JSONValue {
+        [
             "platform": "iOS",
             "widgets": .array(
                 things.map {
@@ -75,20 +96,13 @@ final class Stage {
                     ]
                 }),
         ]
-        return Request.bytes(
-            "PUT", "/v1/apps/\(Self.app)/clients/\(Self.client(number))", token: backend,
-            type: "application/json", body: document.serialized)
     }
 
-    /// Posts a change of each of `things`: a single event, or a batch of several.
+    /// Returns the post of a change of each of `things`: a single event, or a batch of several.
     func change(_ things: [String]) -> [UInt8] {
         let events = things.map { thing -> JSONValue in
             eventNumber += 1
-            return [
-                "specversion": "1.0", "type": "changed", "source": "/bench",
-                "id": .string("\(eventNumber)"),
-                "data": ["entity": "Thing", "id": .string(thing), "properties": ["state"]],
-            ]
+            return Self.event(of: thing, number: eventNumber)
         }
         let isBatch = events.count != 1
         return Request.bytes(
@@ -97,21 +111,20 @@ final class Stage {
             body: isBatch ? JSONValue.array(events).serialized : events[0].serialized)
     }
 
-    /// Asks for the stream of client `number`.
-    static func stream(
-        _ number: Int, token: String, after cursor: String?, isHTTP2: Bool
-    ) -> [UInt8] {
-        Request.stream(
-            "/v1/apps/\(app)/clients/\(client(number))/reloads", token: token, after: cursor,
-            isHTTP2: isHTTP2)
+    /// Returns the event of a change of `thing`.
+    static func event(of thing: String, number: Int) -> JSONValue {
+        [
+            "specversion": "1.0", "type": "changed", "source": "/bench",
+            "id": .string("\(number)"),
+            "data": ["entity": "Thing", "id": .string(thing), "properties": ["state"]],
+        ]
     }
 
     // MARK: Clients
 
     /// Registers `count` clients with the same widgets and returns a token for each.
-    func makeClients(_ count: Int, things: [String]) throws -> [String] {
+    func makeClients(_ count: Int, things: [String] = ["0"]) throws -> [String] {
         let requester = try requester()
-        defer { requester.close() }
         var number = 0
         try requester.run { [self] in
             guard number < count else { return nil }
@@ -119,22 +132,24 @@ final class Stage {
             return registration(number, things: things)
         }
         return try gateway.clientTokens(
-            app: Self.app, clients: (0..<count).map(Self.client))
+            app: Self.app, clients: (0..<count).map { "client-\($0)" }, ttl: "12h")
     }
+}
 
-    /// The gateway as it runs now, with streams of those clients.
+extension GatewayProcess {
+    /// Puts a document.
     ///
-    /// - Parameters:
-    ///   - cursors: Where each stream goes on, by client; none to start anew.
-    ///   - isHTTP2: Whether streams are HTTP/2 connections.
-    func target(
-        tokens: [String], thing: String, cursors: [String]? = nil, isHTTP2: Bool = false
-    ) -> Target {
-        Target(
-            port: gateway.port, processes: gateway.processes,
-            streamRequest: {
-                Self.stream($0, token: tokens[$0], after: cursors?[$0], isHTTP2: isHTTP2)
-            },
-            changeRequest: { [self] in change([thing]) }, greets: true, isHTTP2: isHTTP2)
+    /// - Returns: The answer, a JSON object.
+    /// - Throws: ``BenchFailure`` when it is answered with anything but 2xx.
+    @discardableResult
+    func put(
+        _ path: String, token: String, type: String = "application/json", _ document: String
+    ) throws -> TestHTTPAnswer {
+        let answer = try http().request(
+            "PUT", path, token: token, headers: [("Content-Type", type)], body: document)
+        guard (200..<300).contains(answer.status) else {
+            throw BenchFailure("PUT \(path) was answered \(answer.status): \(answer.text)")
+        }
+        return answer
     }
 }

@@ -1,12 +1,15 @@
-/// Streams that all hear of the same changes, and what they heard.
+/// Streams that all receive the same changes, and the count of their deliveries.
 final class StreamFleet: ConnectionUser {
-    /// Handshakes under way at a time.
-    private static let opensAtOnce = 64
-    /// So long without anything new is the end of waiting, seconds.
-    static let patienceSeconds = 10.0
+    private static let handshakesInFlightMax = 64
+    /// The longest wait for anything new.
+    static let timeoutSeconds = 10.0
 
     private let generator: Generator
-    private let target: Target
+    private let port: UInt16
+    private let firstClient: Int
+    private let tokens: [String]
+    private let cursors: [String]?
+    private let isHTTP2: Bool
     private var started = 0
     private var ready: [Bool] = []
     private var readyCount = 0
@@ -15,12 +18,21 @@ final class StreamFleet: ConnectionUser {
     private(set) var streams: [ClientConnection] = []
     /// Streams that were refused or broke.
     private(set) var failed = 0
-    /// What happens in the phase that runs.
+    /// The deliveries of the phase that runs.
     var phase = DeliveryCount()
 
     /// Opens nothing yet.
-    init(_ generator: Generator, _ target: Target) {
-        (self.generator, self.target) = (generator, target)
+    ///
+    /// - Parameters:
+    ///   - tokens: The token of each client.
+    ///   - first: The client of the first stream.
+    ///   - cursors: The cursor that each client's stream goes on from; `nil` to start anew.
+    init(
+        _ stage: Stage, tokens: [String], first: Int = 0, cursors: [String]? = nil,
+        isHTTP2: Bool = false
+    ) {
+        (generator, port, firstClient) = (stage.generator, stage.gateway.port, first)
+        (self.tokens, self.cursors, self.isHTTP2) = (tokens, cursors, isHTTP2)
     }
 
     /// Opens `count` more streams; returns when each is ready.
@@ -34,34 +46,34 @@ final class StreamFleet: ConnectionUser {
     ) throws {
         ready += [Bool](repeating: false, count: count)
         streams.reserveCapacity(ready.count)
-        var told = readyCount
+        var reported = readyCount
         let end = { [self] in readyCount == ready.count || failed > 0 }
         func openMore() throws {
-            while started < ready.count, started - readyCount < Self.opensAtOnce {
+            while started < ready.count, started - readyCount < Self.handshakesInFlightMax {
                 let settings = ConnectionSettings(
-                    port: target.port, number: started,
-                    receiveBufferBytes: receiveBufferBytes, isHTTP2: target.isHTTP2)
+                    port: port, number: started, receiveBufferBytes: receiveBufferBytes,
+                    isHTTP2: isHTTP2)
                 let stream = try generator.connect(settings, user: self)
                 stream.scanner.keepsID = keepsID
                 streams.append(stream)
                 started += 1
             }
-            if readyCount - told >= 1_000 {
-                told = readyCount
-                progress(told)
+            if readyCount - reported >= 1_000 {
+                reported = readyCount
+                progress(reported)
             }
         }
         var seen = -1
         while !end(), seen != readyCount {
             seen = readyCount
-            var trouble: (any Error)?
+            var failure: (any Error)?
             try generator.run(
-                seconds: Self.patienceSeconds,
+                seconds: Self.timeoutSeconds,
                 timer: {
-                    do { try openMore() } catch { trouble = error }
+                    do { try openMore() } catch { failure = error }
                     return nil
-                }, until: { end() || trouble != nil })
-            if let trouble { throw trouble }
+                }, until: { end() || failure != nil })
+            if let failure { throw failure }
         }
         guard failed == 0, readyCount == ready.count else {
             throw BenchFailure(
@@ -83,7 +95,7 @@ final class StreamFleet: ConnectionUser {
     /// Records and reads of all streams so far.
     var traffic: (records: Int, reads: Int, bytes: Int) {
         streams.reduce(into: (0, 0, 0)) {
-            $0 = ($0.0 + $1.records.count, $0.1 + $1.reads, $0.2 + $1.streamBytes)
+            $0 = ($0.0 + $1.records.total, $0.1 + $1.reads, $0.2 + $1.streamBytes)
         }
     }
 
@@ -93,17 +105,19 @@ final class StreamFleet: ConnectionUser {
         for stream in streams { stream.events = 0 }
     }
 
+    deinit { close() }
+
     /// Closes all streams.
     func close() {
         for stream in streams { generator.close(stream) }
     }
 
     func opened(_ connection: ClientConnection) {
-        generator.send(target.streamRequest(connection.number), on: connection)
-    }
-
-    func headed(_ connection: ClientConnection, _ head: ResponseHead) {
-        if head.status == 200, head.isEventStream, !target.greets { markReady(connection) }
+        let client = firstClient + connection.number
+        generator.openStream(
+            Stage.path(ofClient: client) + "/reloads",
+            fields: Request.streamFields(token: tokens[client], after: cursors?[client]),
+            on: connection)
     }
 
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {
@@ -113,7 +127,8 @@ final class StreamFleet: ConnectionUser {
     func streamed(_ connection: ClientConnection, events: Int) {
         guard events > 0 else { return }
         if !ready[connection.number] {
-            markReady(connection)
+            ready[connection.number] = true
+            readyCount += 1
         } else {
             let now = monotonicNanoseconds()
             for _ in 0..<events {
@@ -123,15 +138,7 @@ final class StreamFleet: ConnectionUser {
         }
     }
 
-    func closed(_ connection: ClientConnection, reason: String) {
-        fail(reason)
-    }
-
-    private func markReady(_ connection: ClientConnection) {
-        guard !ready[connection.number] else { return }
-        ready[connection.number] = true
-        readyCount += 1
-    }
+    func closed(_ connection: ClientConnection, reason: String) { fail(reason) }
 
     private func fail(_ reason: String) {
         failed += 1

@@ -4,9 +4,9 @@ import GatewaySigning
 /// nghttp2's load generator, with the same requests as a pool's.
 struct H2LoadRun {
     private static let program = "/usr/bin/h2load"
-    private static let patienceSeconds = 600.0
+    private static let timeoutSeconds = 600.0
 
-    /// Whether it is installed.
+    /// Whether h2load is installed.
     static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
 
     let server: PushServer
@@ -24,24 +24,20 @@ struct H2LoadRun {
             keyID: PushServer.keyID, team: PushServer.team,
             issuedAt: Int64(Date().timeIntervalSince1970))
         let before = Self.cpuSecondsOfChildren
-        let output = directory + "/h2load-output"
-        let child = try ChildProcess(
-            Self.program,
+        let text = try Machine.run(
             [
-                "-n", "\(count)", "-c", "1", "-m", "\(PoolLoad.window)", "-t", "1", "-i", list,
+                Self.program, "-n", "\(count)", "-c", "1", "-m", "\(PoolLoad.window)", "-t", "1",
+                "-i", list,
                 "-d", body, "-H", "authorization: bearer \(token)",
                 "-H", "apns-push-type: widgets",
                 "-H", "apns-topic: \(PoolLoad.app).push-type.widgets",
-            ], cores: cores, output: output, errors: directory + "/h2load-errors")
-        defer { child.stop(seconds: 1) }
-        let status = try child.wait(seconds: Self.patienceSeconds)
-        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
-        guard status == 0, let seconds = Self.seconds(text), let taken = Self.taken(text) else {
-            throw BenchFailure("h2load ended with \(status): \(text.suffix(1_000))")
+            ], on: cores, seconds: Self.timeoutSeconds)
+        guard let seconds = Self.seconds(text), let accepted = Self.accepted(text) else {
+            throw BenchFailure("h2load printed no figures: \(text.suffix(1_000))")
         }
         return PoolLoad.Figures(
             seconds: seconds, cpuSeconds: Self.cpuSecondsOfChildren - before,
-            refused: count - taken)
+            refused: count - accepted)
     }
 
     /// The time in `finished in 1.23s, …`, or with `ms` or `us`.
@@ -57,7 +53,7 @@ struct H2LoadRun {
     }
 
     /// The count in `status codes: 2000 2xx, …`.
-    static func taken(_ output: String) -> Int? {
+    static func accepted(_ output: String) -> Int? {
         let prefix = "status codes: "
         let line = output.split(separator: "\n").first { $0.hasPrefix(prefix) }
         return line.flatMap { Int($0.dropFirst(prefix.count).prefix { $0 != " " }) }

@@ -1,18 +1,20 @@
 import Foundation
 import GatewayCore
 import GatewayDelivery
+import GatewayPush
 import GatewayTLS
 import Synchronization
+import WidgetModel
 
-/// The pool by which the gateway pushes, in this process.
+/// The gateway's pool of push connections, in this process.
 struct PoolLoad {
-    /// Pushes under way at once.
+    /// Pushes in flight.
     static let window = 100
     static let app = "com.mygame"
 
     let server: PushServer
 
-    /// What a number of pushes took.
+    /// The cost of a number of pushes.
     struct Figures {
         var seconds = 0.0
         var cpuSeconds = 0.0
@@ -25,7 +27,7 @@ struct PoolLoad {
             .production,
             .key(.init(server.key, id: PushServer.keyID, team: PushServer.team)))
         configuration.origin = "https://127.0.0.1:\(server.port)"
-        configuration.trust = .file(server.certificates.ca)
+        configuration.caFile = server.certificates.ca
         let form = try APNsPushForm(.widgets, app: Self.app)
         let run = Run(pool: APNsPool(configuration), form: form, tokens: tokens)
         let done = DispatchSemaphore(value: 0)
@@ -61,7 +63,7 @@ struct PoolLoad {
             await pool.drain()
         }
 
-        /// How many of the pushes were not taken.
+        /// Returns the number of pushes that were refused.
         private func push(_ count: Int) async -> Int {
             await withCheckedContinuation { continuation in
                 let pushes = Pushes(
@@ -71,7 +73,7 @@ struct PoolLoad {
         }
     }
 
-    /// So many pushes, each begun when another has ended, as the gateway pushes.
+    /// A number of pushes, each begun when another has ended, as the gateway pushes.
     private final class Pushes: Sendable {
         private let pool: APNsPool
         private let form: APNsPushForm
@@ -96,13 +98,13 @@ struct PoolLoad {
             guard place < count else { return }
             let token = tokens[place % tokens.count]
             guard let push = APNsPush(token: token, form: form, registeredAt: 0) else {
-                return end(isTaken: false)
+                return end(isAccepted: false)
             }
-            pool.push(push) { self.end(isTaken: $0.reaction.verdict == .delivered) }
+            pool.push(push) { self.end(isAccepted: $0.reaction.verdict == .delivered) }
         }
 
-        private func end(isTaken: Bool) {
-            if !isTaken { refused.add(1, ordering: .relaxed) }
+        private func end(isAccepted: Bool) {
+            if !isAccepted { refused.add(1, ordering: .relaxed) }
             next()
             if ended.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue == count {
                 continuation.resume(returning: refused.load(ordering: .relaxed))

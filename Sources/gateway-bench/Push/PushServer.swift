@@ -2,27 +2,20 @@ import APNsSimulator
 import Foundation
 import GatewaySigning
 import GatewayTLS
+import GatewayTestSupport
 
-/// What stands for APNs, as a process on cores of its own.
+/// A stand-in for APNs, as a process on cores of its own.
 ///
 /// Whoever makes one calls ``end()``, on errors too.
 final class PushServer {
-    /// Which program it is.
-    enum Kind: CaseIterable {
+    /// A program, by its name in the report.
+    enum Kind: String, CaseIterable {
         /// The simulated APNs of this repository.
         case simulator
-        /// nghttp2's server, which answers anything.
+        /// nghttp2's server, which accepts anything.
         case nghttpd
 
-        /// As the report names it.
-        var name: String {
-            switch self {
-            case .simulator: "simulator"
-            case .nghttpd: "nghttpd"
-            }
-        }
-
-        /// Whether it can be started here.
+        /// Whether the program can be started here.
         var isInstalled: Bool {
             self == .simulator || FileManager.default.isExecutableFile(atPath: PushServer.nghttpd)
         }
@@ -33,13 +26,13 @@ final class PushServer {
     private static let nghttpd = "/usr/sbin/nghttpd"
     private static let streamsMax = 1_000
 
-    /// What its pushes are authenticated with.
+    /// The key that authenticates its pushes.
     let key: SigningKey
     /// Its certificates.
     let certificates: DevelopmentCertificates
-    /// Where it listens.
+    /// The port of 127.0.0.1.
     let port: UInt16
-    private let child: ChildProcess
+    private let child: TestProgram
 
     /// Starts it with its files in `directory`, and waits until it listens.
     init(_ kind: Kind, in directory: String, cores: [Int]?) throws {
@@ -52,32 +45,23 @@ final class PushServer {
             key = try SigningKey(generating: .es256)
             try key.save(to: keyPath)
         }
-        port = try Machine.freePort()
-        let (program, arguments): (String, [String]) =
+        port = try GatewayProcess.freePort()
+        let command =
             switch kind {
             case .simulator:
-                ("/proc/self/exe", ["push", "--push-server", directory, "--push-port", "\(port)"])
+                [
+                    Machine.ownProgram, "push", "--push-server", directory, "--push-port",
+                    "\(port)",
+                ]
             case .nghttpd:
-                (
-                    Self.nghttpd,
-                    [
-                        "--echo-upload", "--address=127.0.0.1",
-                        "--max-concurrent-streams=\(Self.streamsMax)", "\(port)", certificates.key,
-                        certificates.certificate,
-                    ]
-                )
+                [
+                    Self.nghttpd, "--echo-upload", "--address=127.0.0.1",
+                    "--max-concurrent-streams=\(Self.streamsMax)", "\(port)", certificates.key,
+                    certificates.certificate,
+                ]
             }
-        let errors = "\(directory)/\(kind.name)-errors"
-        child = try ChildProcess(
-            program, arguments, cores: cores, output: "\(directory)/\(kind.name)-output",
-            errors: errors)
-        do {
-            try waitUntilItListens()
-        } catch {
-            child.stop(seconds: 5)
-            let said = try? String(contentsOfFile: errors, encoding: .utf8)
-            throw BenchFailure("\(kind.name) did not start: \(error) \(said?.suffix(1_000) ?? "")")
-        }
+        child = try TestProgram("/usr/bin/env", Machine.command(command, on: cores))
+        try waitUntilItListens()
     }
 
     private func waitUntilItListens() throws {
@@ -89,17 +73,16 @@ final class PushServer {
             let answer = sockaddr_in(loopback: 1, port: port)
                 .withSockaddr { connect(descriptor, $0, $1) }
             if answer == 0 { return }
-            guard child.isRunning, monotonicNanoseconds() < end else {
-                throw BenchFailure("it does not listen")
+            guard child.waitForExit(seconds: 0.01) == nil, monotonicNanoseconds() < end else {
+                throw BenchFailure("the push server did not start: \(child.standardErrorTail)")
             }
-            usleep(10_000)
         }
     }
 
     /// Stops it.
-    func end() { child.stop(seconds: 5) }
+    func end() { child.kill() }
 
-    /// Is the simulator, in this process: serves until a signal arrives.
+    /// Runs the simulator in this process until a signal arrives.
     static func serve(_ directory: String, port: Int) throws {
         let certificates = try DevelopmentCertificates.ensure(
             in: directory, now: Int64(Date().timeIntervalSince1970))

@@ -1,4 +1,4 @@
-/// What the figures of a full run are measured against.
+/// The bounds of a full run's figures.
 enum Bars {
     /// Bounds of our own figures.
     static func own(_ scenario: ScenarioName, _ name: String) -> Bar? {
@@ -35,10 +35,6 @@ enum Bars {
     /// Bounds of our figure by the peer's.
     static func byPeer(_ scenario: ScenarioName, _ name: String) -> Bar? {
         switch (scenario, name) {
-        case (.fanout, "server CPU per delivery"): .atMost(0.75)
-        case (.fanout, "memory per idle stream"): .atMost(0.58)
-        case (.latency, "p99 from the schedule"): .atMost(0.9)
-        case (.handshake, "server CPU per full handshake"): .atMost(1.15)
         case (.push, _) where name.hasPrefix("pushes per core"): .atLeast(0.6)
         default: nil
         }

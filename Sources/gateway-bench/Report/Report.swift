@@ -6,13 +6,13 @@ struct ReportRow {
     let scenario: ScenarioName
     /// Whether its streams were HTTP/2 connections.
     let isHTTP2: Bool
-    /// What was measured.
+    /// The name of the figure.
     let name: String
     /// The unit.
     let unit: String
-    /// What it is measured against.
+    /// The bound of the figure.
     let bar: Bar?
-    /// What its ratio to the peer's is measured against.
+    /// The bound of its ratio to the peer's.
     let peerBar: Bar?
     /// Whether anything but 0 means that something was lost.
     let isLoss: Bool
@@ -27,6 +27,7 @@ struct ReportRow {
     var peer: Double? { peerValues.isEmpty ? nil : middle(peerValues) }
     /// Ours by the peer's.
     var ratio: Double? { peer.flatMap { $0 == 0 || isLoss ? nil : value / $0 } }
+
     private func middle(_ values: [Double]) -> Double {
         isLoss ? (values.max() ?? 0) : Figure.median(values)
     }
@@ -83,9 +84,9 @@ struct ReportRow {
     }
 }
 
-/// All that was measured.
+/// The figures of all scenarios.
 struct Report {
-    /// Whether it is of HTTP/2, to which no bars apply.
+    /// Whether streams were HTTP/2 connections; no bars apply then.
     var isHTTP2 = false
     /// The rows, in the order in which they were first measured.
     private(set) var rows: [ReportRow] = []
@@ -117,7 +118,7 @@ struct Report {
         }
     }
 
-    /// Whether anything was lost, came unasked for, or failed.
+    /// Whether anything was lost or stray, or failed.
     var hasLosses: Bool {
         !failures.isEmpty
             || rows.contains { $0.isLoss && ($0.value != 0 || $0.peer ?? 0 != 0) }
@@ -133,24 +134,13 @@ struct Report {
         var lines = [["scenario", "figure", "median", "range", "unit", "bar"]]
         if hasPeer { lines[0] += ["peer", "ratio"] }
         lines += shown.map { $0.columns(hasPeer: hasPeer) }
-        let widths = lines[0].indices.map { column in
-            lines.map { $0[column].count }.max() ?? 0
-        }
-        return lines.map { line in
-            var text = ""
-            for (cell, width) in zip(line, widths) {
-                text += cell + String(repeating: " ", count: width - cell.count + 2)
-            }
-            return String(text[...(text.lastIndex { $0 != " " } ?? text.startIndex)])
-        }.joined(separator: "\n")
+        return Figure.table(lines)
     }
 
     /// The report as one document.
     func json(machine: [(String, String)], settings: JSONValue) -> JSONValue {
-        var described = JSONObject()
-        for (name, value) in machine { described[name] = .string(value) }
-        return [
-            "machine": .object(described), "settings": settings,
+        [
+            "machine": Figure.json(machine), "settings": settings,
             "rows": .array(rows.map(\.json)), "lossless": .bool(!hasLosses),
             "failures": .array(
                 failures.map {

@@ -1,4 +1,6 @@
-/// What a figure is measured against.
+import WidgetModel
+
+/// The bound of a figure.
 enum Bar: Equatable {
     /// It should not be above this.
     case atMost(Double)
@@ -26,34 +28,35 @@ enum Bar: Equatable {
 struct Sample {
     /// The scenario it belongs to.
     let scenario: ScenarioName
-    /// What was measured; one row of the report.
+    /// The name; one row of the report.
     let name: String
     /// The unit.
     let unit: String
     /// The figure.
     let value: Double
-    /// What it is measured against, if there is something.
+    /// The bound, if there is one.
     var bar: Bar?
     /// Whether anything but 0 means that something was lost.
     var isLoss = false
 
     /// A figure.
     init(
-        _ scenario: ScenarioName, _ name: String, _ value: Double, _ unit: String, bar: Bar? = nil
+        _ scenario: ScenarioName, _ name: String, _ value: Double, unit: String = "",
+        bar: Bar? = nil
     ) {
         (self.scenario, self.name, self.value, self.unit) = (scenario, name, value, unit)
         self.bar = bar
     }
 
-    /// A count of what was lost or came unasked for: it has to be 0.
+    /// A count of losses or stray deliveries: it has to be 0.
     static func loss(_ scenario: ScenarioName, _ name: String, _ count: Int) -> Sample {
-        var sample = Sample(scenario, name, Double(count), "", bar: .atMost(0))
+        var sample = Sample(scenario, name, Double(count), bar: .atMost(0))
         sample.isLoss = true
         return sample
     }
 }
 
-/// Numbers for people.
+/// Numbers and tables for people.
 enum Figure {
     /// About four digits.
     static func text(_ value: Double) -> String {
@@ -61,7 +64,7 @@ enum Figure {
         let isWhole = value == value.rounded()
         let decimals = isWhole || size >= 1_000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3
         let scale = [1.0, 10, 100, 1_000][decimals]
-        // Figures are far below 2^63; what is not is told in its own form.
+        // Figures are far below 2^63; others keep their own form.
         guard let scaled = Int64(exactly: (size * scale).rounded()) else { return "\(value)" }
         let (whole, rest) = scaled.quotientAndRemainder(dividingBy: Int64(scale))
         let sign = value < 0 ? "-" : ""
@@ -71,11 +74,29 @@ enum Figure {
         return "\(sign)\(whole).\(zeros)\(digits)"
     }
 
-    /// The middle one; of an even number the mean of the two. 0 for none.
+    /// Returns the middle one; of an even number the mean of the two. 0 for none.
     static func median(_ values: [Double]) -> Double {
         let sorted = values.sorted()
         guard !sorted.isEmpty else { return 0 }
         let middle = sorted.count / 2
         return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    }
+
+    /// Returns lines of cells as a table; no line may have fewer cells than the first.
+    static func table(_ lines: [[String]]) -> String {
+        let widths = (lines.first ?? []).indices.map { column in
+            lines.map { $0[column].count }.max() ?? 0
+        }
+        return lines.map { line in
+            let text = zip(line, widths).map { cell, width in
+                cell + String(repeating: " ", count: width - cell.count + 2)
+            }.joined()
+            return String(text.reversed().drop { $0 == " " }.reversed())
+        }.joined(separator: "\n")
+    }
+
+    /// Returns described values as a JSON object.
+    static func json(_ values: [(String, String)]) -> JSONValue {
+        .object(values.reduce(into: JSONObject()) { $0[$1.0] = .string($1.1) })
     }
 }

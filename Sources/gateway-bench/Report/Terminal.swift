@@ -5,7 +5,7 @@ enum Terminal {
     /// A result.
     static func print(_ text: String) { write(text + "\n", to: 1) }
 
-    /// How far it is, or what went wrong.
+    /// Progress, or an error.
     static func tell(_ text: String) { write(text + "\n", to: 2) }
 
     private static func write(_ text: String, to descriptor: Int32) {

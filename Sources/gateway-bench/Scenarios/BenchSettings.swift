@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// How much is measured, and with what.
+/// The size of the measurement, and the programs and cores.
 struct BenchSettings {
     /// The gateway's program.
     var gateway: String
@@ -10,8 +10,6 @@ struct BenchSettings {
     var benchCores: [Int]?
     /// Whether everything is smaller.
     var isQuick: Bool
-    /// Whether nginx with nchan is measured too.
-    var hasPeer: Bool
     /// Whether streams are HTTP/2 connections; `fanout` and `latency` alone know it.
     var isHTTP2: Bool
     /// Repetitions of each scenario.
@@ -45,7 +43,7 @@ struct BenchSettings {
     /// Changes a second that make ``rate`` with so many streams.
     func changesPerSecond(streams: Int) -> Double { rate / Double(max(1, streams)) }
 
-    /// What the report says of them.
+    /// The settings in the report.
     var json: JSONValue {
         func cores(_ list: [Int]?) -> JSONValue {
             list.map { .array($0.map { .integer(Int64($0)) }) } ?? .null
@@ -53,7 +51,7 @@ struct BenchSettings {
         return [
             "gateway": .string(gateway), "serverCores": cores(serverCores),
             "benchCores": cores(benchCores), "quick": .bool(isQuick),
-            "peer": hasPeer ? "nchan" : .null, "http2": .bool(isHTTP2),
+            "http2": .bool(isHTTP2),
             "repetitions": .integer(Int64(repetitions)),
             "streams": .integer(Int64(streams)), "rate": .number(rate),
             "stalled": .integer(Int64(stalled)), "clients": .integer(Int64(clients)),

@@ -1,21 +1,15 @@
-import Foundation
+import GatewayTestSupport
 
-/// `push`: how many pushes the gateway's pool makes over TLS and HTTP/2, and what each costs it, beside
-/// h2load with the same requests and the same server; in turns, each first in every other repetition.
-struct Pushes {
+extension Repetition {
     private static let devices = 1_000
 
-    let settings: BenchSettings
-
-    /// One repetition against each server there is.
-    func measure(into report: inout Report, _ repetition: Int, _ tell: (String) -> Void) throws {
+    /// Measures `push`: the pushes that the gateway's pool makes over TLS and HTTP/2 and the cost of each,
+    /// beside h2load with the same requests and the same server, each first in every other repetition.
+    func pushes(into report: inout Report) throws {
         guard H2LoadRun.isInstalled else {
             throw BenchFailure("h2load is missing: install nghttp2-client")
         }
-        let directory = NSTemporaryDirectory() + "gateway-bench-push-" + UUID().uuidString
-        try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let directory = try GatewayProcess.temporaryDirectory()
         let tokens = (0..<Self.devices).map { place in
             let digits = String(place, radix: 16)
             return String(repeating: "0", count: 64 - digits.count) + digits
@@ -26,26 +20,28 @@ struct Pushes {
             let pool = PoolLoad(server: server)
             let h2load = H2LoadRun(
                 server: server, directory: directory, cores: settings.benchCores)
-            for isPeer in repetition.isMultiple(of: 2) ? [true, false] : [false, true] {
-                tell("\(settings.requests) pushes to \(kind.name) by \(isPeer ? "h2load" : "us")")
+            for isPeer in number.isMultiple(of: 2) ? [true, false] : [false, true] {
+                tell(
+                    "\(settings.requests) pushes to \(kind.rawValue) by \(isPeer ? "h2load" : "us")"
+                )
                 let figures =
                     isPeer
                     ? try h2load.run(settings.requests, tokens: tokens)
                     : try pool.run(settings.requests, tokens: tokens)
-                report.add(samples(figures, kind), isPeer: isPeer)
+                report.add(samples(figures, name: kind.rawValue), isPeer: isPeer)
             }
         }
     }
 
-    private func samples(_ figures: PoolLoad.Figures, _ kind: PushServer.Kind) -> [Sample] {
+    private func samples(_ figures: PoolLoad.Figures, name: String) -> [Sample] {
         let count = Double(settings.requests)
         return [
-            Sample(.push, "pushes, \(kind.name)", count / max(figures.seconds, 1e-9), "1/s"),
+            Sample(.push, "pushes, \(name)", count / max(figures.seconds, 1e-9), unit: "1/s"),
             Sample(
-                .push, "pushes per core, \(kind.name)", count / max(figures.cpuSeconds, 1e-9),
-                "1/s"),
-            Sample(.push, "CPU per push, \(kind.name)", figures.cpuSeconds * 1e6 / count, "us"),
-            .loss(.push, "refused, \(kind.name)", figures.refused),
+                .push, "pushes per core, \(name)", count / max(figures.cpuSeconds, 1e-9),
+                unit: "1/s"),
+            Sample(.push, "CPU per push, \(name)", figures.cpuSeconds * 1e6 / count, unit: "us"),
+            .loss(.push, "refused, \(name)", figures.refused),
         ]
     }
 }

@@ -1,11 +1,11 @@
-/// What can be measured.
+/// A scenario.
 enum ScenarioName: String, CaseIterable, Sendable {
     case fanout, latency, handshake, burst, slow, storm, accept, register, decide, push, costs
 
-    /// What is measured unless something else is named: all that needs nothing but this machine.
+    /// The default: all that needs nothing but this machine.
     static let usual = allCases.filter { $0 != .push && $0 != .costs }
 
-    /// What it measures, in a line of at most 64 characters.
+    /// A description in a line of at most 64 characters.
     var abstract: String {
         switch self {
         case .fanout: "streams of one key; the next change when all have the last"
@@ -22,7 +22,7 @@ enum ScenarioName: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it loads a gateway.
+    /// Whether the scenario loads a gateway.
     var needsGateway: Bool { self != .push }
 
     /// Whether its streams can be HTTP/2 connections.

@@ -3,8 +3,8 @@ import Glibc
 /// Counts the `data:` lines of an event stream that arrives in pieces cut anywhere, and keeps the
 /// last `id:` when asked to. Allocates nothing for a delivery.
 ///
-/// The gateway and nchan write one `data: ` line for each notification; a line counts when its
-/// line feed is there.
+/// The gateway writes one `data: ` line for each notification; a line counts when its line feed is
+/// there.
 struct EventScanner {
     /// Longest id kept, bytes; a longer one is cut. The gateway's cursors have 32.
     static let idBytesMax = 128
@@ -32,7 +32,7 @@ struct EventScanner {
     /// The value of the last id line that ended; empty before.
     var id: String { String(decoding: latest, as: UTF8.self) }
 
-    /// Takes the next bytes; returns how many `data: ` lines ended in them.
+    /// Reads the next bytes; returns the number of `data: ` lines that ended in them.
     mutating func scan(_ bytes: Span<UInt8>) -> Int {
         var (count, place) = (0, 0)
         while place < bytes.count {

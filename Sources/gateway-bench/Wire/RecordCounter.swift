@@ -4,12 +4,12 @@ struct RecordCounter {
     private static let headerBytes = 5
 
     /// The records that ended so far.
-    private(set) var count = 0
+    private(set) var total = 0
     private var headerPlace = 0
     private var left = 0
 
-    /// Takes the next bytes.
-    mutating func take(_ bytes: Span<UInt8>) {
+    /// Reads the next bytes.
+    mutating func count(_ bytes: Span<UInt8>) {
         var place = 0
         while place < bytes.count {
             if headerPlace < Self.headerBytes {
@@ -24,7 +24,7 @@ struct RecordCounter {
                 left -= taken
             }
             if headerPlace == Self.headerBytes, left == 0 {
-                count += 1
+                total += 1
                 headerPlace = 0
             }
         }

@@ -1,4 +1,4 @@
-/// What the generator needs of a response's head.
+/// The parts of a response's head that the generator needs.
 struct ResponseHead: Equatable {
     /// How the body ends.
     enum Framing: Equatable {
@@ -19,7 +19,7 @@ struct ResponseHead: Equatable {
     /// Whether the body is a `text/event-stream`.
     let isEventStream: Bool
 
-    /// The head of a stream over HTTP/2, of which no more is known than that its status is 200.
+    /// The head of a stream over HTTP/2, where only the status 200 is known.
     static let http2Stream = ResponseHead(status: 200, framing: .untilClose, isEventStream: true)
 
     private init(status: Int, framing: Framing, isEventStream: Bool) {

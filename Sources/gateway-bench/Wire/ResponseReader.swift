@@ -5,7 +5,7 @@ struct ResponseReader {
     /// Longest head, bytes.
     static let headBytesMax = 16 * 1024
 
-    /// What was found next.
+    /// A step of reading.
     enum Step: Equatable {
         /// All bytes are used up.
         case needsMore
@@ -135,7 +135,7 @@ struct ResponseReader {
     }
 }
 
-/// Why what came is no response that can be read.
+/// The reason why bytes are no readable response.
 enum ResponseFault: Error, Equatable {
     /// The head is longer than ``ResponseReader/headBytesMax``.
     case headTooLong

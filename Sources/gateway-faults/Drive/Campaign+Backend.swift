@@ -6,7 +6,7 @@ extension Campaign {
     // MARK: Posts
 
     /// Posts batches until changes stop; one without a 202 is sent again.
-    func post(as poster: Int, _ generator: inout SeededGenerator) {
+    func post(as poster: Int, _ generator: inout SplitMix64) {
         var current: (batch: Int, subjects: [Subject])?
         keepTrying(while: { isChanging }, version: poster == 1 ? .two : .one) { http in
             let (batch, subjects) = current ?? newBatch(&generator)
@@ -20,14 +20,10 @@ extension Campaign {
         }
     }
 
-    private func newBatch(_ generator: inout SeededGenerator) -> (Int, [Subject]) {
+    private func newBatch(_ generator: inout SplitMix64) -> (Int, [Subject]) {
         let count = generator.happens(60) ? 1 : 2 + generator.below(11)
         return openBatch(
-            (0..<count).map { _ in
-                generator.happens(80)
-                    ? .character(generator.pick(Game.characters))
-                    : .account(generator.pick(Game.accounts))
-            })
+            (0..<count).map { _ in Subject.random(using: &generator) })
     }
 
     /// Gives a batch its number.
@@ -83,7 +79,7 @@ extension Campaign {
 
     /// Posts one change until it is taken; returns its sequence.
     ///
-    /// - Throws: ``WireFault`` when it was not taken in time.
+    /// - Throws: ``TestFailure`` when it was not taken in time.
     func postUntilAccepted(_ subject: Subject, seconds: Double = 20) throws -> UInt64 {
         let (batch, subjects) = openBatch([subject])
         return try postUntilAccepted(batch, subjects, seconds: seconds)
@@ -103,7 +99,7 @@ extension Campaign {
             }
             pause(seconds: 0.05)
         }
-        throw WireFault(what: "a post was not taken within \(seconds) s")
+        throw TestFailure("a post was not taken within \(seconds) s")
     }
 
     // MARK: Registrations
@@ -127,7 +123,7 @@ extension Campaign {
             let text = answer["cursor"]?.stringValue
         else {
             recorder.add(.registered(client: client.name, number: number, outcome: .unknown))
-            throw WireFault(what: "\(client.name): \(answer?.text ?? "no answer")")
+            throw TestFailure("\(client.name): \(answer?.text ?? "no answer")")
         }
         let sequence = try Cursor.sequence(text)
         recorder.add(
@@ -141,7 +137,7 @@ extension Campaign {
     }
 
     /// Changes the widgets of random clients until changes stop.
-    func changeRegistrations(_ generator: inout SeededGenerator) {
+    func changeRegistrations(_ generator: inout SplitMix64) {
         keepTrying(while: { isChanging }) { http in
             pause(seconds: Double(generator.below(60)) / 1000)
             let client = generator.pick(clients)
@@ -150,9 +146,24 @@ extension Campaign {
         }
     }
 
+    /// Registers the new clients until changes stop; one without an answer is registered again.
+    func registerNewClients() {
+        var left = newClients[...]
+        keepTrying(while: { isChanging && !left.isEmpty }, version: .two) { http in
+            guard let client = left.first else { return }
+            // An attempt without an answer came whole or not at all.
+            if client.state.update({ $0.isUnsure }) {
+                try judgeRegistration(of: client, mayBeMissing: true, http)
+            }
+            try register(client, client.placement, http, buildsAnew: true)
+            left.removeFirst()
+            pause(seconds: 0.01)
+        }
+    }
+
     // MARK: Catalogs
 
-    func putCatalogs(_ generator: inout SeededGenerator) {
+    func putCatalogs(_ generator: inout SplitMix64) {
         keepTrying(while: { isChanging }) { http in
             try putCatalog(http, variant: generator.below(1_000_000))
             pause(seconds: 0.1 + Double(generator.below(400)) / 1000)
@@ -160,12 +171,15 @@ extension Campaign {
     }
 
     func putCatalog(_ http: TestHTTP, variant: Int) throws {
+        let catalog = Game.catalog(variant: variant)
+        stage.update { $0.unansweredCatalogs.append(catalog) }
         let answer = try http.request(
             "PUT", "/v1/apps/\(Game.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")], body: Game.catalog(variant: variant))
+            headers: [("Content-Type", "application/yaml")], body: catalog)
         guard answer.status == 200 || answer.status == 201,
             let sequence = answer["sequence"]?.integerValue
-        else { throw WireFault(what: "a catalog was answered \(answer.status): \(answer.text)") }
+        else { throw TestFailure("a catalog was answered \(answer.status): \(answer.text)") }
         recorder.add(.catalog(sequence: UInt64(clamping: sequence)))
+        stage.update { ($0.catalog, $0.unansweredCatalogs) = (catalog, []) }
     }
 }

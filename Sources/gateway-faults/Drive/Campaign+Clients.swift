@@ -5,7 +5,7 @@ import WidgetModel
 extension Campaign {
     /// Holds a client's streams, one after the other, until listening stops.
     func hold(
-        _ client: FaultClient, _ version: TestHTTPVersion, _ generator: inout SeededGenerator
+        _ client: FaultClient, _ version: TestHTTPVersion, _ generator: inout SplitMix64
     ) {
         while isListening {
             let opened = recorder.now
@@ -41,7 +41,7 @@ extension Campaign {
 
     /// Polls from a client's cursor until listening stops.
     func poll(
-        _ client: FaultClient, _ version: TestHTTPVersion, _ generator: inout SeededGenerator
+        _ client: FaultClient, _ version: TestHTTPVersion, _ generator: inout SplitMix64
     ) {
         keepTrying(while: { isListening }, version: version) { http in
             try poll(client, http)

@@ -18,4 +18,14 @@ extension Campaign {
             came == true, "no post was accepted within \(Int(seconds)) s of a fault's end")
         return recorder.now - start
     }
+
+    /// Requires that SIGTERM ended the gateway in order.
+    func requireOrderly(_ exit: GatewayProcessExit?) {
+        recorder.require(exit == .status(0), "SIGTERM ended it with \(String(describing: exit))")
+    }
+
+    /// Requires that the gateway says that it lives.
+    func requireLive(_ when: String) {
+        recorder.require(gateway.status(of: "/livez") == 200, "/livez is not 200 \(when)")
+    }
 }

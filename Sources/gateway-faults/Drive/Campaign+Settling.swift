@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import WidgetModel
 
 /// The end of a run: everything that is open is closed, so that the judge can tell what is missing.
 extension Campaign {
@@ -12,6 +13,7 @@ extension Campaign {
         if stage.update({ $0.hasListeners }) { try awaitStreams() }
         stop()
         for client in clients { try finalPoll(client) }
+        for client in newClients where !client.cursor.isEmpty { try finalPoll(client) }
         signatures.finish(fetch: publishedKeys) { client, reason in
             recorder.add(.unverifiable(client: client, reason: reason))
         }
@@ -40,7 +42,7 @@ extension Campaign {
             while client.state.update({ $0.isUnsure }) {
                 try? register(client, client.placement, gateway.http(timeoutSeconds: 15))
                 guard recorder.now < deadline else {
-                    throw WireFault(what: "\(client.name) could not register within 20 s")
+                    throw TestFailure("\(client.name) could not register within 20 s")
                 }
             }
         }
@@ -70,6 +72,46 @@ extension Campaign {
                 "\(client.name) stays at \(client.watermark) \(seconds) s after the change at "
                     + "\(sequence)")
         }
+    }
+
+    /// Holds what the gateway stores against what it answered: the catalog and each registration.
+    ///
+    /// After ``settle()``: nothing may change meanwhile.
+    func judgeStored() throws {
+        let http = gateway.http(timeoutSeconds: 15)
+        let answer = try http.request("GET", "/v1/apps/\(Game.app)/catalog", token: backend)
+        let known = stage.update { $0.unansweredCatalogs + [$0.catalog] }
+        recorder.require(
+            known.contains(answer.text),
+            "the catalog in force is not the one last answered: \(answer.text.prefix(40))")
+        for client in clients where !client.state.update({ $0.isUnsure }) {
+            try judgeRegistration(of: client, mayBeMissing: false, http)
+        }
+        for client in newClients where client.state.update({ $0.number > 0 }) {
+            let isUnsure = client.state.update { $0.isUnsure }
+            try judgeRegistration(of: client, mayBeMissing: isUnsure, http)
+        }
+    }
+
+    /// Holds a client's registration, as it is stored, against the one that was sent last.
+    ///
+    /// - Parameter mayBeMissing: Whether it was a new client's first, and had no answer.
+    func judgeRegistration(of client: FaultClient, mayBeMissing: Bool, _ http: TestHTTP) throws {
+        let answer = try http.request("GET", client.path, token: backend)
+        func widgets(_ document: JSONValue?) -> [[JSONValue]]? {
+            document?.objectValue?["widgets"]?.arrayValue?.map { widget in
+                let members = widget.objectValue
+                return [
+                    members?["kind"] ?? .null, members?["family"] ?? .null,
+                    members?["parameters"] ?? [:],
+                ]
+            }
+        }
+        recorder.require(
+            mayBeMissing && answer.status == 404
+                || answer.status == 200
+                    && widgets(answer.json) == widgets(client.placement.document),
+            "\(client.name) is not registered as it was answered: \(answer.status) \(answer.text)")
     }
 
     private func finalPoll(_ client: FaultClient) throws {

@@ -11,6 +11,8 @@ final class Campaign: Sendable {
     struct Load: Sendable {
         var streams = 10
         var pollers = 4
+        /// Clients that register for the first time while all else goes on, one after the other.
+        var newClients = 0
         var posters = 3
         /// Longest pause between two posts of one poster, in milliseconds.
         var postPauseMilliseconds = 20
@@ -37,6 +39,9 @@ final class Campaign: Sendable {
         var accepted: [(batch: Int, subjects: [Subject])] = []
         /// The time of the last 202.
         var lastAccepted = 0.0
+        /// The catalog that was answered last, and those put since then that had no answer.
+        var catalog = ""
+        var unansweredCatalogs: [String] = []
     }
 
     let gateway: GatewayProcess
@@ -44,13 +49,15 @@ final class Campaign: Sendable {
     let signatures = SignatureLog()
     let stage = TestHTTPMonitor(Stage())
     let clients: [FaultClient]
+    /// Clients that poll only when all is over.
+    let newClients: [FaultClient]
     let backend: String
     let load: Load
     /// `source` of all events: what an earlier run posted is no duplicate.
     let run: String
 
     /// Puts the catalog and registers the clients.
-    init(_ gateway: GatewayProcess, _ load: Load, _ generator: inout SeededGenerator) throws {
+    init(_ gateway: GatewayProcess, _ load: Load, _ generator: inout SplitMix64) throws {
         self.gateway = gateway
         self.load = load
         run = "run-\(generator.next())"
@@ -58,8 +65,9 @@ final class Campaign: Sendable {
             app: Game.app, scope: "catalog:write changes:write clients:write operator",
             ttl: load.tokenLifetime)
         let names = (0..<(load.streams + load.pollers)).map { "client-\($0)" }
+        let newNames = (0..<load.newClients).map { "new-\($0)" }
         let tokens = try gateway.clientTokens(
-            app: Game.app, clients: names, ttl: load.tokenLifetime)
+            app: Game.app, clients: names + newNames, ttl: load.tokenLifetime)
         var clients: [FaultClient] = []
         for (index, (name, token)) in zip(names, tokens).enumerated() {
             let version: TestHTTPVersion = index % 3 == 2 ? .two : .one
@@ -70,6 +78,12 @@ final class Campaign: Sendable {
                     placement: .random(isParty: index % 2 == 1, using: &generator)))
         }
         self.clients = clients
+        newClients = zip(newNames, tokens.dropFirst(names.count)).enumerated().map {
+            index, client in
+            FaultClient(
+                name: client.0, token: client.1, channel: .poll(.one),
+                placement: .random(isParty: index % 2 == 1, using: &generator))
+        }
         let http = gateway.http()
         try putCatalog(http, variant: 0)
         for client in clients { try register(client, client.placement, http, buildsAnew: true) }
@@ -79,17 +93,18 @@ final class Campaign: Sendable {
     var isListening: Bool { stage.update { $0.isListening } }
 
     /// Starts posting, registering and listening.
-    func start(_ generator: inout SeededGenerator) {
+    func start(_ generator: inout SplitMix64) {
         for poster in 0..<load.posters {
             spawn(&generator) { self.post(as: poster, &$0) }
         }
         if load.changesRegistrations { spawn(&generator) { self.changeRegistrations(&$0) } }
+        if load.newClients > 0 { spawn(&generator) { _ in self.registerNewClients() } }
         if load.putsCatalogs { spawn(&generator) { self.putCatalogs(&$0) } }
         listen(clients, &generator)
     }
 
     /// Starts the stream or the polling of these clients.
-    func listen(_ clients: [FaultClient], _ generator: inout SeededGenerator) {
+    func listen(_ clients: [FaultClient], _ generator: inout SplitMix64) {
         stage.update { $0.hasListeners = true }
         for client in clients {
             spawn(&generator) {
@@ -103,13 +118,13 @@ final class Campaign: Sendable {
 
     /// Runs `body` on a thread of its own, with random numbers of its own.
     func spawn(
-        _ generator: inout SeededGenerator,
-        _ body: @escaping @Sendable (inout SeededGenerator) -> Void
+        _ generator: inout SplitMix64,
+        _ body: @escaping @Sendable (inout SplitMix64) -> Void
     ) {
         let seed = generator.next()
         stage.update { $0.threads += 1 }
         onThread { [self] in
-            var generator = SeededGenerator(seed: seed)
+            var generator = SplitMix64(seed: seed)
             body(&generator)
             stage.update { $0.threads -= 1 }
         }
@@ -133,7 +148,7 @@ final class Campaign: Sendable {
     /// The published keys.
     func publishedKeys() throws -> [UInt8] {
         let answer = try gateway.http(timeoutSeconds: 5).request("GET", "/.well-known/jwks.json")
-        guard answer.status == 200 else { throw WireFault(what: answer.text) }
+        guard answer.status == 200 else { throw TestFailure(answer.text) }
         return answer.body
     }
 }

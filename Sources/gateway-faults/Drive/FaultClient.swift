@@ -3,7 +3,7 @@ import WidgetModel
 
 /// A client of the campaign: its widgets, its cursor, and the way it listens.
 final class FaultClient: Sendable {
-    /// The way it hears of changes.
+    /// The way it receives notifications.
     enum Channel: Sendable {
         case stream(TestHTTPVersion)
         case poll(TestHTTPVersion)

@@ -56,7 +56,7 @@ enum Game {
 
         /// One to four characters and an account.
         static func random(
-            isParty: Bool, using generator: inout SeededGenerator
+            isParty: Bool, using generator: inout SplitMix64
         ) -> Placement {
             let count = 1 + generator.below(4)
             return Placement(
@@ -130,5 +130,14 @@ enum Game {
             }
         }
         return Telling(sequence: notification.sequence, targets: targets, opened: opened)
+    }
+}
+
+extension Subject {
+    /// Returns a character or, less often, an account.
+    static func random(using generator: inout SplitMix64) -> Subject {
+        generator.happens(80)
+            ? .character(generator.pick(Game.characters))
+            : .account(generator.pick(Game.accounts))
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// What an operator does meanwhile: backups and new keys.
+/// An operator's work meanwhile: backups and new keys.
 final class Upkeep: Sendable {
     private struct State {
         var backups = 0
@@ -21,7 +21,7 @@ final class Upkeep: Sendable {
     var backups: Int { state.update { $0.backups } }
 
     /// Takes backups until changes stop, and a new key now and then.
-    func run(_ generator: inout SeededGenerator) {
+    func run(_ generator: inout SplitMix64) {
         while campaign.isChanging {
             pause(seconds: 0.3 + Double(generator.below(1_500)) / 1000)
             if generator.happens(20) { rotate() } else { try? backUp() }

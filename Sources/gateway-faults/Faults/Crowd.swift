@@ -10,7 +10,7 @@ final class Crowd {
     /// - Parameter bytes: Sent on each.
     init(_ gateway: GatewayProcess, connections: Int, sending bytes: [UInt8] = []) throws {
         guard let port = gateway.url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-            throw WireFault(what: "no port in \(gateway.url)")
+            throw TestFailure("no port in \(gateway.url)")
         }
         for _ in 0..<connections {
             let descriptor = socket(
@@ -18,16 +18,8 @@ final class Crowd {
                 Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
                     | Int32(SOCK_CLOEXEC.rawValue), 0)
             guard descriptor >= 0 else { break }
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = port.bigEndian
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            // Sound: the address is rebound for the call alone, with its own size.
-            _ = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
+            let address = sockaddr_in(loopback: 1, port: port)
+            _ = address.withSockaddr { connect(descriptor, $0, $1) }
             if !bytes.isEmpty {
                 _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
             }

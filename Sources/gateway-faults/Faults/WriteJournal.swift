@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import WidgetModel
 
 /// The writes and syncs of one file, in order, as strace wrote them down.
 ///
@@ -77,7 +78,7 @@ struct WriteJournal {
 
     /// Returns what the file may hold after the power was lost.
     mutating func contentAfterLoss(
-        using generator: inout SeededGenerator
+        using generator: inout SplitMix64
     ) -> [UInt8] {
         for change in unsynced {
             switch generator.below(3) {
@@ -89,7 +90,7 @@ struct WriteJournal {
                 torn += 1
                 let seed = generator.next()
                 apply(change) { sector in
-                    var own = SeededGenerator(seed: seed &+ UInt64(sector))
+                    var own = SplitMix64(seed: seed &+ UInt64(sector))
                     return own.happens(50)
                 }
             }
@@ -151,7 +152,7 @@ private struct LineReader {
         return rest[...index]
     }
 
-    /// A string of which every byte is written as `\xNN`; `nil` when it was cut.
+    /// A string whose bytes are written as `\xNN`; `nil` when it was cut.
     mutating func hexString() -> [UInt8]? {
         guard skip("\"") else { return nil }
         var bytes: [UInt8] = []

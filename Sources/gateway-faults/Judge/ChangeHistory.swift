@@ -24,11 +24,24 @@ struct ChangeHistory {
         let sequence: UInt64
     }
 
+    /// The answers to one batch.
+    private struct Answers {
+        /// The highest sequence of the batch.
+        let sequence: UInt64
+        /// When the first 202 came.
+        let time: Double
+        /// Whether one of them called the batch new.
+        var hasNew: Bool
+    }
+
     private(set) var violations: [Violation] = []
     private(set) var changeCount = 0
     private var firstSent: [Int: Double] = [:]
-    /// The highest sequence of each batch.
-    private var places: [Place: UInt64] = [:]
+    /// The highest sequence known when an attempt at a batch ended for the first time.
+    private var headAtFirst: [Int: UInt64] = [:]
+    /// The most entries of posts in flight.
+    private static let answersUnderWayMax: UInt64 = 100
+    private var places: [Place: Answers] = [:]
     /// The number of entries that the log keeps; `nil` for all.
     private var keptEntries: UInt64?
     /// The highest sequence so far.
@@ -41,7 +54,7 @@ struct ChangeHistory {
         var generation = 0
         for entry in record.entries {
             switch entry.event {
-            case .posted(let attempt): read(attempt, generation)
+            case .posted(let attempt): read(attempt, at: entry.time, generation)
             case .catalog(let sequence): occupy(sequence, generation, by: "a catalog", nil)
             case .logLost: generation += 1
             case .logKeeps(let entries): keptEntries = entries
@@ -51,39 +64,71 @@ struct ChangeHistory {
         for line in lines.keys { lines[line]?.sort { $0.sequence < $1.sequence } }
     }
 
-    private mutating func read(_ attempt: PostAttempt, _ generation: Int) {
+    private mutating func read(_ attempt: PostAttempt, at time: Double, _ generation: Int) {
         firstSent[attempt.batch] = min(firstSent[attempt.batch] ?? .infinity, attempt.sent)
+        if headAtFirst[attempt.batch] == nil { headAtFirst[attempt.batch] = head }
         guard case .accepted(let accepted, let duplicates, let sequence) = attempt.outcome else {
             return
         }
-        let name = "batch \(attempt.batch) of \(attempt.subjects.count)"
+        let name = attempt.name
         let count = attempt.subjects.count
+        let place = Place(generation: generation, batch: attempt.batch)
         guard (accepted, duplicates) == (count, 0) || (accepted, duplicates) == (0, count) else {
+            // The log forgets entries one at a time, and the rest of a batch is known still.
+            if accepted > 0, accepted + duplicates == count, mayBeForgotten(firstOf: place, count) {
+                for index in 0..<accepted {
+                    record(
+                        attempt, index, at: sequence - UInt64(accepted - 1 - index), generation)
+                }
+                return
+            }
             add(.splitBatch, "\(name) was answered \(accepted) accepted, \(duplicates) duplicates")
             return
         }
-        let place = Place(generation: generation, batch: attempt.batch)
-        if let known = places[place], accepted == 0 || !mayBeForgotten(known) {
-            if accepted > 0 {
-                add(.falseAccepted, "\(name) was answered 202 at \(known), then lost")
+        if let known = places[place], accepted == 0 || !mayBeForgotten(known.sequence) {
+            // Of two attempts at a time the one that is new may be answered after the duplicate.
+            let isLate = !known.hasNew && attempt.sent < known.time
+            if accepted > 0, !isLate {
+                add(.falseAccepted, "\(name) was answered 202 at \(known.sequence), then lost")
             }
-            if known != sequence {
-                add(.falseAccepted, "\(name) moved from sequence \(known) to \(sequence)")
+            if known.sequence != sequence {
+                add(
+                    .falseAccepted,
+                    "\(name) moved from sequence \(known.sequence) to \(sequence)")
             }
+            if accepted > 0 { places[place]?.hasNew = true }
             return
         }
         guard sequence >= UInt64(count) else {
             add(.doubledSequence, "\(name) was answered the sequence \(sequence)")
             return
         }
-        places[place] = sequence
+        places[place] = Answers(sequence: sequence, time: time, hasNew: accepted > 0)
         changeCount += count
-        for (index, subject) in attempt.subjects.enumerated() {
-            let own = sequence - UInt64(count - 1 - index)
-            occupy(own, generation, by: name, subject)
-            lines[Line(generation: generation, subject: subject), default: []].append(
-                Change(sequence: own, sent: firstSent[attempt.batch] ?? attempt.sent))
+        for index in attempt.subjects.indices {
+            record(attempt, index, at: sequence - UInt64(count - 1 - index), generation)
         }
+    }
+
+    /// Records one event of a batch that the log has at a sequence.
+    private mutating func record(
+        _ attempt: PostAttempt, _ index: Int, at sequence: UInt64, _ generation: Int
+    ) {
+        let subject = attempt.subjects[index]
+        occupy(sequence, generation, by: attempt.name, subject)
+        lines[Line(generation: generation, subject: subject), default: []].append(
+            Change(sequence: sequence, sent: firstSent[attempt.batch] ?? attempt.sent))
+    }
+
+    /// Whether the log may have forgotten the first event of a batch.
+    private func mayBeForgotten(firstOf place: Place, _ count: Int) -> Bool {
+        if let known = places[place] {
+            return mayBeForgotten(known.sequence - min(known.sequence, UInt64(count - 1)))
+        }
+        // An attempt without an answer may have been taken at once, or before others whose answers
+        // came sooner.
+        guard let before = headAtFirst[place.batch] else { return false }
+        return mayBeForgotten(before - min(before, Self.answersUnderWayMax))
     }
 
     /// Whether the log may have forgotten the events of the entry at a sequence.

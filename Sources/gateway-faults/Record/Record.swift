@@ -47,6 +47,9 @@ struct PostAttempt: Sendable {
     /// The time at which the attempt began.
     let sent: Double
     let outcome: PostOutcome
+
+    /// The batch in a text.
+    var name: String { "batch \(batch) of \(subjects.count)" }
 }
 
 /// The outcome of one attempt to post.

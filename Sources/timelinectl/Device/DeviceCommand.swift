@@ -155,7 +155,7 @@ struct DeviceCommand: AsyncParsableCommand {
             }
         ).sorted()
         let popularity = Popularity(ranks: items)
-        var generator = JitterGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let orders = (1...devices).map { number in
             (
                 id: "device-\(seed)-\(number)",

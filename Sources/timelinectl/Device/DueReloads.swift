@@ -20,11 +20,10 @@ struct DueReloads: Sendable {
         var open: Int
     }
 
-    /// A rebuild that came while the sequence of a change was not known.
+    /// A rebuild that was not judged yet, because it may cover a change whose sequence is not known.
     private struct Early {
         let sequence: UInt64
         let at: ContinuousClock.Instant
-        var isDue = false
     }
 
     /// What came of one rebuild or answer.
@@ -115,41 +114,46 @@ struct DueReloads: Sendable {
         changes[number] = change.open == 0 && change.sequence != nil ? nil : change
     }
 
+    /// Judges the rebuilds of a timeline in order, up to the first that may cover a change whose
+    /// sequence is not known yet.
     private mutating func settleEarly(_ timeline: Int, _ outcome: inout Outcome) {
         guard var rebuilds = early.removeValue(forKey: timeline) else { return }
-        for place in rebuilds.indices {
-            let rebuild = rebuilds[place]
-            let covered = (owed[timeline] ?? []).filter { number in
-                changes[number]?.sequence.map { $0 <= rebuild.sequence } ?? false
+        while let rebuild = rebuilds.first {
+            let owed = (owed[timeline] ?? []).compactMap { number in
+                changes[number].map { (number: number, change: $0) }
             }
-            guard let latest = covered.max(by: { sequence(of: $0) < sequence(of: $1) }),
-                let posted = changes[latest]?.at
-            else { continue }
-            rebuilds[place].isDue = true
-            outcome.took.append((timeline, rebuild.at - posted))
-            var rules: Set<Int> = []
-            for number in covered {
-                rules.formUnion(changes[number]?.timelines[timeline] ?? [])
-                settle(number, of: timeline)
-            }
-            // One of them was notified; each other may be yet, once for all that was covered.
-            for _ in rules.dropFirst() { further[timeline, default: []].append(posted) }
-            further[timeline]?.removeAll { rebuild.at - $0 >= patience }
-        }
-        let awaitsAnswer = (owed[timeline] ?? []).contains { changes[$0]?.sequence == nil }
-        if awaitsAnswer {
-            early[timeline] = rebuilds
-        } else {
-            for rebuild in rebuilds where !rebuild.isDue {
-                let asked = further[timeline]?.firstIndex { rebuild.at - $0 < patience }
-                if let asked {
-                    further[timeline]?.remove(at: asked)
-                } else {
-                    outcome.strays += 1
-                }
+            guard !owed.contains(where: { $0.change.sequence == nil && $0.change.at <= rebuild.at })
+            else { break }
+            rebuilds.removeFirst()
+            let covered = owed.filter { ($0.change.sequence ?? .max) <= rebuild.sequence }
+            if let latest = covered.max(by: {
+                ($0.change.sequence ?? 0) < ($1.change.sequence ?? 0)
+            }) {
+                outcome.took.append((timeline, rebuild.at - latest.change.at))
+                settle(covered.map(\.number), of: timeline, by: rebuild, latest.change.at)
+            } else if let asked = further[timeline]?.firstIndex(where: {
+                rebuild.at - $0 < patience
+            }) {
+                further[timeline]?.remove(at: asked)
+            } else {
+                outcome.strays += 1
             }
         }
+        if !rebuilds.isEmpty { early[timeline] = rebuilds }
     }
 
-    private func sequence(of number: ChangeNumber) -> UInt64 { changes[number]?.sequence ?? 0 }
+    /// Settles the changes that a rebuild covers. One of their rules was notified; each other one
+    /// may be yet, once for all of them.
+    private mutating func settle(
+        _ covered: [ChangeNumber], of timeline: Int, by rebuild: Early,
+        _ posted: ContinuousClock.Instant
+    ) {
+        var rules: Set<Int> = []
+        for number in covered {
+            rules.formUnion(changes[number]?.timelines[timeline] ?? [])
+            settle(number, of: timeline)
+        }
+        for _ in rules.dropFirst() { further[timeline, default: []].append(posted) }
+        further[timeline]?.removeAll { rebuild.at - $0 >= patience }
+    }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import OpenMetrics
 import Synchronization
 import TimelineClient
 import TimelineClientHTTP
@@ -129,13 +130,13 @@ struct Fleet: Sendable {
     /// What the gateway measured, when it has counted what was rebuilt here. It counts a rebuild
     /// when the device's cursor covers its change: at once, or after a heartbeat of the stream.
     private func gatewayFreshness(
-        since before: FreshnessBuckets?, _ page: AdminConnection?
-    ) async -> FreshnessBuckets? {
+        since before: HistogramCounts?, _ page: AdminConnection?
+    ) async -> HistogramCounts? {
         guard let before, let page else { return nil }
         let end = ContinuousClock.now + Self.confirmationMax
         while true {
             let freshness = await page.freshness()?.since(before)
-            let isComplete = freshness?.count ?? 0 >= record.snapshot.all.total.count
+            let isComplete = freshness?.total ?? 0 >= record.snapshot.all.total.count
             if isComplete || order.post == nil || ContinuousClock.now >= end { return freshness }
             try? await Task.sleep(for: .milliseconds(200))
         }
@@ -202,7 +203,7 @@ struct Fleet: Sendable {
     /// Posts at the rate asked for, one change at a time: a gateway that is slower is asked less.
     private func post(until end: ContinuousClock.Instant?) async throws {
         guard let rate = order.post else { return }
-        var generator = JitterGenerator(seed: order.seed)
+        var generator = SplitMix64(seed: order.seed)
         let source = "/timelinectl/device/\(UUID().uuidString)"
         let start = ContinuousClock.now
         var posted = 0

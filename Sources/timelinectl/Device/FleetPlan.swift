@@ -56,13 +56,13 @@ struct FleetPlan: Sendable {
             dependentsOfKind.append(Array(first..<dependents.count))
         }
         for (number, client) in clients.enumerated() {
-            var generator = JitterGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
+            var generator = SplitMix64(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
             place(on: client, catalog, using: &generator)
         }
     }
 
     private mutating func place(
-        on client: SimulatedClient, _ catalog: Catalog, using generator: inout JitterGenerator
+        on client: SimulatedClient, _ catalog: Catalog, using generator: inout SplitMix64
     ) {
         let device = Device(
             client: client,
@@ -102,7 +102,7 @@ struct FleetPlan: Sendable {
     }
 
     private static func platform(
-        offering kinds: [WidgetDeclaration], using generator: inout JitterGenerator
+        offering kinds: [WidgetDeclaration], using generator: inout SplitMix64
     ) -> String {
         let offering = WidgetFamilies.platforms.filter { platform in
             kinds.contains { WidgetFamilies.isOffered(on: platform, declared: $0.platforms) }
@@ -116,7 +116,7 @@ struct FleetPlan: Sendable {
     }
 
     /// A value as a person would choose it, and as a change names it.
-    private func text(_ type: ParameterType?, using generator: inout JitterGenerator) -> String {
+    private func text(_ type: ParameterType?, using generator: inout SplitMix64) -> String {
         let rank = popularity.draw(using: &generator)
         return switch type?.name {
         case "Int", "Double": String(rank)
@@ -129,7 +129,7 @@ struct FleetPlan: Sendable {
     static func item(_ rank: Int) -> String { "item-\(rank)" }
 
     private func value(
-        of parameter: ParameterDeclaration, using generator: inout JitterGenerator
+        of parameter: ParameterDeclaration, using generator: inout SplitMix64
     ) -> ParameterValue {
         let text = text(parameter.type, using: &generator)
         return parameter.type.isArray ? .list([text]) : .single(text)
@@ -156,7 +156,7 @@ struct FleetPlan: Sendable {
     // MARK: Changes
 
     /// A change that says everything rules ask for, so that it concerns exactly what agrees.
-    func change(using generator: inout JitterGenerator) -> Change? {
+    func change(using generator: inout SplitMix64) -> Change? {
         guard let drawn = dependents.randomElement(using: &generator) else { return nil }
         let entity = drawn.rule.entity
         var attributes: [String: String] = ["id": text(nil, using: &generator)]

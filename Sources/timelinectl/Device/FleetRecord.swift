@@ -1,3 +1,4 @@
+import OpenMetrics
 import Synchronization
 import TimelineClient
 
@@ -159,10 +160,10 @@ final class FleetRecord: Sendable {
     private func note(_ outcome: DueReloads.Outcome, in state: inout State) {
         for (timeline, time) in outcome.took {
             let kind = timelineKinds[timeline]
-            state.snapshot.all.window.add(time)
-            state.snapshot.all.total.add(time)
-            state.snapshot.kinds[kind].window.add(time)
-            state.snapshot.kinds[kind].total.add(time)
+            state.snapshot.all.window.record(time)
+            state.snapshot.all.total.record(time)
+            state.snapshot.kinds[kind].window.record(time)
+            state.snapshot.kinds[kind].total.record(time)
         }
         if judgesStrays { state.snapshot.strays += outcome.strays }
     }

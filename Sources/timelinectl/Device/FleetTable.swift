@@ -1,4 +1,5 @@
 import Foundation
+import OpenMetrics
 import Synchronization
 import WidgetModel
 
@@ -10,7 +11,7 @@ final class FleetTable: Sendable {
         let ramp: Duration
         let snapshot: FleetRecord.Snapshot
         /// The gateway's own measure of the same time; `nil` when it was not asked.
-        let gateway: FreshnessBuckets?
+        let gateway: HistogramCounts?
         /// Whether what is due is known.
         let postsOwn: Bool
     }
@@ -58,9 +59,9 @@ final class FleetTable: Sendable {
                 name,
                 [
                     String(figures.timelines), String(figures.told), String(figures.rebuilt),
-                    Self.text(figures.window.quantile(0.5)),
-                    Self.text(figures.window.quantile(0.99)),
-                    Self.text(figures.total.quantile(0.99)),
+                    Self.text(figures.window.seconds(0.5)),
+                    Self.text(figures.window.seconds(0.99)),
+                    Self.text(figures.total.seconds(0.99)),
                 ])
         }
         return [
@@ -73,8 +74,8 @@ final class FleetTable: Sendable {
     static func line(_ snapshot: FleetRecord.Snapshot, after time: Duration) -> String {
         "\(text(time))  connected \(snapshot.connected)  posted \(snapshot.posted)  "
             + "told \(snapshot.all.told)  rebuilt \(snapshot.all.rebuilt)  due \(snapshot.due)  "
-            + "p50 \(text(snapshot.all.window.quantile(0.5)))  "
-            + "p99 \(text(snapshot.all.window.quantile(0.99)))"
+            + "p50 \(text(snapshot.all.window.seconds(0.5)))  "
+            + "p99 \(text(snapshot.all.window.seconds(0.99)))"
     }
 
     static func text(_ summary: Summary) -> String {
@@ -94,18 +95,18 @@ final class FleetTable: Sendable {
                 "posted     \(snapshot.posted)",
                 "lost       \(snapshot.lost)",
                 "stray      \(snapshot.strays)",
-                "p50        \(text(snapshot.all.total.quantile(0.5)))",
-                "p99        \(text(snapshot.all.total.quantile(0.99)))",
+                "p50        \(text(snapshot.all.total.seconds(0.5)))",
+                "p99        \(text(snapshot.all.total.seconds(0.99)))",
             ]
         } else {
             lines.append("lost       not known: nothing was posted here")
         }
         if let gateway = summary.gateway {
-            lines.append("gateway    \(gateway.count) rebuilds")
+            lines.append("gateway    \(gateway.total) rebuilds")
             for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
                 guard let bucket = gateway.bucket(ofQuantile: share) else { continue }
                 var line = "           \(name) \(text(bucket.above)) to \(text(bucket.upTo))"
-                if let own = snapshot.all.total.quantile(share) {
+                if let own = snapshot.all.total.seconds(share) {
                     line +=
                         gateway.agrees(own, onQuantile: share)
                         ? ", which agrees" : ", WHICH DOES NOT AGREE"
@@ -161,14 +162,14 @@ final class FleetTable: Sendable {
             object["stray"] = .integer(Int64(snapshot.strays))
         }
         if let gateway = summary.gateway {
-            var measured: JSONObject = ["rebuilds": .integer(Int64(gateway.count))]
+            var measured: JSONObject = ["rebuilds": .integer(Int64(gateway.total))]
             for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
                 guard let bucket = gateway.bucket(ofQuantile: share) else { continue }
                 measured[name] = [
                     "above": .number(bucket.above),
                     "upTo": bucket.upTo == .infinity ? .null : .number(bucket.upTo),
                 ]
-                if let own = snapshot.all.total.quantile(share) {
+                if let own = snapshot.all.total.seconds(share) {
                     measured["\(name)Agrees"] = .bool(gateway.agrees(own, onQuantile: share))
                 }
             }
@@ -185,7 +186,7 @@ final class FleetTable: Sendable {
             "rebuilt": .integer(Int64(figures.rebuilt)),
         ]
         for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-            object[name] = figures[keyPath: times].quantile(share).map { .number($0) } ?? .null
+            object[name] = figures[keyPath: times].seconds(share).map { .number($0) } ?? .null
         }
         return object
     }

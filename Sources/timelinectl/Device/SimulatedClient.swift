@@ -15,7 +15,7 @@ struct SimulatedClient: Sendable {
     /// Reads the claims of a token; `nil` when it is none of a client.
     init?(token: String) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])),
+        guard parts.count == 3, let payload = Base64.url.decode(String(parts[1])),
             let claims = (try? JSONValue(parsing: payload))?.objectValue,
             let id = claims["sub"]?.stringValue, Identifier.isValid(id)
         else { return nil }

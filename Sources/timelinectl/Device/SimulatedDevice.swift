@@ -23,7 +23,7 @@ actor SimulatedDevice {
     private var acknowledging: [Int: UInt64] = [:]
     private var serverTime = ServerTime()
     private var engine: ReloadEngine
-    private var generator: JitterGenerator
+    private var generator: SplitMix64
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
@@ -48,7 +48,7 @@ actor SimulatedDevice {
             }, uniquingKeysWith: { $1 })
         var settings = ReloadEngine.Settings()
         settings.schedule.budgetLimit = nil
-        generator = JitterGenerator(seed: seed)
+        generator = SplitMix64(seed: seed)
         engine = ReloadEngine(
             state: EngineState(), desired: plan.registration, settings: settings,
             seed: generator.next())

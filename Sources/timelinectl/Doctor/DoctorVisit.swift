@@ -1,5 +1,7 @@
 import Foundation
-import GatewayServer
+import GatewayDocuments
+import GatewayHTTP
+import GatewayOperations
 import GatewaySigning
 import TimelineClient
 import TimelineClientHTTP
@@ -64,18 +66,15 @@ enum DoctorVisit {
     /// A gateway's admin port.
     static func admin(_ admin: AdminConnection) async -> [Finding] {
         do throws(GatewayFailure) {
-            let overview = try await admin.page("/api/overview?after=\(Int64.max)")
-            let isReady = overview["ready"] == true
-            let troubles = (overview["troubles"]?.arrayValue ?? []).compactMap(\.objectValue)
+            let overview = try Overview(
+                answer: .object(try await admin.page("/api/overview?after=\(Int64.max)")))
             let first =
-                isReady
+                overview.ready
                 ? Finding(.ok, "readiness", "is ready")
                 : Finding(.fail, "readiness", "is not ready", "See below for what fails.")
             return [first]
-                + troubles.map {
-                    Finding(
-                        $0["level"] == "critical" ? .fail : .warn, "now",
-                        $0["what"]?.stringValue ?? "", $0["remedy"]?.stringValue ?? "")
+                + overview.troubles.map {
+                    Finding($0.level == "critical" ? .fail : .warn, "now", $0.what, $0.remedy)
                 }
         } catch {
             return [

@@ -1,5 +1,5 @@
 import ArgumentParser
-import GatewayServer
+import GatewayOperations
 import WidgetModel
 
 /// Copies a gateway's data directory.

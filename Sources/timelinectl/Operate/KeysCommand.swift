@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import GatewaySigning
 import TimelineClient
 import WidgetModel
@@ -58,12 +59,8 @@ struct KeysCommand: AsyncParsableCommand {
         } catch {
             throw .connection(ConnectionError(.badRequest, "--admin is HOST:PORT"))
         }
-        var states: [String: String] = [:]
-        for key in try await connection.page("/api/system")["keys"]?.arrayValue ?? [] {
-            guard let key = key.objectValue, let kid = key["kid"]?.stringValue else { continue }
-            states[kid] = key["state"]?.stringValue
-        }
-        return states
+        let system = try SystemStatus(answer: .object(try await connection.page("/api/system")))
+        return Dictionary(system.keys.map { ($0.kid, $0.state) }) { _, last in last }
     }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -28,27 +29,25 @@ struct StatusCommand: AsyncParsableCommand {
         do throws(GatewayFailure) {
             // Nobody asks for the past here: none of it is after this.
             let overview = try await admin.page("/api/overview?after=\(Int64.max)")
+            let (system, apps) = (
+                try await admin.page("/api/system"), try await admin.page("/api/apps")
+            )
             let report = StatusReport(
-                overview: overview, system: try await admin.page("/api/system"),
-                apps: try await admin.page("/api/apps")["apps"]?.arrayValue ?? [],
-                palette: Terminal.palette())
-            Terminal.print(Self.json(report), as: options.form) {
+                overview: try Overview(answer: .object(overview)),
+                system: try SystemStatus(answer: .object(system)),
+                apps: try AppList(answer: .object(apps)).apps, palette: Terminal.palette())
+            var all = overview
+            all["series"] = nil
+            all["well"] = .bool(report.isWell)
+            all["system"] = .object(system)
+            all["apps"] = apps["apps"] ?? []
+            Terminal.print(.object(all), as: options.form) {
                 report.lines.joined(separator: "\n")
             }
             if !report.isWell { Foundation.exit(ExitStatus.unwell.rawValue) }
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
-    }
-
-    /// Everything as one document.
-    private static func json(_ report: StatusReport) -> JSONValue {
-        var object = report.overview
-        object["series"] = nil
-        object["well"] = .bool(report.isWell)
-        object["system"] = .object(report.system)
-        object["apps"] = .array(report.apps)
-        return .object(object)
     }
 }
 

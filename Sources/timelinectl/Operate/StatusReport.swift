@@ -1,20 +1,16 @@
+import GatewayDocuments
 import WidgetModel
 
-/// How a gateway does, in lines for a terminal.
+/// The status of a gateway, in lines for a terminal.
 struct StatusReport {
-    let overview: JSONObject
-    /// What does not change every second; empty where it was not asked for.
-    var system: JSONObject = [:]
-    var apps: [JSONValue] = []
+    let overview: Overview
+    /// The parts that change less than every second; absent where they were not asked for.
+    var system: SystemStatus?
+    var apps: [AppStatus] = []
     let palette: Palette
 
     /// Whether it is ready and nothing is wrong.
-    var isWell: Bool { isReady && troubles.isEmpty }
-
-    private var isReady: Bool { overview["ready"] == true }
-    private var troubles: [JSONObject] {
-        (overview["troubles"]?.arrayValue ?? []).compactMap(\.objectValue)
-    }
+    var isWell: Bool { overview.ready && overview.troubles.isEmpty }
 
     /// Everything, with a line between the parts.
     var lines: [String] {
@@ -26,75 +22,66 @@ struct StatusReport {
 
     private var heading: [String] {
         let verdict =
-            !isReady
+            !overview.ready
             ? palette.bad("NOT READY")
-            : troubles.isEmpty ? palette.good("ready") : palette.poor("ready, but see below")
-        let node = system["node"]?.objectValue ?? [:]
-        var parts: [String] = []
-        if let version = system["version"]?.objectValue?["version"]?.stringValue {
-            parts.append("version \(version)")
+            : isWell ? palette.good("ready") : palette.poor("ready, but see below")
+        var parts = ["gateway \(verdict)"]
+        if let system {
+            let version = system.version.members.first { $0.name == "version" }
+            if let version { parts.append(TextBlock.line("version \(version.value)")) }
+            parts.append(TextBlock.line("since \(system.node.started)"))
+            parts.append(TextBlock.line("on \(system.node.listen)"))
         }
-        if let started = node["started"]?.stringValue { parts.append("since \(started)") }
-        if let listen = node["listen"]?.stringValue { parts.append("on \(listen)") }
-        return [(["gateway \(verdict)"] + parts.map(TextBlock.line)).joined(separator: ", ")]
+        return [parts.joined(separator: ", ")]
     }
 
     private var wrong: [String] {
-        troubles.flatMap { trouble in
-            let isCritical = trouble["level"] == "critical"
+        overview.troubles.flatMap { trouble in
+            let isCritical = trouble.level == "critical"
             let mark = isCritical ? palette.bad("critical") : palette.poor("warning ")
             return [
-                "  \(mark)  " + TextBlock.line(trouble["what"]?.stringValue ?? ""),
-                "            " + TextBlock.line(trouble["remedy"]?.stringValue ?? ""),
+                "  \(mark)  " + TextBlock.line(trouble.what),
+                "            " + TextBlock.line(trouble.remedy),
             ]
         }
     }
 
     private var freshness: [String] {
-        var rows = [["freshness", "CHANGES", "P50", "P99"]]
-        func add(_ name: String, _ value: JSONValue?) {
-            guard let counts = value?.objectValue,
-                let count = counts["count"]?.integerValue, count > 0
-            else { return }
-            rows.append([
-                name, "\(count)", Self.seconds(counts["p50"]), Self.seconds(counts["p99"]),
-            ])
+        let heading = "freshness of the last \(overview.recentSeconds) s"
+        var all: [(name: String, quantiles: Quantiles)] = [("  decided", overview.decided)]
+        all += overview.sent.members.map { ("  sent by \($0.name)", $0.value) }
+        all += overview.confirmed.members.map { ("  confirmed by \($0.name)", $0.value) }
+        all.append(("  on disk", overview.commit))
+        let rows = all.filter { $0.quantiles.count > 0 }.map { name, quantiles in
+            [
+                name, "\(quantiles.count)", Self.seconds(quantiles.p50),
+                Self.seconds(quantiles.p99),
+            ]
         }
-        add("  decided", overview["decided"])
-        for (title, name) in [("sent by", "sent"), ("confirmed by", "confirmed")] {
-            for member in overview[name]?.objectValue?.members ?? [] {
-                add("  \(title) \(member.name)", member.value)
-            }
-        }
-        add("  on disk", overview["commit"])
-        let seconds = overview["recentSeconds"]?.integerValue ?? 0
-        rows[0][0] = "freshness of the last \(seconds) s"
-        guard rows.count > 1 else { return [rows[0][0] + ": no change"] }
-        return TextBlock.columns(rows)
+        guard !rows.isEmpty else { return [heading + ": no change"] }
+        return TextBlock.columns([[heading, "CHANGES", "P50", "P99"]] + rows)
     }
 
     private var work: [String] {
-        let rates = overview["rates"]?.objectValue ?? [:]
-        let log = overview["log"]?.objectValue ?? [:]
-        func rate(_ name: String) -> String { "\(Self.number(rates[name]))/s \(name)" }
-        func count(_ object: JSONObject, _ name: String) -> Int64 {
-            object[name]?.integerValue ?? 0
-        }
-        var lines = [
-            "streams   \(count(overview, "streams")) open, \(count(overview, "lagging")) lagging, "
-                + "of \(count(overview, "clients")) clients",
-            "work      "
-                + ["changes", "deliveries", "polls", "acknowledgements", "pushes"].map(rate)
-                .joined(separator: ", "),
-            "log       \(count(log, "floor"))..\(count(log, "head")), "
-                + "applied up to \(count(log, "applied")), \(count(log, "waitingWrites")) waiting, "
-                + ByteProgress.text(count(log, "databaseBytes") + count(log, "walBytes")),
+        let (rates, log) = (overview.rates, overview.log)
+        let work = [
+            ("changes", rates.changes), ("deliveries", rates.deliveries), ("polls", rates.polls),
+            ("acknowledgements", rates.acknowledgements), ("pushes", rates.pushes),
         ]
-        if let standings = overview["standings"]?.objectValue, !standings.members.isEmpty {
+        var lines = [
+            "streams   \(overview.streams) open, \(overview.lagging) lagging, "
+                + "of \(overview.clients) clients",
+            "work      "
+                + work.map { "\(Self.number($0.1))/s \($0.0)" }.joined(separator: ", "),
+            "log       \(log.floor)..\(log.head), "
+                + "applied up to \(log.applied), \(log.waitingWrites) waiting, "
+                + ByteProgress.text(log.databaseBytes + log.walBytes),
+        ]
+        if let pushes = overview.standings {
             lines.append(
-                "pushes    "
-                    + standings.members.map { "\($0.value.integerValue ?? 0) \($0.name)" }
-                    .joined(separator: ", "))
+                "pushes    \(pushes.confirmed) confirmed, \(pushes.told) told, "
+                    + "\(pushes.underWay) underWay, \(pushes.withheld) withheld, "
+                    + "\(pushes.waiting) waiting, \(pushes.unreachable) unreachable")
         }
         return lines
     }
@@ -102,59 +89,41 @@ struct StatusReport {
     private var appLines: [String] {
         guard !apps.isEmpty else { return [] }
         let rows = apps.map { app in
-            let app = app.objectValue ?? [:]
-            let kinds = (app["kinds"]?.arrayValue ?? []).compactMap(\.objectValue)
-            func sum(_ name: String) -> Int64 {
-                kinds.reduce(0) { $0 &+ ($1[name]?.integerValue ?? 0) }
+            func sum(_ count: KeyPath<AppStatus.Kind, Int>) -> Int {
+                app.kinds.reduce(0) { $0 &+ $1[keyPath: count] }
             }
-            let looked = sum("looked")
+            let looked = sum(\.looked)
             return [
-                app["app"]?.stringValue ?? "-", "\(kinds.count)",
-                "\(app["clients"]?.integerValue ?? 0)", "\(sum("widgets"))",
-                looked == 0 ? "-" : "\(sum("stale")) of \(looked) looked at",
+                app.app, "\(app.kinds.count)", "\(app.clients)", "\(sum(\.widgets))",
+                looked == 0 ? "-" : "\(sum(\.stale)) of \(looked) looked at",
             ]
         }
         return TextBlock.columns([["APP", "KINDS", "CLIENTS", "WIDGETS", "STALE"]] + rows)
     }
 
     private var keyLines: [String] {
-        let keys = (system["keys"]?.arrayValue ?? []).compactMap(\.objectValue)
-        guard !keys.isEmpty else { return [] }
-        let rows = keys.map { key in
+        guard let system, !system.keys.isEmpty else { return [] }
+        let rows = system.keys.map { key in
             let time =
-                key["since"]?.stringValue.map { "since \($0)" }
-                ?? key["until"]?.stringValue.map { "until \($0)" } ?? ""
-            return [
-                key["use"]?.stringValue ?? "-", key["kid"]?.stringValue ?? "-",
-                key["algorithm"]?.stringValue ?? "-", key["state"]?.stringValue ?? "-", time,
-            ]
+                key.since.map { "since \($0)" } ?? key.until.map { "until \($0)" } ?? ""
+            return [key.use, key.kid, key.algorithm, key.state, time]
         }
-        let ends = system["certificateEnds"]?.stringValue ?? "-"
         return TextBlock.columns([["KEYS OF", "KID", "ALGORITHM", "STATE", ""]] + rows)
-            + ["certificate ends \(ends)"]
+            + ["certificate ends \(system.certificateEnds)"]
     }
 
     // MARK: Words
 
-    /// `3 ms`, `1.2 s`, `-`.
-    static func seconds(_ value: JSONValue?) -> String {
-        guard let seconds = Self.double(value) else { return "-" }
+    /// Returns `3 ms`, `1.2 s` or `-`.
+    static func seconds(_ seconds: Double?) -> String {
+        guard let seconds else { return "-" }
         if seconds < 0.001 { return "<1 ms" }
         if seconds < 1 { return "\(Int(seconds * 1000)) ms" }
         return "\(Double(Int(min(seconds, 1e9) * 10)) / 10) s"
     }
 
-    private static func number(_ value: JSONValue?) -> String {
-        let number = double(value) ?? 0
-        return number >= 100 ? "\(Int(min(number, 1e15)))" : "\(Double(Int(number * 10)) / 10)"
-    }
-
-    private static func double(_ value: JSONValue?) -> Double? {
-        switch value {
-        case .integer(let number): Double(number)
-        case .number(let number): number
-        default: nil
-        }
+    private static func number(_ number: Double) -> String {
+        number >= 100 ? "\(Int(min(number, 1e15)))" : "\(Double(Int(number * 10)) / 10)"
     }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -79,22 +80,27 @@ private actor TopView {
     private let admin: AdminConnection
     private let screen: Screen?
     private let form: OutputForm
-    private var system: JSONObject = [:]
-    private var apps: [JSONValue] = []
+    private var system: SystemStatus?
+    private var apps: [AppStatus] = []
     private var age = 0
 
     init(admin: AdminConnection, screen: Screen?, form: OutputForm) {
         (self.admin, self.screen, self.form) = (admin, screen, form)
     }
 
-    func show(_ overview: JSONObject) async {
+    func show(_ document: JSONObject) async {
         if form == .json {
-            Terminal.print(JSONValue.object(overview).text)
+            Terminal.print(JSONValue.object(document).text)
             return
         }
+        guard let overview = try? Overview(decoding: .object(document)) else { return }
         if age == 0 {
-            system = (try? await admin.page("/api/system")) ?? system
-            apps = (try? await admin.page("/api/apps"))?["apps"]?.arrayValue ?? apps
+            if let page = try? await admin.page("/api/system") {
+                system = (try? SystemStatus(decoding: .object(page))) ?? system
+            }
+            if let page = try? await admin.page("/api/apps") {
+                apps = (try? AppList(decoding: .object(page)).apps) ?? apps
+            }
         }
         age = (age + 1) % Self.patience
         let report = StatusReport(
@@ -103,7 +109,7 @@ private actor TopView {
             Terminal.print(report.lines.joined(separator: "\n"))
             return
         }
-        let time = TextBlock.line(overview["time"]?.stringValue ?? "")
+        let time = TextBlock.line(overview.time)
         screen.draw(["\(admin.place)  \(time)  q to end", ""] + report.lines)
     }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import TimelineClient
 
-/// How a character fares from a moment on.
+/// The state of a character from a date on.
 struct CharacterEntry: TimelineEntry, Codable {
     var date: Date
     var character: GameCharacter
 
-    /// Who needs help matters more.
+    /// Characters that need help are more relevant.
     var relevance: TimelineEntryRelevance? {
         TimelineEntryRelevance(score: Float(1 - character.health))
     }
@@ -19,7 +19,7 @@ struct CharacterProvider: AppIntentTimelineProvider {
     }
 
     func snapshot(for configuration: ChooseCharacter, in context: Context) async -> CharacterEntry {
-        // A gallery does not wait: it shows a character that is nobody's.
+        // A gallery does not wait: it shows a sample character.
         CharacterEntry(
             date: .now, character: context.isPreview ? .sample : configuration.character)
     }
@@ -27,8 +27,8 @@ struct CharacterProvider: AppIntentTimelineProvider {
     func timeline(
         for configuration: ChooseCharacter, in context: Context
     ) async throws -> Timeline<CharacterEntry> {
-        // The intent's entity was found by its query a moment ago, so it is as new as it has to be.
-        // Nothing changes with time alone: the gateway says when the character has changed.
+        // The query has just found the intent's entity, so it is current. The timeline does not
+        // change with time alone; the gateway sends a notification when the character changes.
         let entry = CharacterEntry(date: .now, character: configuration.character)
         return Timeline(entries: [entry], policy: .never)
     }
@@ -41,7 +41,7 @@ struct CharacterProvider: AppIntentTimelineProvider {
     }
 }
 
-/// What the widget shows.
+/// The content of the character widget.
 struct CharacterView: View {
     @Environment(\.widgetFamily) private var family
     @Environment(\.widgetRenderingMode) private var renderingMode
@@ -73,7 +73,7 @@ struct CharacterView: View {
     }
 
     @ViewBuilder private var portrait: some View {
-        // An emoji keeps its colours; where there are none the name alone says more.
+        // An emoji keeps its colors; without colors, the name alone is clearer.
         if renderingMode == .fullColor {
             Text("\(character.avatar) \(character.name)")
         } else {
@@ -86,7 +86,7 @@ struct CharacterView: View {
     }
 }
 
-/// Shows the character that a person chose; the large one can heal the whole party.
+/// Shows the character that a person chose. The large family can heal the whole party.
 struct CharacterWidget: Widget {
     static let kind = "com.mygame.character-detail"
 

@@ -8,6 +8,6 @@ struct GameWidgets: WidgetBundle {
         QuestsWidget()
     }
 
-    /// What the buttons and toggles of these widgets perform.
+    /// The intents of the buttons and toggles in these widgets.
     static let intents: [any AppIntent.Type] = [SuperchargeParty.self, ToggleQuest.self]
 }

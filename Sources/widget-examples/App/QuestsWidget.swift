@@ -1,11 +1,11 @@
 import Foundation
 import TimelineClient
 
-/// The quests at a moment.
+/// The quests at a date.
 struct QuestsEntry: TimelineEntry, Codable {
     var date: Date
     var quests: [Quest]
-    /// The quest whose last change was not saved.
+    /// The quest whose last change could not be saved.
     var failedQuest: String?
 }
 
@@ -29,7 +29,7 @@ struct QuestsProvider: AsyncTimelineProvider {
     }
 }
 
-/// What the widget shows.
+/// The content of the quests widget.
 struct QuestsView: View {
     var entry: QuestsEntry
 

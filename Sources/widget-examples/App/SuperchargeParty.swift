@@ -1,14 +1,14 @@
 import TimelineClient
 
-/// Heals all characters, without opening the app.
+/// Heals all characters without opening the app.
 struct SuperchargeParty: AppIntent {
     static let title: LocalizedStringResource = "Heal the Party"
     static let description = IntentDescription("Gives every character its full health.")
 
     func perform() async throws -> some IntentResult {
-        // When this returns, the timeline is built anew and reads from the server: it has to know
-        // by then. A failure needs no word of its own: the widget goes on showing the health that
-        // the characters have.
+        // When this returns, the timeline is rebuilt from the server's data, so the server must
+        // have the change by then. A failure needs no message: the widget continues to show the
+        // characters' current health.
         try? await Installation.current.api.healEverybody()
         return .result()
     }

@@ -1,14 +1,14 @@
 import Foundation
 import TimelineClient
 
-/// The turn of the game at a moment.
+/// The turn of the game at a date.
 struct TurnEntry: TimelineEntry, Codable {
     var date: Date
-    /// `nil` when nothing was heard of the game yet.
+    /// The number of the turn; `nil` before the game has reported any.
     var turn: Int?
 }
 
-/// Builds the timelines of the widget for the game's turn, as providers with completion handlers do.
+/// Builds the timelines of the widget for the game's turn, with completion handlers.
 struct TurnProvider: TimelineProvider {
     func placeholder(in context: Context) -> TurnEntry { TurnEntry(date: .now, turn: nil) }
 
@@ -26,17 +26,17 @@ struct TurnProvider: TimelineProvider {
         in context: Context, completion: @escaping @Sendable (Timeline<TurnEntry>) -> Void
     ) {
         Task {
-            // Without an answer the handler is dropped, and the provider is asked again later: an
-            // old turn must not pass for the current one.
+            // On failure the handler is released without a call, and the provider is asked again
+            // later: an old turn must not be shown as the current one.
             let entry = TurnEntry(date: .now, turn: try await Installation.current.api.turn())
-            // The gateway tells of a new turn at once; once in a quarter of an hour is for the day
-            // on which nobody hears of it.
+            // The gateway reports a new turn at once; reloading every quarter of an hour covers the
+            // case that no notification arrives.
             completion(Timeline(entries: [entry], policy: .after(entry.date + 15 * 60)))
         }
     }
 }
 
-/// What the widget shows in the families it supports.
+/// The content of the turn widget in the families it supports.
 struct TurnView: View {
     @Environment(\.widgetFamily) private var family
     var turn: Int?
@@ -55,7 +55,7 @@ struct TurnView: View {
     }
 }
 
-/// Shows which turn the game is at; there is nothing to choose about it.
+/// Shows the current turn of the game; has no configuration.
 struct TurnWidget: Widget {
     static let kind = "com.mygame.game-status"
 

@@ -3,8 +3,8 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// How the game's backend uses the gateway, with its own token: declares the widgets, posts changes,
-/// and gets tokens for its clients.
+/// The game backend's access to the gateway, with its own token: declares the widgets, posts
+/// changes, and requests tokens for its clients.
 struct GatewayAccess: Sendable {
     /// The app's bundle id.
     static let app = "com.mygame"
@@ -12,10 +12,11 @@ struct GatewayAccess: Sendable {
     private let service: GatewayService
     private let url: String
     private let ca: String
-    /// Event ids of one run never meet those of another.
+    /// The source of the events, unique for each run, so that event ids of different runs do not
+    /// collide.
     private let source = "/widget-examples/\(UUID().uuidString)"
 
-    /// - Throws: `ConnectionError` when `url` is no https origin.
+    /// - Throws: `ConnectionError` when `url` is not an https origin.
     init(url: String, ca: String, token: String) throws {
         self.url = url
         self.ca = ca
@@ -23,15 +24,15 @@ struct GatewayAccess: Sendable {
             connection: try Self.connection(url: url, ca: ca, token: token), app: Self.app)
     }
 
-    /// Declares the widgets, and what each depends on.
+    /// Declares the widgets and their dependencies.
     ///
-    /// - Throws: `GatewayFailure`; so do the others below.
+    /// - Throws: `GatewayFailure`, like the methods below.
     func putCatalog(_ yaml: [UInt8]) async throws {
         _ = try await service.document(
             "PUT", "\(service.base)/catalog", body: yaml, contentType: "application/yaml")
     }
 
-    /// Announces a change; returns when the gateway has it on disk.
+    /// Announces a change; returns when the gateway has committed it.
     func post(_ change: Change) async throws {
         let event = CloudEvent(source: source, id: UUID().uuidString, change: change)
         _ = try await service.json(
@@ -39,7 +40,7 @@ struct GatewayAccess: Sendable {
             contentType: "application/cloudevents+json")
     }
 
-    /// A connection for a client, whose token says whose account it is.
+    /// Returns a connection for a client, with a token for an account.
     func connection(client: String, account: String) async throws -> CurlConnection {
         let answer = try await service.json(
             "POST", "\(service.base)/tokens",
@@ -52,7 +53,7 @@ struct GatewayAccess: Sendable {
         return try Self.connection(url: url, ca: ca, token: token)
     }
 
-    /// The names of what a client recommends for a kind, as the gateway has them.
+    /// Returns the names of a client's recommendations for a kind, as stored by the gateway.
     func recommendations(ofKind kind: String, by client: String) async throws -> [String] {
         let answer = try await service.json("GET", service.base(ofClient: client))
         let sets = answer.value.objectValue?["recommendations"]?.arrayValue ?? []

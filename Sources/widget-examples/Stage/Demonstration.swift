@@ -2,7 +2,8 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// The character game from its first launch on: a backend, an iPhone, an iPad and a watch.
+/// A demonstration of the character game from its first launch: a backend, an iPhone, an iPad and a
+/// watch.
 struct Demonstration {
     private let access: GatewayAccess
     private let server: GameServer
@@ -17,7 +18,7 @@ struct Demonstration {
         self.print = print
         let server = GameServer { try await access.post($0) }
         self.server = server
-        // Clients of one run are not those of another: each has a name of its own.
+        // The client names are different in each run, so that runs do not share clients.
         let run = String(UInt32.random(in: .min ... .max), radix: 36)
         func device(
             _ name: String, _ platform: WidgetDevice.Platform, _ placements: [Device.Placement]
@@ -59,17 +60,18 @@ struct Demonstration {
             "Watch", .watchOS, [character("stack", .accessoryRectangular, 1, at: .smartStack)])
     }
 
-    /// Everybody who plays here has this account.
+    /// The account of all devices.
     private static let account = "42"
 
     private var devices: [Device] { [phone, pad, watch] }
 
-    /// Plays it, and prints every step.
+    /// Runs the demonstration, and prints every step.
     ///
     /// - Parameters:
-    ///   - catalog: What the widgets depend on, in YAML.
-    ///   - directory: Where the devices keep their archives.
-    /// - Returns: Whether every device was told, and shows, exactly what it has to.
+    ///   - catalog: The catalog with the dependencies of the widgets, in YAML.
+    ///   - directory: The directory for the devices' archives.
+    /// - Returns: Whether every device received the expected notifications, and shows the expected
+    ///   content.
     func play(catalog: [UInt8], directory: URL) async throws -> Bool {
         try await access.putCatalog(catalog)
         var stage = Stage(devices: devices, print: print)
@@ -115,7 +117,8 @@ struct Demonstration {
         try await stage.step(
             "The devices register, build every timeline and listen",
             .init(
-                // None brings a cursor, so none is told what it has just built.
+                // A registration without a cursor causes no notification about content that was
+                // just built.
                 shows: [
                     "iPhone": [
                         "small": "🦔 Bramble · health 25 %",

@@ -4,17 +4,17 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// A device with the app and some of its widgets: shows them, and lets a person use them.
+/// A device with the app and some of its widgets: shows them, and performs a person's actions.
 final class Device: Sendable {
-    /// A widget where a person put it.
+    /// A placed widget.
     struct Placement: Sendable {
-        /// What the demonstration calls it.
+        /// The name of the widget in the demonstration.
         let name: String
         var widget: WidgetInfo
         let location: WidgetLocation
     }
 
-    /// Why a person cannot do something with a widget.
+    /// The reason why a person's action failed.
     struct Refused: Error, CustomStringConvertible {
         let description: String
     }
@@ -53,7 +53,7 @@ final class Device: Sendable {
 
     // MARK: Its life
 
-    /// Registers, builds every timeline and listens from now on.
+    /// Registers, builds every timeline, and listens for notifications.
     func start(_ connection: CurlConnection, archive: String) throws {
         let placements = state.withLock { $0.placements }
         guard
@@ -100,15 +100,15 @@ final class Device: Sendable {
     // MARK: What is seen
 
     var isConnected: Bool { state.withLock { $0.isConnected } }
-    /// What notifications named since the last ``forget()``.
+    /// The names in notifications since the last ``forget()``.
     var told: Set<String> { state.withLock { $0.told } }
-    /// Everything that went wrong since the start.
+    /// The failures since the start.
     var failures: [String] { state.withLock { $0.failures } }
 
     /// Begins a new step.
     func forget() { state.withLock { $0.told = [] } }
 
-    /// What each widget shows now, by its name.
+    /// Returns the current content of each widget, by its name.
     func shown() async -> [String: String] {
         var lines: [String: String] = [:]
         for placement in state.withLock({ $0.placements }) {
@@ -141,7 +141,7 @@ final class Device: Sendable {
         await client?.set(lock: lock)
     }
 
-    /// The names of what a person may choose from for the first parameter of a kind's widgets.
+    /// Returns the names of the options for the first parameter of a kind's widgets.
     func choices(ofKind kind: String) async throws -> [String] {
         let parameter = runtime.gallery.first { $0.kind == kind }?.parameters.first
         return try await Installation.$running.withValue(installation) {
@@ -149,7 +149,7 @@ final class Device: Sendable {
         }
     }
 
-    /// What the gallery shows of a kind.
+    /// Returns the gallery preview of a kind.
     func preview(ofKind kind: String, in family: WidgetFamily) async throws -> String {
         let widget = WidgetInfo(kind: kind, family: family)
         let environment = try WidgetContextRules().environment(
@@ -160,7 +160,7 @@ final class Device: Sendable {
         return try runtime.draw(entry, of: widget, in: environment).line()
     }
 
-    /// Chooses something else for a widget.
+    /// Changes the configuration of a widget.
     func edit(_ name: String, _ intent: some WidgetConfigurationIntent) async {
         let (client, widgets) = state.withLock { state in
             for index in state.placements.indices where state.placements[index].name == name {
@@ -173,9 +173,9 @@ final class Device: Sendable {
         await client?.place(widgets)
     }
 
-    /// Taps a button or toggle; returns what the widget shows while the game's server is asked.
+    /// Taps a button or toggle; returns the widget's content while the intent is pending.
     ///
-    /// - Throws: `InteractionRefusal` where it does nothing, ``Refused`` when there is none.
+    /// - Throws: `InteractionRefusal` if the control is inactive, ``Refused`` if there is none.
     func tap(_ label: String, on name: String) async throws -> String {
         let (placement, client) = state.withLock { state in
             (state.placements.first { $0.name == name }, state.client)
@@ -200,7 +200,8 @@ final class Device: Sendable {
         return seen.withLock { $0 }
     }
 
-    /// Taps a widget beside its buttons and toggles; returns what the app is opened with.
+    /// Taps a widget outside its buttons and toggles; returns the activity that the app is opened
+    /// with.
     ///
     /// - Throws: ``Refused`` when there is no such widget, or the app was not opened.
     func open(_ name: String) async throws -> WidgetActivity {
@@ -217,7 +218,7 @@ final class Device: Sendable {
         return opened
     }
 
-    /// What the person chose for the widget that opened the app, as the app's code has it.
+    /// Returns the configuration of the widget that opened the app, as the app's code receives it.
     func chosen<Intent: WidgetConfigurationIntent>(
         _ type: Intent.Type, in activity: WidgetActivity
     ) async -> Intent? {
@@ -240,7 +241,7 @@ final class Device: Sendable {
     }
 }
 
-/// The app on this device, in the same process here as its widget extension.
+/// The app on this device, here in the same process as its widget extension.
 extension Device: AppProcess {
     func perform(_ call: IntentCall, inForeground: Bool) async throws {
         try await Installation.$running.withValue(installation) {

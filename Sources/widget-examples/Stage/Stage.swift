@@ -1,25 +1,26 @@
 import Foundation
 
-/// Lets things happen, prints who was told what and what is shown then, and compares.
+/// Runs the steps of the demonstration, prints notifications and content, and compares them with
+/// expectations.
 struct Stage {
-    /// What is expected of one step.
+    /// The expected results of one step.
     struct Expectation {
-        /// What each device is told, by its name; those that are not here are told nothing.
+        /// The expected notifications by device name; devices that are not listed expect none.
         var told: [String: Set<String>] = [:]
-        /// What widgets show then, by device and widget; all others show what they did.
+        /// The expected content by device and widget; all others must be unchanged.
         var shows: [String: [String: String]] = [:]
     }
 
-    /// How long a device may take to be told and rebuild.
+    /// The time limit for a device to receive a notification and rebuild.
     static let patience = Duration.seconds(15)
-    /// How long nothing may follow that was not called for.
+    /// The time without further notifications after which a step is complete.
     private static let quiet = Duration.milliseconds(400)
 
     private let devices: [Device]
     /// Prints a line.
     private let print: @Sendable (String) -> Void
     private var shown: [String: [String: String]] = [:]
-    /// Whether everything was as expected so far.
+    /// Whether all results were as expected so far.
     private(set) var isRight = true
 
     init(devices: [Device], print: @escaping @Sendable (String) -> Void) {
@@ -27,7 +28,7 @@ struct Stage {
         self.print = print
     }
 
-    /// Waits until `condition` holds; `false` when it does not in time.
+    /// Waits until `condition` is true; returns `false` after the time limit.
     static func wait(until condition: () async -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + patience
         while !(await condition()) {
@@ -37,13 +38,13 @@ struct Stage {
         return true
     }
 
-    /// Prints and remembers whether something is as it has to be.
+    /// Prints a line with a mark for success or failure, and records a failure.
     mutating func check(_ holds: Bool, _ line: String) {
         print("    \(holds ? "✓" : "✗") \(line)")
         if !holds { isRight = false }
     }
 
-    /// Lets something happen, and checks that it comes to this and to nothing else.
+    /// Runs a step, and checks that it has exactly the expected results.
     mutating func step(
         _ title: String, _ expected: Expectation, act: () async throws -> Void
     ) async throws {
@@ -66,7 +67,7 @@ struct Stage {
         for device in devices {
             let isShown = await device.shown()
             report(device, isShown, expected)
-            // A fault is told once, not again in each step that follows.
+            // A wrong result is reported once, not again in each following step.
             self.shown[device.name] = isShown
         }
     }

@@ -1,9 +1,9 @@
 import Foundation
 import TimelineClient
 
-/// What a terminal can show of a widget.
+/// The content of a widget as text for a terminal.
 extension WidgetNode {
-    /// One line of text, without backgrounds and images of decoration.
+    /// Returns one line of text, without backgrounds and decorative images.
     func line() -> String { lineParts.joined(separator: " · ") }
 
     private var lineParts: [String] {
@@ -24,7 +24,7 @@ extension WidgetNode {
         }
     }
 
-    /// What the first button or toggle with this label performs.
+    /// Returns the call of the first button or toggle with this label.
     func call(labelled text: String) -> IntentCall? {
         switch content {
         case .stack(_, let children): children.lazy.compactMap { $0.call(labelled: text) }.first

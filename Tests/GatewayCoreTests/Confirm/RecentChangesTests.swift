@@ -9,10 +9,10 @@ import WidgetModel
         .init(sequence: sequence, acceptedAt: Int64(sequence) * 10)
     }
 
-    /// Keys that share buckets, and rings of every fill, against a list of all that was noted.
+    /// Compares keys that share buckets, and rings of every fill, with a list of all noted changes.
     @Test(arguments: 0..<60)
     func `random raises agree with a list of the latest ones`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let raisesMax = random.pick([1, 2, 8, 64, 1_024])
         var recent = RecentChanges(raisesMax: raisesMax)
         var raises: [(key: UInt64, sequence: UInt64)] = []
@@ -38,11 +38,12 @@ import WidgetModel
         }
     }
 
-    /// Random changes, exact, broad and of other kinds: what hit a widget by its definition is what
-    /// a client that polls was told of, the latest up to its cursor.
+    /// Changes are drawn at random: exact, broad and of other kinds. The changes that hit a widget
+    /// by definition must be the changes that a polling client is notified of, the latest up to its
+    /// cursor.
     @Test(arguments: 0..<40)
     func `a poll tells of the latest change that hit a widget`(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let declared = try catalog([
             kind([["entity": "E", "match": ["id": "$a", "x": "$client.c"]]]),
             kind([["entity": "F"]], named: "l"),
@@ -77,7 +78,8 @@ import WidgetModel
         #expect(ruleSet.toldKeys(of: unknown, attributes: attributes, upTo: 9).isEmpty)
     }
 
-    /// Of changes that one notification was for, it is the latest; what waits was told to nobody.
+    /// A notification for several changes counts for the latest. A waiting change was not notified
+    /// yet.
     @Test func `a stream tells of what it was notified`() throws {
         for (collapse, expected) in [(Int64(0), [2, 3, 4, 5, 6, 7] as [UInt64]), (200, [2, 5])] {
             var gateway = try ShardTests.gateway(collapse: collapse)
@@ -107,7 +109,7 @@ import WidgetModel
             gateway.shard.toldKeys(of: widget(), attributes: [:], app: "other", after: 0).isEmpty)
     }
 
-    /// Nobody listened when the changes came: the catch-up spoke of them.
+    /// No stream was open when the changes came, so the catch-up named them.
     @Test func `a stream that opens later tells of the latest`() throws {
         var gateway = try ShardTests.gateway(collapse: 200)
         let ruleSet = try #require(gateway.shard.ruleSet(of: "app"))

@@ -4,8 +4,8 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Clients of a shard whose collapse windows overlap, with a network and builds that take their
-/// time. Each knows which change each of its rebuilds was for; the gateway has to find out.
+/// Clients of a shard with overlapping collapse windows, with delays in the network and in builds.
+/// Each client knows the change behind each of its rebuilds, and the gateway has to find it out.
 @Suite struct ReportedRebuildsModelTests {
     private struct Device {
         enum Event {
@@ -21,7 +21,8 @@ import WidgetModel
 
         struct Acknowledgement {
             let cursor: UInt64
-            /// The timelines that were rebuilt, and the change up to which.
+            /// The rebuilt timelines, each with the sequence of the latest change that its rebuild
+            /// covers.
             let rebuilt: [Int: UInt64]
         }
 
@@ -100,23 +101,23 @@ import WidgetModel
     private struct World {
         var gateway: SmallGateway
         let ruleSet: RuleSet
-        var random: SeededGenerator
+        var random: SplitMix64
         var recent = RecentChanges()
         var devices: [Device] = []
         var reported: [ReportedRebuilds] = []
         var acknowledged: [UInt64] = []
-        /// By client and timeline, every change that hit it, and the latest that was reported.
+        /// For each client and timeline, all changes that hit it, and the latest that was reported.
         var hitBy: [[[UInt64]]] = []
         var last: [[UInt64]] = []
-        /// Timelines that acknowledgements named, and those among them that were for a change
-        /// later than all reported before.
+        /// The number of timelines that acknowledgements named, and of those among them that were
+        /// rebuilt for a change later than all reported before.
         var rebuilds = 0
         var updates = 0
         var reconnections = 0
         var counted: [Int64] = []
 
         init(seed: Int, families: Int) throws {
-            random = SeededGenerator(seed: UInt64(seed))
+            random = SplitMix64(seed: UInt64(seed))
             let rules: [JSONValue] = [["entity": "E", "match": ["id": "$a"]], ["entity": "F"]]
             gateway = SmallGateway(
                 try catalog([
@@ -172,7 +173,7 @@ import WidgetModel
             }
         }
 
-        /// The stream breaks, with all that is on its way, and the client comes back.
+        /// Breaks the stream together with everything in flight, and lets the client come back.
         mutating func reconnect(_ number: Int) throws {
             let cursor = min(devices[number].applied, devices[number].heard)
             gateway.shard.close(devices[number].stream)
@@ -214,7 +215,7 @@ import WidgetModel
             }
         }
 
-        /// The gateway takes the acknowledgement that is on its way.
+        /// Lets the gateway accept the acknowledgement that is in flight.
         mutating func take(_ number: Int) {
             guard let sent = devices[number].underWay else { return }
             devices[number].underWay = nil
@@ -263,7 +264,7 @@ import WidgetModel
             }
         }
 
-        /// Until nobody has anything to do any more.
+        /// Runs the world until there is nothing left to do.
         mutating func settle() {
             for _ in 0..<6 {
                 pass(2_000)
@@ -294,16 +295,16 @@ import WidgetModel
             }
         }
         world.settle()
-        // Here nothing is rebuilt that no notification asked for.
+        // Here each rebuild was asked for by a notification.
         #expect(world.counted.count == world.rebuilds)
         #expect(world.updates > 0)
         #expect(world.reported.allSatisfy { $0.isEmpty }, "all of it is confirmed")
         #expect(world.counted.allSatisfy { $0 >= 0 && $0 <= world.gateway.now })
     }
 
-    /// What was rebuilt for nothing, or again because a stream broke, may be taken for a change that
-    /// was told with another. No rebuild for a change is left out but one whose catch-up nobody
-    /// remembers, because the next notification was sent before its report came.
+    /// A rebuild without a reason, or one repeated because a stream broke, may be counted for a
+    /// change that was notified with another. No rebuild for a change is left out, except after a
+    /// catch-up that is forgotten because the next notification was sent before its report came.
     @Test(arguments: 0..<150)
     func `rebuilds that nothing asked for hide none that was for a change`(seed: Int) throws {
         var world = try World(seed: seed, families: 1)

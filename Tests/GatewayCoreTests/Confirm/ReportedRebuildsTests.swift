@@ -4,14 +4,14 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct ReportedRebuildsTests {
-    /// One client that is told of changes, each accepted at ten times its sequence.
+    /// A client that is notified of changes, each accepted at ten times its sequence.
     private struct Client {
         var told: [UInt64: [RecentChanges.Hit]] = [:]
         var reported = ReportedRebuilds()
         var acknowledged: UInt64 = 1
         var copies = 1
 
-        /// The client is told of a change to the timeline with this number, or about to be.
+        /// Notifies the client of a change to the timeline with this number, now or soon.
         mutating func tell(_ sequence: UInt64, _ timeline: UInt64 = 1) {
             told[timeline, default: []].append(
                 .init(sequence: sequence, acceptedAt: Int64(sequence) * 10))
@@ -66,7 +66,7 @@ import WidgetModel
     @Test func `a report leaves the later change to the later report`() {
         var client = Client()
         client.tell(10)
-        // Its notification is on its way when the report for the first one comes.
+        // The notification is in flight when the report for the first change comes.
         client.tell(11)
         #expect(client.acknowledge(6, [1], at: 150) == [])
         #expect(client.acknowledge(6, [1], at: 180) == [])
@@ -97,7 +97,7 @@ import WidgetModel
         #expect(client.reported.isEmpty)
     }
 
-    /// As when an answer is lost. It costs no other report its change.
+    /// A report comes twice when an answer is lost. It does not cost another report its change.
     @Test func `a report that comes twice counts once`() {
         var client = Client()
         client.tell(10)
@@ -110,7 +110,7 @@ import WidgetModel
         #expect(client.reported.isEmpty)
     }
 
-    /// It was told of more changes at once than are kept.
+    /// The client was notified of more changes at once than are kept.
     @Test func `a report keeps its change while the client is told of many others`() {
         var client = Client()
         client.tell(10)
@@ -143,7 +143,7 @@ import WidgetModel
         client.tell(10)
         #expect(client.acknowledge(6, [1], at: 150) == [])
         client.tell(12, 2)
-        // The next acknowledgement was lost, or its answer.
+        // The next acknowledgement was lost, or the answer to it.
         let confirmed = client.reported.resumed(from: 12)
         #expect(confirmed.map(\.kind) == ["k"] && confirmed.map(\.change.sequence) == [10])
         #expect(confirmed.map(\.milliseconds) == [50])

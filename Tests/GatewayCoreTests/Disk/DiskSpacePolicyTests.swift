@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -26,10 +27,10 @@ import Testing
         #expect(policy.bytesNeeded(transaction: 0, uncopied: 0) == DiskSpacePolicy.reservedBytes)
     }
 
-    /// A disk, a database file and its write-ahead log: whatever is written and whoever else fills
-    /// the disk up to the reserve, the log can always be copied and a start finds its room.
+    /// A disk with a database file and its write-ahead log. Whatever is written, and whatever else
+    /// fills the disk up to the reserve, the log can always be copied and a start finds its room.
     @Test(arguments: 0..<20) func `a store that goes by it can always start`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var free = Int64.random(in: 2...64, using: &random) << 20
         var (uncopied, written): (Int64, Int64) = (0, 0)
         var (accepted, refused) = (0, 0)
@@ -38,17 +39,17 @@ import Testing
             if free >= policy.bytesNeeded(transaction: estimate, uncopied: uncopied) {
                 accepted += 1
                 let size = Int64.random(in: 0...estimate, using: &random)
-                // Appended to the log; the pages may be in the database file already.
+                // The pages are appended to the log, and may be in the database file already.
                 free -= size
                 uncopied += estimate
                 written += estimate
             } else {
                 refused += 1
             }
-            // All of it may be new to the database file.
+            // All pages may be new to the database file.
             #expect(free - uncopied >= DiskSpacePolicy.reservedBytes)
             if policy.isCheckpointDue(written: written, free: free) {
-                // A reader may keep some of the log from being copied.
+                // A reader may keep part of the log from being copied.
                 let copied = Bool.random(using: &random) ? uncopied : uncopied / 2
                 free -= Int64.random(in: 0...copied, using: &random)
                 uncopied -= copied

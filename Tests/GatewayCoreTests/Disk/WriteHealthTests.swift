@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -40,7 +41,7 @@ import Testing
         #expect(health.missingProofBytes == 20_000)
         health.recordRefusal(bytes: .max, at: 2)
         #expect(health.missingProofBytes == WriteHealth.proofBytesMax)
-        // A new doubt demands no more than its own refusals.
+        // A new doubt demands no more proof than its own refusals.
         health.recordWrite(bytes: WriteHealth.proofBytesMax)
         health.recordRefusal(bytes: 0, at: 2 + quiet)
         #expect(health.missingProofBytes == 1)
@@ -58,10 +59,11 @@ import Testing
         }
     }
 
-    /// Against a model that keeps every event: the disk counts as refusing unless everything since
-    /// the last change to "well" holds a proof after the last refusal, and that was long enough ago.
+    /// Compares it with a model that keeps every event: the disk counts as refusing until a proof
+    /// was written after the last refusal and the quiet time is over. Events before the last change
+    /// to "well" do not count.
     @Test(arguments: 0..<20) func `it agrees with a model that forgets nothing`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var health = WriteHealth()
         var now: Int64 = 0
         var events: [(refusedAt: Int64?, bytes: Int)] = []

@@ -3,6 +3,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct BackTestTests {
     private func backTest(
@@ -16,10 +17,10 @@ import WidgetModel
 
     private let timeline = BackTest.Subject(kind: "k", target: .timeline)
 
-    /// Whatever changes come when: reloads are what the streams of a shard are sent.
+    /// Whatever changes come when, the counted reloads are those that a shard sends to its streams.
     @Test(arguments: 0..<30)
     func `reloads are what a shard would have sent`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let catalog = try catalog([
             kind(
                 [["entity": "E", "match": ["id": "$a"], "properties": ["p"]]],
@@ -91,7 +92,7 @@ import WidgetModel
         }
         test.finish()
         test.count(device())
-        // At 0, at 300 for two, and at 600 for the last.
+        // The pushes go out at 0, at 300 for two changes, and at 600 for the last.
         #expect(test.figures[timeline]?.pushes == 3)
         #expect(test.figures[timeline]?.withheld == 3)
     }

@@ -37,7 +37,7 @@ import WidgetModel
         #expect(bound.map(\.binding.attribute) == ["id", "tone"])
         #expect(bound.map(\.binding.sourceText) == ["$a", "$b"])
         #expect(bound.map(\.position) == [.value("7"), .missing])
-        // Also those who leave the parameter unset.
+        // The keys also reach those that leave the parameter unset.
         #expect(first.rule.bound(first.keys[1]).map(\.position) == [.unset, .missing])
         #expect(explanation.rules[2].isBroad, "for lack of the literal's attribute")
         let exact = try explain(
@@ -72,14 +72,14 @@ import WidgetModel
     }
 }
 
-/// Whatever the catalog, the change and the registrations: what is explained is what is decided, and
-/// who holds it is who is told.
+/// Whatever the catalog, the change and the registrations, the explanation agrees with the
+/// decision, and the clients that hold its keys are the clients that are notified.
 @Suite struct ExplanationPropertyTests {
     @Test(arguments: 0..<60)
     func `explained is what is decided, and its holders are those that are told`(
         seed: UInt64
     ) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let catalog = try RandomInputs.catalog(app: "app", &random)
         var gateway = SmallGateway(catalog)
         let ruleSet = try #require(gateway.shard.ruleSet(of: "app"))

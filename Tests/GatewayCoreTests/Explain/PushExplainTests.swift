@@ -3,6 +3,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct PushExplainTests {
     private let item = HeldItem(place: .widget(0), kind: "k", count: 1)
@@ -63,7 +64,7 @@ import WidgetModel
         #expect(until > small.now)
         #expect(forecast(small) == .withheld(.budget, until: until))
         #expect(forecast(small, .high) == .sent(.widgets))
-        // It goes out when it was said to.
+        // It goes out at the forecast moment.
         small.wait(until - small.now - 1)
         #expect(small.orders().isEmpty)
         small.wait(1)
@@ -130,10 +131,10 @@ import WidgetModel
         #expect(item.pushChannel(in: record.registration) == .webhook)
     }
 
-    /// What is said of each lane is what the desk does next with it.
+    /// The answer for each push target is what the scheduler does with it next.
     @Test(arguments: 0..<40)
     func `what is withheld goes out at the moment that was named`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var terms = PushDesk.Terms()
         terms.interval = random.pick([0, 60_000, 300_000])
         terms.spread = PushSpread.Terms(devicesPerSecond: random.pick([1, 1_000]))
@@ -155,7 +156,7 @@ import WidgetModel
                 let standing = standing(small, at: last, of: record)
                 switch predicted {
                 case .sent: #expect(standing == .withheld(.underWay, until: nil))
-                // What waits already may go sooner than the forecast of the change alone.
+                // A push that waits already may go sooner than the forecast for the change alone.
                 default: #expect(standing != nil)
                 }
             case 3: small.desk.streamOpened(key, resuming: last, now: small.now)
@@ -174,7 +175,7 @@ import WidgetModel
             ahead.wait(1)
             let isOut = ahead.orders().contains { $0.client == key }
             let after = standing(ahead, at: last)
-            // The grace or spread over, the budget may be asked only now.
+            // Once the grace or the spread is over, the budget may be asked for the first time.
             let isHeldFurther = after.map { $0 != .withheld(reason, until: until) } ?? false
             #expect(isOut || isHeldFurther, "\(reason) until \(until), seed \(seed)")
         }

@@ -4,7 +4,7 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct ShardExplainTests {
-    /// What the client's streams say of a change to item 1, in words.
+    /// Returns how the client's streams are notified of a change to item 1.
     private func telling(
         _ gateway: SmallGateway, at sequence: UInt64?, client name: String = "client"
     ) throws -> Telling? {

@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -15,7 +16,7 @@ import Testing
     }
 
     @Test func `the time named by a refusal is the first at which a token is there`() {
-        var random = SeededGenerator(seed: 7)
+        var random = SplitMix64(seed: 7)
         for _ in 0..<2_000 {
             let rate = TokenRate(
                 count: Int64(random.below(50) + 1), period: Int64(random.below(5_000) + 1),
@@ -36,7 +37,7 @@ import Testing
         }
     }
 
-    /// 7 tokens in 10 s, asked each millisecond for an hour: rounding would show.
+    /// A rate of 7 tokens in 10 s is asked every millisecond for an hour, so rounding would show.
     @Test func `nothing is lost or gained however often it is asked`() {
         let rate = TokenRate(count: 7, period: 10_000, burst: 1)
         var bucket = TokenBucket(now: 0)
@@ -44,7 +45,8 @@ import Testing
         for now in Int64(0)...3_600_000 where bucket.take(at: rate, now: now) == .granted {
             granted += 1
         }
-        // A bucket of one token waits for whole milliseconds: never more, at most 1 ms a token less.
+        // A bucket of one token waits for whole milliseconds: it never grants more, and loses at
+        // most 1 ms per token.
         #expect(granted <= 2_521)
         #expect(granted >= 2_519)
         let other = TokenRate(count: 7, period: 10_000, burst: 100)
@@ -60,7 +62,7 @@ import Testing
         var bucket = TokenBucket(now: 0)
         #expect(bucket.take(9, at: rate, now: 0) == .granted)
         #expect(bucket.remaining(at: rate, now: 0) == 0)
-        // 4 tokens of debt and one to be there: 5 tokens at 3 a second.
+        // A debt of 4 tokens and one to be granted make 5 tokens, at 3 tokens a second.
         #expect(bucket.take(at: rate, now: 0) == .refused(retryAfter: 1_667))
         #expect(bucket.take(at: rate, now: 1_667) == .granted)
     }
@@ -106,7 +108,7 @@ import Testing
         #expect(table.count <= 2)
     }
 
-    /// Somebody with as many keys as he likes: his empty bucket comes back only by its rate.
+    /// A caller may use as many keys as it likes: its empty bucket refills only at its rate.
     @Test func `a full table gives nobody a new bucket for his empty one`() {
         var table = BucketTable<Int>(rate: rate, slotsMax: 50)
         var granted = 0
@@ -118,7 +120,7 @@ import Testing
         }
         #expect(table.count == 50)
         #expect(granted == 100)
-        // All the tokens that 50 buckets have in 10 s, whichever keys they go to.
+        // These are all the tokens that 50 buckets have in 10 s, whichever keys get them.
         for second in Int64(1)...10 {
             for key in 0..<500 where table.take(from: key, now: second * 1_000) == .granted {
                 granted += 1
@@ -127,10 +129,10 @@ import Testing
         #expect(granted <= 100 + 50 * 10)
     }
 
-    /// Against a table without bounds: no key gets a token that it would not get there.
+    /// Compares it with an unbounded table: no key gets a token that it would not get there.
     @Test(arguments: 0..<30)
     func `a bounded table never grants more than an unbounded one`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let rate = TokenRate(
             count: Int64(random.below(5) + 1), period: 1_000, burst: Int64(random.below(6) + 1))
         let keys = random.pick([4, 40, 400])

@@ -21,7 +21,7 @@ struct DescriptorBudgetTests {
         #expect(budget.connections == 1_024 - budget.reserve)
     }
 
-    /// Whatever the numbers are: all parts together fit, and nobody gets more than was wanted.
+    /// Whatever the numbers are, all parts together fit, and no part gets more than it wanted.
     @Test func thePartsFitTheWhole() {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {

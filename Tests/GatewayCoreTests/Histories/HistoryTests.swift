@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Random histories of the whole core against a model that remembers everything and hashes
+/// Random histories of the whole core, compared with a model that remembers everything and hashes
 /// nothing. A failure prints its seed; `TIMELINE_HISTORY_SEED` runs that one alone, and
-/// `TIMELINE_HISTORIES` says how many are run.
+/// `TIMELINE_HISTORIES` sets the number of histories.
 @Suite struct HistoryTests {
     static var environment: [String: String] { ProcessInfo.processInfo.environment }
 
@@ -48,7 +48,7 @@ import Testing
     func `the checker finds a gateway that is broken on purpose`(
         sabotage: HistoryWorld.Sabotage
     ) throws {
-        // Some faults need a rare moment.
+        // Some faults show only at a rare moment.
         var (found, seed) = (0, 0)
         while found < 8, seed < 600 {
             do {

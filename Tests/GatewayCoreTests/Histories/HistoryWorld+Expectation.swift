@@ -2,18 +2,18 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// What a catch-up has to say, and what it may say beyond that.
+/// The names that a catch-up has to contain, and those that it may contain beyond them.
 struct Expectation {
-    /// Everything is stale, and nothing less will do.
+    /// Whether everything is stale, so that only a complete reload is right.
     var everything = false
-    /// Versions may have been forgotten: everything is allowed.
+    /// Whether versions may have been forgotten, so that a complete reload is allowed.
     var mayBeEverything = false
     var required: Set<StaleName> = []
     var allowed: Set<StaleName> = []
 }
 
 extension HistoryWorld {
-    /// What a client holds awake, within the kinds it asks for.
+    /// Returns the holdings of a client that are awake, among the kinds it asks for.
     func held(
         _ record: ClientRecord, _ app: String, _ kinds: Set<String>?, upTo position: UInt64
     ) -> [(holding: Holding, target: Target)] {
@@ -26,15 +26,15 @@ extension HistoryWorld {
         }
     }
 
-    /// Whether a bounded window may have forgotten what happened after `sequence`: it forgets
-    /// the oldest quarter, so three quarters of its keys are newer.
+    /// Whether a bounded window may have forgotten a change after `sequence`. It forgets the oldest
+    /// quarter, so three quarters of its keys are newer.
     func mayForget(since sequence: UInt64, _ app: String) -> Bool {
         guard isOverflowing else { return false }
         let raised = log.dropFirst(Int(sequence)).filter { $0.app == app }
         return raised.reduce(0) { $0 + $1.keyCount } >= 12
     }
 
-    /// What is stale at `position` for a client that applied everything up to `point`.
+    /// Returns the stale names at `position` for a client that applied everything up to `point`.
     func expectation(
         _ record: ClientRecord, _ app: String, _ kinds: Set<String>?, since point: ResumePoint,
         upTo position: UInt64, floor: UInt64, owed: Bool
@@ -49,7 +49,7 @@ extension HistoryWorld {
         result.mayBeEverything = mayForget(since: cursor, app)
         for (holding, target) in held {
             let whole = StaleName(target, holding.kind)
-            // A set is owed from where it was confirmed; a widget from the cursor.
+            // A set is owed from its confirmation on, and a widget from the cursor on.
             var allowedAfter = cursor
             var requiredAfter = cursor
             if holding.form == .set, let confirmed = record.confirmed[holding.kind] {
@@ -68,7 +68,8 @@ extension HistoryWorld {
                 guard entry.app == app else { continue }
                 var names: Set<StaleName> = []
                 switch entry.body {
-                // Said once; what is owed until it is confirmed is what changes did to a set.
+                // A reload is notified once. Only changes that hit a set are owed until it is
+                // confirmed.
                 case .reload(.everything), .reload(.client(record.client)):
                     result.everything = result.everything || sequence > cursor
                 case .reload: if hits(entry, holding, record) { names = [whole] }
@@ -86,7 +87,7 @@ extension HistoryWorld {
         return result
     }
 
-    /// Compares what was said with what had to be.
+    /// Checks that a notification contains what it had to, and nothing that it must not.
     func check(
         _ said: StaleSet?, _ expected: Expectation, _ held: [(holding: Holding, target: Target)],
         isNarrowed: Bool, _ what: String

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Registrations come, go and move to other accounts, at every step of the opening of a stream.
+/// Registrations that come, go and move to other accounts, at every step of opening a stream.
 extension HistoryWorld {
     // MARK: What apps and backends register
 
@@ -23,7 +23,7 @@ extension HistoryWorld {
             // Some widgets stay.
             registration.widgets += old.registration.widgets.prefix(2)
         }
-        // A set that stays as it is stays as confirmed; another was built just now.
+        // An unchanged set stays confirmed as it was; a changed one was built just now.
         let set = registration.recommendations
         var confirmed = old?.confirmed ?? [:]
         if old == nil || set != old?.registration.recommendations { confirmed["k0"] = head }
@@ -33,7 +33,7 @@ extension HistoryWorld {
                 confirmed: confirmed), app: app)
     }
 
-    /// The client's account is another one: by its backend's word, or by its next token's.
+    /// Gives the client another account, through its backend or through its next token.
     func move(_ index: Int) throws {
         let receiver = receivers[index]
         guard let record = records[receiver.client] else { return }
@@ -50,7 +50,7 @@ extension HistoryWorld {
         }
     }
 
-    /// Puts in force what the program's token vouches for, if that is new.
+    /// Registers the attributes that the program's token vouches for, if they are new.
     private func present(_ index: Int) {
         let receiver = receivers[index]
         guard let record = records[receiver.client], record.origins.token != receiver.claims,
@@ -72,7 +72,7 @@ extension HistoryWorld {
         for index in receivers.indices where receivers[index].client == client {
             if receivers[index].request != nil { checked("registered while opening") }
             if receivers[index].isIdle { checked("registered between streams") }
-            // What was configured anew was built anew; with another account, everything was.
+            // Newly configured widgets were just built, and with another account all of them were.
             let kept = Set(old.map { Holding.all(of: $0.registration) } ?? [])
             let held = Set(holdings)
             let isSameSet =
@@ -96,7 +96,7 @@ extension HistoryWorld {
         }
     }
 
-    /// The client is unknown: it registers and builds everything, or has given up for now.
+    /// Lets an unknown client register and build everything, or give up for now.
     func introduce(_ index: Int) throws {
         guard random.happens(60) else { return }
         let receiver = receivers[index]
@@ -118,7 +118,7 @@ extension HistoryWorld {
         note("\(receiver.client) acknowledges its set at \(sequence)")
     }
 
-    /// The streams of a client that is removed end, each once.
+    /// Checks that the streams of a removed client end, each exactly once.
     func end(_ client: String, _ app: String, _ shard: Int, _ seen: Int) throws {
         let known = shards[shard].output.ended.count
         if sabotage != .keepsARemovedClient { shards[shard].removed(client: client, app: app) }
@@ -135,7 +135,7 @@ extension HistoryWorld {
 
     // MARK: The opening of a stream
 
-    /// A request for a stream is read and admitted: it waits for its shard.
+    /// Reads and admits a request for a stream, which then waits for its shard.
     func ask(_ index: Int, on shard: Int) throws {
         if records[receivers[index].client] == nil { return try introduce(index) }
         let point = try resume(random.happens(95) ? receivers[index].cursor : nil)
@@ -148,7 +148,7 @@ extension HistoryWorld {
             terms: RegistrationTerms(vouched: receiver.claims), point: point, epoch: epoch)
     }
 
-    /// The shard opens the stream asked for, by the registration in force by then.
+    /// Lets the shard open the requested stream with the registration that is current by then.
     func admit(_ index: Int) throws {
         let receiver = receivers[index]
         guard let request = receiver.request else { return }
@@ -156,7 +156,7 @@ extension HistoryWorld {
         let inForce = records[receiver.client]
         guard try isAccepted(request, inForce) else {
             note(" \(receiver.client) is refused")
-            // It has to get another token.
+            // The program has to get another token.
             receivers[index].claims = inForce?.origins.token ?? [:]
             return
         }
@@ -180,7 +180,7 @@ extension HistoryWorld {
         try observe(shard, .opening(key, point), seen)
     }
 
-    /// Whether a request is granted, compared with what its words mean.
+    /// Whether a request is granted. The answer is compared with the definition.
     private func isAccepted(_ request: StreamRequest, _ inForce: ClientRecord?) throws -> Bool {
         let expected = inForce.map { record in
             request.terms.vouched.allSatisfy { name, values in
@@ -200,7 +200,7 @@ extension HistoryWorld {
 }
 
 extension ClientRecord {
-    /// The same registration with other attributes.
+    /// Returns the same registration with other attributes.
     func with(_ origins: ClientAttributes) -> ClientRecord {
         ClientRecord(
             client: client, registration: registration, attributes: origins,

@@ -4,7 +4,7 @@ import WidgetModel
 @testable import GatewayCore
 
 extension HistoryWorld {
-    /// Plays one history: random steps, and now and then everything comes to rest.
+    /// Plays one history: random steps, and now and then a pause in which everything settles.
     func play(steps: Int) throws {
         for _ in 0..<steps {
             try step()
@@ -23,7 +23,7 @@ extension HistoryWorld {
             try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
         case 27..<30:
             let app = random.pick(apps)
-            // What a restored backup does not know of is refused.
+            // An app that a restored backup does not know is refused.
             guard catalog(of: app) != nil else { break }
             try append(
                 app,
@@ -55,7 +55,7 @@ extension HistoryWorld {
         case 106..<109: try remove(receiver)
         default: if receivers[receiver].isIdle { try ask(receiver, on: shard) }
         }
-        // What was asked for is opened sooner or later, and most of the time sooner.
+        // Requested streams are opened sooner or later, and most of the time sooner.
         for index in receivers.indices where random.happens(50) { try admit(index) }
         for shard in shards.indices where random.happens(70) { try endTurn(shard) }
     }
@@ -85,7 +85,8 @@ extension HistoryWorld {
             try observe(shard, .entry(entry, gapTo: gap), seen)
         case .registered(let record, let app):
             note(" shard \(shard) takes the registration of \(record.client)")
-            // Streams may have been opened by a newer one: it is taken as it is in force.
+            // A newer registration may have opened streams already, so the shard takes the current
+            // one.
             guard let inForce = records[record.client] else {
                 try end(record.client, app, shard, seen)
                 break
@@ -111,7 +112,7 @@ extension HistoryWorld {
         }
     }
 
-    /// The shard misses changes: the next entry it sees tells it so.
+    /// Makes the shard miss changes, which the next entry it sees reveals.
     private func gap(_ shard: Int) throws {
         guard taken[shard] + 1 < messages.count,
             case .entry(let missed) = messages[taken[shard]], case .change = missed.body,
@@ -124,7 +125,7 @@ extension HistoryWorld {
         try take(.entry(next), shard, gapTo: missed.sequence)
     }
 
-    /// A tail of the log is lost: every open stream is told. What was said before has left.
+    /// Loses a tail of the log and notifies every open stream. Earlier frames have already left.
     func voidCursors(_ shard: Int) throws {
         try endTurn(shard)
         shards[shard].voidCursors()
@@ -138,12 +139,12 @@ extension HistoryWorld {
         try observe(shard, .windows, seen)
     }
 
-    /// What a turn wrote either fits or does not; slow readers lag.
+    /// Ends a turn: its frames either fit into a stream's buffer, or the stream lags.
     func endTurn(_ shard: Int) throws {
         shards[shard].clearOutput()
         for key in streams.keys.sorted() where streams[key]?.shard == shard {
             guard var stream = streams[key] else { continue }
-            // Some connections are gone at once, some later.
+            // Some connections are gone at once, others later.
             if stream.isEnded, random.happens(60) {
                 try disconnect(key)
                 continue
@@ -153,7 +154,7 @@ extension HistoryWorld {
             if let before, stream.pipe.count > 4, !stream.isLagging {
                 stream.isLagging = true
                 if random.happens(50) {
-                    // This turn's frames do not go out at all.
+                    // The frames of this turn are not sent at all.
                     stream.pipe.removeLast(stream.pipe.count - before.pipe)
                     stream.lastID = before.lastID
                     stream.checkedUpTo = min(stream.checkedUpTo, before.lastID)
@@ -194,7 +195,7 @@ extension HistoryWorld {
         try observe(stream.shard, .recovery(key, stream.lastID), seen)
     }
 
-    /// What the receiver was told of is built anew, with all data there is by now.
+    /// Rebuilds the items that the receiver was notified of, with all present data.
     private func rebuild(_ index: Int, _ content: StaleSet) {
         receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
             !content.all
@@ -206,7 +207,7 @@ extension HistoryWorld {
         }
     }
 
-    /// What is stale on the screen and was not told, sleeping kinds left out.
+    /// Returns the items that are stale on the screen and were not notified, except sleeping ones.
     func awake(_ index: Int) -> [Holding: UInt64] {
         let receiver = receivers[index]
         guard let catalog = catalog(of: receiver.app) else { return [:] }
@@ -216,7 +217,7 @@ extension HistoryWorld {
     }
 
     func disconnect(_ key: Int) throws {
-        // Some of what is on its way still arrives.
+        // Some of the frames in flight still arrive.
         try read(key, random.below(4))
         guard let stream = streams.removeValue(forKey: key) else { return }
         note("  stream \(key) ends")
@@ -238,7 +239,7 @@ extension HistoryWorld {
         if id > max(shards[stream.shard].position, stream.lastID) {
             throw violation("heartbeat \(id) is ahead of the shard")
         }
-        // With nothing waiting an idle stream's id is the head's.
+        // When nothing waits, an idle stream's id is that of the head.
         if shards[stream.shard].nextWindowEnd == nil, id < shards[stream.shard].position {
             throw violation("heartbeat \(id) lags behind")
         }
@@ -289,7 +290,7 @@ extension HistoryWorld {
             for index in receivers.indices {
                 receivers[index].dirty = receivers[index].dirty.filter { isAnnounced || $1 <= cut }
                     .mapValues { $0 <= cut ? $0 : 0 }
-                // What the restored catalog puts to sleep is built anew when it wakes.
+                // An item that sleeps under the restored catalog is built anew when it wakes.
                 let catalog = catalog(of: receivers[index].app)
                 receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
                     catalog.flatMap(holding.target) != nil
@@ -300,7 +301,7 @@ extension HistoryWorld {
         start()
     }
 
-    /// Everything comes to rest; then every client that follows the rules knows everything.
+    /// Lets everything settle. Every client that follows the rules then knows everything.
     func settle() throws {
         note("settling")
         for shard in shards.indices {

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Why a shard spoke.
+/// The event that made a shard send something.
 enum Occasion {
     case opening(Int, ResumePoint)
     case recovery(Int, UInt64)
@@ -16,7 +16,8 @@ enum Occasion {
 }
 
 extension HistoryWorld {
-    /// Checks everything a shard wants sent since the last look, and puts it into the pipes.
+    /// Checks all frames that a shard has produced since the last call, and puts them into the
+    /// pipes.
     func observe(_ shard: Int, _ occasion: Occasion, _ seen: Int) throws {
         let output = shards[shard].output
         var frames: [Int: [(content: StaleSet, id: UInt64?)]] = [:]
@@ -70,7 +71,7 @@ extension HistoryWorld {
         func held(_ upTo: UInt64) -> [(holding: Holding, target: Target)] {
             self.held(stream.record, app, kinds, upTo: upTo)
         }
-        // One catch-up from `point`, exactly as the definitions have it.
+        // Checks for one catch-up from `point`, exactly as defined.
         func catchUp(
             _ point: ResumePoint, owed: Bool, _ what: String
         ) throws {
@@ -92,7 +93,7 @@ extension HistoryWorld {
             stream.record = record
             let time = stream.isLagging ? "lagging" : stream.isSilent ? "silent" : "speaking"
             checked(isKnown ? "opened by it" : "registered while \(time)")
-            // What it was opened by is nothing new to it.
+            // The registration that opened the stream is not new to it.
             guard !stream.isLagging, !isKnown else { break }
             let point: ResumePoint = stream.lastID == 0 ? .everything : .after(stream.lastID)
             try catchUp(point, owed: false, "registration")
@@ -122,7 +123,7 @@ extension HistoryWorld {
         streams[key] = stream
     }
 
-    /// Checks what a stream got for one entry of its app.
+    /// Checks the frames that a stream got for one entry of its app.
     private func applied(
         _ entry: LogEntry, _ stream: inout OpenStream,
         _ rest: inout ArraySlice<(content: StaleSet, id: UInt64?)>
@@ -136,7 +137,7 @@ extension HistoryWorld {
         switch remembered.body {
         case .change(let change):
             while let frame = rest.popFirst() { try live(frame, &stream, upTo: position) }
-            // Where nothing is collapsed, it was said at once.
+            // Without a collapse window, the change was notified at once.
             guard let catalog = remembered.catalog, stream.covered < position else { return }
             for (holding, _) in held
             where catalog.widget(kind: holding.kind)?.collapseMilliseconds == 0 {
@@ -170,7 +171,7 @@ extension HistoryWorld {
                     try live(frame, &stream, upTo: position - 1)
                 }
             } else if stream.covered < position {
-                // What waits is said along.
+                // Waiting changes are notified together with it.
                 let along = expectation(
                     stream.record, receivers[stream.receiver].app,
                     receivers[stream.receiver].kinds, since: .after(stream.covered),
@@ -189,7 +190,8 @@ extension HistoryWorld {
         }
     }
 
-    /// A notification of one name: some key's change, not said before, must be behind it.
+    /// Checks a notification of one name: it needs a change of some key that was not notified
+    /// before.
     private func live(
         _ frame: (content: StaleSet, id: UInt64?), _ stream: inout OpenStream, upTo position: UInt64
     ) throws {
@@ -199,8 +201,8 @@ extension HistoryWorld {
             let name = frame.content.names.first
         else { throw violation("a live notification of \(frame.content)") }
         let receiver = receivers[stream.receiver]
-        // The notification speaks of the latest change of its key: that one must name it, and
-        // must not have been said before.
+        // The notification is for the latest change of its key, which must have this name and must
+        // not have been notified before.
         guard sequence > stream.covered, case let entry = log[Int(sequence) - 1],
             entry.app == receiver.app, case .change(let change) = entry.body,
             let catalog = entry.catalog
@@ -212,8 +214,8 @@ extension HistoryWorld {
                 change, holding, attributes: stream.record.attributes, catalog)
             for hit in hits where hit.live == name { keys.insert(["\(hit.rule)"] + hit.key) }
         }
-        // Without a window all of its keys speak at once, in one notification. With one, each key
-        // may have to speak for itself.
+        // Without a window, all keys of the name share one notification. With one, each key may
+        // need a notification of its own.
         let isCollapsed = catalog.widget(kind: name.kind)?.collapseMilliseconds != 0
         let said = stream.said["\(sequence) \(name)", default: 0] + 1
         stream.said["\(sequence) \(name)"] = said
@@ -236,7 +238,7 @@ extension HistoryWorld {
         }
     }
 
-    /// Whether everything up to `sequence` that concerns the stream's client was said on it.
+    /// Checks that the stream was notified of everything up to `sequence` that concerns its client.
     func checkSaid(_ stream: inout OpenStream, upTo sequence: UInt64) throws {
         let receiver = receivers[stream.receiver]
         let start = max(stream.checkedUpTo, stream.covered)
@@ -256,7 +258,7 @@ extension HistoryWorld {
         stream.checkedUpTo = max(stream.checkedUpTo, sequence)
     }
 
-    /// Puts a frame into the pipe; its id covers only what was said, and never goes back.
+    /// Puts a frame into the pipe. Its id covers only notified changes, and never goes back.
     func send(
         _ frame: (content: StaleSet?, id: UInt64?), _ stream: inout OpenStream
     ) throws {

@@ -3,12 +3,12 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// A violated promise, with what is needed to see it again.
+/// A broken promise, with all that is needed to reproduce it.
 struct Violation: Error, CustomStringConvertible {
     let description: String
 }
 
-/// One entry of the log as the model remembers it: everything, for ever.
+/// One entry of the log as the model remembers it: completely and forever.
 struct Remembered {
     enum Body {
         case change(Change)
@@ -18,15 +18,15 @@ struct Remembered {
 
     let app: String
     let body: Body
-    /// The catalog in force before it.
+    /// The current catalog before this entry.
     let catalog: Catalog?
-    /// How many keys it raised.
+    /// The number of keys that the entry bumped.
     let keyCount: Int
-    /// What the shards are given.
+    /// The entry as the shards get it.
     let entry: LogEntry
 }
 
-/// What a shard is told, in commit order.
+/// A message to a shard, in commit order.
 enum ShardMessage {
     case entry(LogEntry)
     case registered(ClientRecord, app: String)
@@ -34,25 +34,26 @@ enum ShardMessage {
     case removed(client: String, app: String)
 }
 
-/// A stream that a program asked for and that its shard has not opened yet.
+/// A stream that a program asked for, and that its shard has not opened yet.
 struct StreamRequest {
     let shard: Int
-    /// The registration in force when the request was read.
+    /// The current registration at the time when the request was read.
     let record: ClientRecord
-    /// What its token vouches for.
+    /// The attributes that the token of the request vouches for.
     let terms: RegistrationTerms
-    /// Where it resumes, as judged in that epoch.
+    /// The position to resume from, as judged in that epoch.
     let point: ResumePoint
     let epoch: EpochID
 }
 
-/// One program that follows the rules: it keeps a cursor and rebuilds what it is told.
+/// A program that follows the rules: it keeps a cursor and rebuilds what it is notified of.
 struct Receiver {
     let app: String
     let client: String
     let kinds: Set<String>?
     var cursor: Cursor?
-    /// What is stale on its screen, since which sequence, and that it was not told of yet.
+    /// The items that are stale on its screen and were not notified yet, with the sequence since
+    /// when.
     var dirty: [Holding: UInt64] = [:]
     var stream: Int?
     /// The attributes that its token vouches for.
@@ -62,52 +63,53 @@ struct Receiver {
     var isIdle: Bool { stream == nil && request == nil }
 }
 
-/// An open stream, its pipe, and what was said on it.
+/// An open stream, its pipe, and the notifications sent on it.
 struct OpenStream {
     let id: StreamID
     let shard: Int
     let receiver: Int
     var record: ClientRecord
-    /// What was sent and not read yet.
+    /// The frames that were sent and not read yet.
     var pipe: [(content: StaleSet?, id: UInt64?, epoch: EpochID)] = []
-    /// The id last sent; what was resumed from before the first.
+    /// The id last sent, or before the first one the id that the stream resumed from.
     var lastID: UInt64
-    /// Every id up to here was checked.
+    /// The sequence up to which every id was checked.
     var checkedUpTo: UInt64
-    /// Everything up to here was said by a catch-up.
+    /// The sequence up to which a catch-up covered everything.
     var covered: UInt64 = 0
-    /// How often each name was said for each change.
+    /// The number of notifications of each name for each change.
     var said: [String: Int] = [:]
-    /// Per holding, up to where it was named.
+    /// For each holding, the sequence up to which notifications named it.
     var named: [Holding: UInt64] = [:]
     var isLagging = false
-    /// Nothing was sent yet.
+    /// Whether nothing was sent yet.
     var isSilent = true
-    /// The client was removed: nothing is said any more.
+    /// Whether the client was removed, so that nothing more is sent.
     var isEnded = false
-    /// Pipe length and id before this turn, for a turn that does not fit.
+    /// The pipe's length and the id before this turn, for a turn that does not fit.
     var beforeTurn: (pipe: Int, lastID: UInt64)?
 }
 
 /// A gateway made of the real core, clients that follow the rules, and a model that remembers
-/// everything; every step draws what happens next from the generator.
+/// everything. Every step draws the next event from the generator.
 final class HistoryWorld {
-    /// Deliberate faults, for the checker to find.
+    /// Deliberate faults that the checker must find.
     enum Sabotage: CaseIterable {
         case dropsADelivery
         case coversTooFar
         case sendsToAnother
         case forgetsARegistration
-        /// A stream is opened by the registration that was in force when its request was read.
+        /// Opens a stream with the registration that was current when its request was read.
         case opensByWhatWasRead
-        /// A stream opened by a newer registration follows one that its shard takes later.
+        /// Moves a stream to an older registration that its shard takes later.
         case goesBackToAnOlder
         case keepsARemovedClient
         case skipsAnEntry
         case heartbeatsAhead
     }
 
-    var random: SeededGenerator
+    let seed: UInt64
+    var random: SplitMix64
     let sabotage: Sabotage?
     var sabotageDone = false
     let apps = ["one", "two"]
@@ -117,13 +119,13 @@ final class HistoryWorld {
     let seal = CursorSeal(SipHash(3, 4))
 
     var log: [Remembered] = []
-    /// Entries up to here were forgotten on disk.
+    /// The sequence up to which entries were removed from disk.
     var retained: UInt64 = 0
-    /// What the running shards know nothing of.
+    /// For each running shard, the sequence up to which it knows no changes.
     var floors: [UInt64] = []
     var decider: Decider
     var ledger: EpochLedger
-    /// The model's own list of epochs: sequence at which each was opened, whether it is void.
+    /// The model's own list of epochs: the sequence that opened each one, and whether it is void.
     var naiveEpochs: [(id: EpochID, openedAt: UInt64, isVoid: Bool)] = []
     var records: [String: ClientRecord] = [:]
     var shards: [Shard] = []
@@ -135,13 +137,14 @@ final class HistoryWorld {
     var now: Int64 = 1_000
     var transcript: UInt64 = 0
     var notes: [String] = []
-    /// How often each thing was checked, so that a test can tell that it was.
+    /// The number of checks of each kind, so that a test can tell that they took place.
     var checks: [String: Int] = [:]
 
     var head: UInt64 { UInt64(log.count) }
 
     init(seed: UInt64, sabotage: Sabotage? = nil) throws {
-        random = SeededGenerator(seed: seed)
+        self.seed = seed
+        random = SplitMix64(seed: seed)
         self.sabotage = sabotage
         var limits = CoreLimits()
         isOverflowing = random.happens(15)
@@ -177,7 +180,7 @@ final class HistoryWorld {
 
     func violation(_ what: String) -> Violation {
         Violation(
-            description: "seed \(random.seed): \(what)\n" + notes.suffix(60).joined(separator: "\n")
+            description: "seed \(seed): \(what)\n" + notes.suffix(60).joined(separator: "\n")
         )
     }
 
@@ -187,10 +190,10 @@ final class HistoryWorld {
 
     // MARK: The gateway
 
-    /// Starts the gateway: base catalogs, then the retained tail, in a new epoch.
+    /// Starts the gateway in a new epoch, with the base catalogs and then the retained tail.
     func start() {
         let epoch = EpochID(
-            // Beyond what a restore took away, where it was announced.
+            // The ordinal is beyond those that an announced restore took away.
             ordinal: (naiveEpochs.last?.id.ordinal ?? 0)
                 + (naiveEpochs.last?.isVoid ?? false ? 1_000 : 1),
             nonce: UInt32(truncatingIfNeeded: random.next()))
@@ -268,7 +271,7 @@ final class HistoryWorld {
         for index in receivers.indices where receivers[index].app == app {
             guard let record = records[receivers[index].client] else { continue }
             if case .catalog(let catalog) = body {
-                // What falls asleep is built anew when it wakes.
+                // An item that falls asleep is built anew when it wakes.
                 receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
                     holding.target(in: catalog) != nil
                 }
@@ -304,7 +307,8 @@ final class HistoryWorld {
 
     // MARK: Cursors
 
-    /// Where the gateway lets a cursor resume; checked against the model's own list of epochs.
+    /// Returns the position where the gateway resumes a cursor, after checking it against the
+    /// model's own list of epochs.
     func resume(_ cursor: Cursor?) throws -> ResumePoint {
         guard let cursor else { return .everything }
         guard seal.isGenuine(cursor) else { throw violation("an own cursor is not genuine") }
@@ -330,7 +334,7 @@ final class HistoryWorld {
     private func naiveVerdict(on cursor: Cursor) -> EpochLedger.Verdict {
         let void = naiveEpochs.last { $0.isVoid }?.id.ordinal
         let first = naiveEpochs.first { !$0.isVoid && $0.id.ordinal > void ?? 0 }
-        // Whatever came before the epochs that hold is void, remembered or not.
+        // Everything before the epochs that hold is void, remembered or not.
         if void != nil, let first, cursor.epoch.ordinal < first.id.ordinal { return .isVoid }
         guard let index = naiveEpochs.firstIndex(where: { $0.id == cursor.epoch }) else {
             return cursor.epoch.ordinal < naiveEpochs[0].id.ordinal ? .isVoid : .provesLostTail
@@ -340,14 +344,15 @@ final class HistoryWorld {
         return cursor.sequence <= end ? .holds(cursor.sequence) : .provesLostTail
     }
 
-    /// The epoch of cursors given now. The ledger is never empty here: a start opens an epoch.
+    /// The epoch of newly issued cursors. The ledger is never empty here, since a start opens an
+    /// epoch.
     var epoch: EpochID { ledger.current?.id ?? EpochID(ordinal: 0, nonce: 0) }
 
     func cursor(_ sequence: UInt64) -> Cursor { seal.cursor(epoch, sequence) }
 }
 
 extension WidgetDeclaration {
-    /// The declaration in few words, for the notes of a failing history.
+    /// A short text of the declaration, for the notes of a failing history.
     var summary: String {
         let rules = dependsOn.map { rule in
             "\(rule.entity)\(rule.match.map { "\($0.attribute):\($0.binding)" })\(rule.properties)"

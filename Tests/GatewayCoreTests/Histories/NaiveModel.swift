@@ -1,7 +1,7 @@
 import GatewayCore
 import WidgetModel
 
-/// One thing a client holds, and whether it is a recommendation set, a control or a widget.
+/// One item that a client holds: a recommendation set, a control or a widget.
 struct Holding: Hashable, CustomStringConvertible {
     enum Form { case widget, control, set }
     let form: Form
@@ -25,7 +25,7 @@ struct Holding: Hashable, CustomStringConvertible {
         return "\(kind)\(form == .widget ? "" : ".\(form)")(\(values.joined(separator: " ")))"
     }
 
-    /// What a catalog makes of it; `nil` while it sleeps.
+    /// Returns the target that a catalog makes of the holding, or `nil` while it sleeps.
     func target(in catalog: Catalog) -> Target? {
         guard let widget = catalog.widget(kind: kind) else { return nil }
         switch (form, widget.configuration) {
@@ -37,13 +37,13 @@ struct Holding: Hashable, CustomStringConvertible {
         }
     }
 
-    /// The rules it is subject to.
+    /// Returns the rules that apply to the holding.
     func rules(in catalog: Catalog) -> [DependencyRule] {
         guard target(in: catalog) != nil, let widget = catalog.widget(kind: kind) else { return [] }
         return form == .set ? widget.recommendations ?? [] : widget.dependsOn
     }
 
-    /// Whether a notification's name speaks of it.
+    /// Whether a notification's name includes the holding.
     func isNamed(by name: StaleName, in catalog: Catalog) -> Bool {
         name.kind == kind && name.target == target(in: catalog)
             && name.parameters.allSatisfy { parameter in
@@ -58,24 +58,24 @@ struct Holding: Hashable, CustomStringConvertible {
 }
 
 /// One way in which a change hits a holding: the rule, and at each bound parameter or attribute
-/// the client's own value, or that the change lacks the attribute.
+/// either the client's own value, or the fact that the change lacks the attribute.
 struct NaiveHit: Hashable {
     let rule: DependencyRule
     let target: Target
-    /// What collapses together: one text for each binding.
+    /// The key that collapses together, with one text for each binding.
     let key: [String]
-    /// By what name a stream hears of it at once, and by what name a catch-up speaks of it.
+    /// The name that a stream sends at once, and the name that a catch-up sends.
     let live: StaleName
     let caughtUp: StaleName
 }
 
-/// The definitions of design section 4, taken literally.
+/// The definition of when a change hits a holding, implemented literally without keys or hashes.
 enum NaiveModel {
     static func changeValues(_ change: Change, _ attribute: String) -> [String]? {
         attribute == "id" ? change.id.map { [$0] } : change.attributes[attribute]
     }
 
-    /// Every way in which `change` hits `holding` under `catalog`.
+    /// Returns every way in which `change` hits `holding` under `catalog`.
     static func hits(
         _ change: Change, _ holding: Holding, attributes: [String: [String]], _ catalog: Catalog
     ) -> [NaiveHit] {
@@ -89,7 +89,8 @@ enum NaiveModel {
                 change.operation != .update || rule.properties.isEmpty || change.properties.isEmpty
                     || !Set(rule.properties).isDisjoint(with: change.properties)
             else { continue }
-            // Each way so far: the key's texts, the parameters named at once, those of a catch-up.
+            // Each way so far has the key's texts, the parameters named at once, and those of a
+            // catch-up.
             typealias Parameters = [ReloadNotification.Parameter]
             var ways: [([String], Parameters, Parameters)] = [([], [], [])]
             for match in rule.match {
@@ -143,8 +144,8 @@ enum NaiveModel {
         return hits
     }
 
-    /// Whether putting `new` in force after `old` makes a holding stale: its kind or role is new,
-    /// or a rule is whose content, defaults included, was not there.
+    /// Whether putting `new` after `old` makes a holding stale: its kind or role is new, or it has
+    /// a rule whose content, including defaults, was not there before.
     static func isRenewed(_ holding: Holding, from old: Catalog?, to new: Catalog) -> Bool {
         guard holding.target(in: new) != nil else { return false }
         guard let old, let before = old.widget(kind: holding.kind),
@@ -186,7 +187,7 @@ enum NaiveModel {
 }
 
 extension StaleName: CustomStringConvertible {
-    /// The name or set in few words, for the notes of a failing history.
+    /// A short text of the name, for the notes of a failing history.
     public var description: String {
         let values = parameters.map { "\($0.name)=\($0.value ?? "null")" }
         return "\(target) \(kind)(\(values.joined(separator: " ")))"
@@ -194,6 +195,6 @@ extension StaleName: CustomStringConvertible {
 }
 
 extension StaleSet: CustomStringConvertible {
-    /// The name or set in few words, for the notes of a failing history.
+    /// A short text of the set, for the notes of a failing history.
     public var description: String { all ? "all at \(sequence)" : "\(names) at \(sequence)" }
 }

@@ -1,12 +1,11 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// Catalogs, registrations and changes drawn from a vocabulary so small that everything meets
-/// everything else.
+/// Catalogs, registrations and changes drawn from a vocabulary so small that all of them interact.
 enum RandomInputs {
     static let kinds = ["k0", "k1", "k2", "k3"]
 
-    /// Rules that may bind to parameters, and rules that may not.
+    /// The rules that bind to parameters. The `freeRules` below bind to none.
     private static let boundRules: [JSONValue] = [
         ["entity": "E0", "match": ["id": "$a"], "properties": ["p"]],
         ["entity": "E0", "match": ["id": "$a", "x": "$b"]],
@@ -26,13 +25,13 @@ enum RandomInputs {
     ]
 
     private static func rules(
-        _ pool: [JSONValue], _ random: inout SeededGenerator
+        _ pool: [JSONValue], _ random: inout SplitMix64
     ) -> JSONValue {
         .array((0..<random.below(4)).map { _ in random.pick(pool) })
     }
 
     /// A catalog; two drawn one after the other mostly share rules.
-    static func catalog(app: String, _ random: inout SeededGenerator) throws -> Catalog {
+    static func catalog(app: String, _ random: inout SplitMix64) throws -> Catalog {
         var parameters: [JSONValue] = []
         for name in ["a", "b"] {
             var parameter: JSONObject = ["name": .string(name), "type": "String"]
@@ -70,7 +69,7 @@ enum RandomInputs {
             ], app: app, limits: Limits())
     }
 
-    private static func parameters(_ random: inout SeededGenerator) -> [String: ParameterValue] {
+    private static func parameters(_ random: inout SplitMix64) -> [String: ParameterValue] {
         var parameters: [String: ParameterValue] = [:]
         for name in ["a", "b"] {
             switch random.below(6) {
@@ -84,13 +83,13 @@ enum RandomInputs {
     }
 
     /// Attributes a client may have; some clients lack the one that rules bind to.
-    static func attributes(_ random: inout SeededGenerator) -> [String: [String]] {
+    static func attributes(_ random: inout SplitMix64) -> [String: [String]] {
         random.pick([["h": ["1"]], ["h": ["2"]], ["h": ["1", "2"]], [:]])
     }
 
-    /// A registration with those attributes.
+    /// Returns a registration with those attributes.
     static func registration(
-        attributes: [String: [String]], _ random: inout SeededGenerator
+        attributes: [String: [String]], _ random: inout SplitMix64
     ) -> ClientRegistration {
         var registration = ClientRegistration(platform: "iOS", attributes: attributes)
         for _ in 0..<random.below(4) {
@@ -113,7 +112,7 @@ enum RandomInputs {
     }
 
     /// A change of any shape.
-    static func change(_ random: inout SeededGenerator) -> Change {
+    static func change(_ random: inout SplitMix64) -> Change {
         var attributes: [String: [String]] = [:]
         for name in ["x", "y"] where random.happens(70) {
             attributes[name] = random.pick([["1"], ["2"], ["3"], ["1", "2"], ["2", "3"]])

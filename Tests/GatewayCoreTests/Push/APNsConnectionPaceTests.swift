@@ -1,6 +1,7 @@
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct APNsConnectionPaceTests {
     @Test func `openings that no answer follows come ever more rarely`() {

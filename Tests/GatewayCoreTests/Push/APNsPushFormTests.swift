@@ -1,6 +1,8 @@
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct APNsPushFormTests {
     private func text(_ form: APNsPushForm, wall: Int64 = 1_000_999) -> [String] {
@@ -33,7 +35,7 @@ import Testing
     }
 
     @Test func `payloads say nothing but that something changed`() throws {
-        func payload(_ channel: PushBudget.Channel) throws -> String {
+        func payload(_ channel: APNsPushType) throws -> String {
             String(decoding: try APNsPushForm(channel, app: "a").payload, as: UTF8.self)
         }
         #expect(try payload(.widgets) == #"{"aps":{"content-changed":true}}"#)
@@ -43,7 +45,7 @@ import Testing
 
     @Test func `what APNs would refuse is refused here`() {
         func fault(
-            _ channel: PushBudget.Channel = .widgets, app: String = "com.mygame",
+            _ channel: APNsPushType = .widgets, app: String = "com.mygame",
             priority: Int? = nil, lifetime: Int64? = nil, collapseID: String? = nil
         ) -> APNsPushForm.Fault? {
             do throws(APNsPushForm.Fault) {

@@ -1,8 +1,9 @@
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// One test for each row of the table of statuses and reasons, by the table's own names.
+/// Tests each row of the table of statuses and reasons, by the table's own names.
 @Suite struct APNsReactionTests {
     static let attempt = APNsAttempt(registeredAt: 1_000, sentAt: 5_000)
 
@@ -16,8 +17,8 @@ import Testing
             to: .answered(status: status, reason: reason, timestamp: timestamp), of: attempt)
     }
 
-    static let badRequest = APNsReaction(.giveUp, alert: .badRequest)
-    static let badCredential = APNsReaction(.stop(.credential), alert: .credential)
+    static let badRequest = APNsReaction(.giveUp, alert: .requestRefused)
+    static let badCredential = APNsReaction(.stop(.credential), alert: .credentialRefused)
 
     @Test func `200 counts as delivered`() {
         #expect(Self.reaction(200, nil) == APNsReaction(.delivered))
@@ -40,7 +41,7 @@ import Testing
 
     @Test func `400 DeviceTokenNotForTopic quarantines the pairing`() {
         let reaction = Self.reaction(400, "DeviceTokenNotForTopic")
-        #expect(reaction == APNsReaction(.quarantineAddress, alert: .pairing))
+        #expect(reaction == APNsReaction(.quarantineAddress, alert: .pairingRefused))
     }
 
     @Test func `400 DuplicateHeaders is a fault of ours`() {
@@ -63,7 +64,7 @@ import Testing
 
     @Test func `400 TopicDisallowed stops the topic`() {
         let reaction = Self.reaction(400, "TopicDisallowed")
-        #expect(reaction == APNsReaction(.stop(.topic), alert: .topic))
+        #expect(reaction == APNsReaction(.stop(.topic), alert: .topicRefused))
     }
 
     @Test(arguments: ["BadCertificate", "BadCertificateEnvironment"])
@@ -80,7 +81,7 @@ import Testing
 
     @Test func `403 Forbidden is never tried again`() {
         let reaction = Self.reaction(403, "Forbidden")
-        #expect(reaction == APNsReaction(.quarantineAddress, alert: .credential))
+        #expect(reaction == APNsReaction(.quarantineAddress, alert: .credentialRefused))
     }
 
     @Test func `403 InvalidProviderToken is the operator's and mints nothing`() {
@@ -159,7 +160,7 @@ import Testing
     func `an unknown reason leaves it to the status`(reason: String?) {
         for status in [100, 301, 400, 403, 404, 405, 413, 418] {
             let reaction = Self.reaction(status, reason)
-            #expect(reaction == APNsReaction(.giveUp, alert: .unknown), "\(status)")
+            #expect(reaction == APNsReaction(.giveUp, alert: .answerUnknown), "\(status)")
         }
         #expect(Self.reaction(429, reason) == APNsReaction(.retry(.device)))
         #expect(Self.reaction(500, reason) == APNsReaction(.retry(.service)))
@@ -178,11 +179,11 @@ import Testing
         let first = APNsReaction(to: .failed(failure), of: attempt)
         attempt.failures = 1
         let second = APNsReaction(to: .failed(failure), of: attempt)
-        // Only what APNs has certainly not seen goes again at once, and that once.
+        // Only a push that APNs has certainly not seen is repeated at once, and only once.
         #expect(first.verdict == .retry(failure == .notProcessed ? .atOnce : .connection))
         #expect(second.verdict == .retry(.connection))
         for reaction in [first, second] {
-            // One stream's reset says nothing of the others.
+            // One stream's reset says nothing about the others.
             #expect(reaction.connection == (failure == .streamReset ? .keep : .replace))
             #expect(reaction.alert == nil && reaction.providerToken == .keep)
         }

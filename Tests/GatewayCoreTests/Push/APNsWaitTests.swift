@@ -2,6 +2,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct APNsWaitTests {
     @Test func `the first retry after a service error waits a quarter of an hour`() {

@@ -2,6 +2,7 @@ import GatewayTestSupport
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct AddressGuardTests {
     typealias Refusal = AddressGuard.Refusal
@@ -11,7 +12,7 @@ import Testing
         return AddressGuard(allowed: ranges).refusal(of: try #require(IPAddress(text)))
     }
 
-    /// Every range that is refused: its edges, and what lies beside them.
+    /// Covers every refused range, with its edges and the addresses next to it.
     @Test(arguments: [
         ("0.0.0.0/8", "-", "1.0.0.0"), ("10.0.0.0/8", "9.255.255.255", "11.0.0.0"),
         ("100.64.0.0/10", "100.63.255.255", "100.128.0.0"),
@@ -42,7 +43,7 @@ import Testing
         for beside in [before, after] where beside != "-" {
             #expect(try Self.refusal(beside) == nil, "\(beside)")
         }
-        // As version 6 writes it.
+        // The same addresses, embedded in version 6.
         guard case .v4(let first) = range.first, case .v4(let last) = range.last else { return }
         for bits in [first, last] {
             for prefix in [0xFFFF, 0x64_FF9B << 64] as [UInt128] {
@@ -88,7 +89,8 @@ import Testing
         }
     }
 
-    /// All of version 4 by its first two bytes, against the ranges as a person would write them.
+    /// Compares all of version 4, by its first two bytes, with the ranges as a person would write
+    /// them.
     @Test func `no other part of version 4 is refused`() {
         let guarding = AddressGuard()
         for high in 0..<65_536 as Range<UInt32> {
@@ -97,7 +99,7 @@ import Testing
                 a == 0 || a == 10 || a == 127 || a >= 224 || (a == 100 && (64..<128).contains(b))
                 || (a == 169 && b == 254) || (a == 172 && (16..<32).contains(b))
                 || (a == 192 && b == 168) || (a == 198 && (18...19).contains(b))
-            // The third byte 5 is in none of the narrower ranges.
+            // The third byte is 5, which is in none of the narrower ranges.
             let isRefused = guarding.refusal(of: .v4(high << 16 | 0x0505)) != nil
             #expect(isRefused == isWhole, "\(a).\(b)")
         }

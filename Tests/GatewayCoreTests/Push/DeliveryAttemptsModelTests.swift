@@ -3,9 +3,10 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// Random histories of one client against a model that remembers every change, push and sign of
-/// life.
+/// Random histories of one client, compared with a model that remembers every change, push and sign
+/// of life.
 @Suite struct DeliveryAttemptsModelTests {
     @Test(arguments: 0..<8)
     func `every push is due, none is forgotten`(part: Int) {
@@ -29,11 +30,11 @@ import WidgetModel
     }
 }
 
-/// One client's history, and what the definitions say of it.
+/// One client's history, and the outcome that the definitions require.
 struct DeliveryHistory {
     private struct Change {
         let sequence: UInt64
-        /// When a stream carried it.
+        /// The time when a stream carried the change, or `nil`.
         let carriedAt: Int64?
     }
 
@@ -44,7 +45,7 @@ struct DeliveryHistory {
         var isUsable = true
         var underWay: (position: UInt64, isRepeat: Bool, isHeardOf: Bool)?
         var notBefore = Int64.min
-        /// Whether the client was heard of since the last push that was taken was composed.
+        /// Whether the client showed a sign of life since the last accepted push was composed.
         var isHeardOf = true
         var repeats = 0
 
@@ -53,7 +54,7 @@ struct DeliveryHistory {
 
     private(set) var violation: String?
     private(set) var counts: [String: Int] = [:]
-    private var random: SeededGenerator
+    private var random: SplitMix64
     private var attempts = DeliveryAttempts()
     private var budget: PushBudget
     private var now: Int64 = 0
@@ -66,7 +67,7 @@ struct DeliveryHistory {
     private var told: [UInt64: Told] = [:]
 
     init(seed: UInt64) {
-        random = SeededGenerator(seed: seed)
+        random = SplitMix64(seed: seed)
         budget = PushBudget(.init(), now: 0)
         register()
     }
@@ -97,7 +98,7 @@ struct DeliveryHistory {
         }
     }
 
-    /// Changes stop and everything works: in bounded time the client is told.
+    /// Stops all changes and faults; the client must then be notified within a bounded time.
     mutating func converge() {
         while streams > 0 { endStream() }
         for id in order where told[id]?.underWay != nil { finish(id, taken: true) }
@@ -126,7 +127,7 @@ struct DeliveryHistory {
         attempts.changed(
             at: head, urgency: random.pick(Urgency.allCases),
             delay: random.pick([0, 0, 7_000, 600_000]), now: now)
-        // What concerns others moves the head as well.
+        // Changes that concern others move the head as well.
         let other = UInt64(random.below(2))
         head += other
     }
@@ -203,7 +204,7 @@ struct DeliveryHistory {
         streams = 0
         for id in order {
             told[id]?.underWay = nil
-            // By a clock that was set any wait may be over.
+            // When the clock was set, any wait may be over.
             told[id]?.notBefore = .min
             told[id]?.lastTakenAt = .min / 2
         }

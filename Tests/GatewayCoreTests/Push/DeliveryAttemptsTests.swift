@@ -2,6 +2,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct DeliveryAttemptsTests {
     static func attempts(_ addresses: [UInt64] = [1]) -> DeliveryAttempts {
@@ -10,7 +11,7 @@ import WidgetModel
         return attempts
     }
 
-    /// Pushes to the address and has it taken.
+    /// Pushes to the address, which accepts it.
     static func push(_ attempts: inout DeliveryAttempts, _ id: UInt64 = 1, at: UInt64, now: Int64) {
         #expect(attempts.next(now: now) == .push(address: id))
         attempts.began(id, at: at, since: 0)
@@ -27,7 +28,7 @@ import WidgetModel
         attempts.delivered(1, now: 2)
         #expect(attempts.addresses[0].delivered == 7 && attempts.confirmed == 0)
         #expect(attempts.next(now: .max) == .rest)
-        // Changes up to the position of the push were said by it.
+        // The push covered the changes up to its position.
         attempts.changed(at: 7, urgency: .normal, now: 3)
         #expect(attempts.next(now: 3) == .rest)
         attempts.changed(at: 8, urgency: .normal, now: 4)
@@ -126,7 +127,7 @@ import WidgetModel
         attempts.changed(at: 5, urgency: .normal, now: 0)
         attempts.nothingIsStale(at: 6)
         #expect(attempts.next(now: .max) == .rest && attempts.confirmed == 0)
-        // Another registration may be stale by the same change.
+        // The same change may make another registration stale.
         var registered = attempts
         registered.register([1])
         #expect(registered.next(now: 0) == .push(address: 1))
@@ -210,7 +211,7 @@ import WidgetModel
         }
         attempts.began(2, at: 5, since: 0)
         attempts.delivered(2, now: 3_000)
-        // Each has a cursor of its own: the first is still tried.
+        // Each address has a cursor of its own, so the first is still tried.
         #expect(attempts.next(now: 3_000) == .wait(until: 4_000))
         Self.push(&attempts, at: 5, now: 4_000)
         #expect(attempts.next(now: .max) == .rest)
@@ -278,7 +279,7 @@ import WidgetModel
         #expect(attempts.addresses.map(\.delivered) == [0, 5])
         attempts.register([3])
         #expect(attempts.next(now: 1) == .push(address: 3))
-        // What comes of a push to one that is gone concerns nobody.
+        // The outcome of a push to a removed address has no effect.
         attempts.delivered(1, now: 1)
         attempts.register([])
         #expect(attempts.next(now: 1) == .rest && attempts.isOwed)

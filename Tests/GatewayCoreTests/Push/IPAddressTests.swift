@@ -1,11 +1,14 @@
 import Foundation
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct IPAddressTests {
-    /// What the system reads; it takes nothing that this type does not, and the other way round.
+    /// Returns the bytes of an address as the system reads them. The type must accept exactly the
+    /// same texts.
     static func system(_ text: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes.prefix(4)) }
@@ -33,10 +36,11 @@ import Testing
         #expect(IPAddress(text) == nil)
     }
 
-    /// Texts made of an address's letters, most of them none: the system and this type agree.
+    /// Compares the type with the system on texts made of an address's characters, most of them no
+    /// addresses.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `any text is what it is for the system`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let pieces = ["0", "1", "a", "ff", "255", "10", ":", "::", ".", ":", ".", "FFFF"]
         for _ in 0..<20_000 {
             let text = (0..<1 + random.below(16)).map { _ in random.pick(pieces) }.joined()
@@ -46,7 +50,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `an address is read from what it is written as`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<2_000 {
             let count = random.pick([4, 16])
             let bytes = (0..<count).map { _ in
@@ -110,7 +114,7 @@ import Testing
 }
 
 extension IPAddress {
-    /// The address before or after this one; `nil` beyond the first and the last.
+    /// Returns the address before or after this one, or `nil` beyond the first and the last.
     func advanced(by step: Int) -> IPAddress? {
         switch self {
         case .v4(let bits):

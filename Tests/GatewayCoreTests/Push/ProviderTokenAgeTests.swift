@@ -1,6 +1,7 @@
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct ProviderTokenAgeTests {
     static let minute: Int64 = 60_000
@@ -34,7 +35,7 @@ import Testing
         #expect(age.expired(token, now: now, wall: now) == .mint)
         let next = age.minted(now: now, wall: now)
         #expect(age.expired(token, now: now + 1, wall: now + 1) == .useCurrent)
-        // And a new one that fares no better is not replaced by a third.
+        // A new token that is refused too is not replaced by a third.
         #expect(age.expired(next, now: now + 1, wall: now + 1) == .clockIsWrong)
     }
 
@@ -43,7 +44,7 @@ import Testing
         let token = age.minted(now: 0, wall: 0)
         let now = 20 * Self.minute - 1
         #expect(age.expired(token, now: now, wall: now) == .clockIsWrong)
-        // The clock was put right meanwhile: another token will do.
+        // The clock was corrected meanwhile, so another token will do.
         #expect(age.expired(token, now: now, wall: now + 90 * Self.minute) == .mint)
     }
 

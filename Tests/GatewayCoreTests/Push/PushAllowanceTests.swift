@@ -3,6 +3,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct PushAllowanceTests {
     static let day: Int64 = 86_400_000
@@ -13,7 +14,7 @@ import WidgetModel
             #expect(allowance.due(.normal, now: 0) == 0)
             allowance.spend(now: 0)
         }
-        // 40 a day: one every 36 minutes.
+        // A rate of 40 a day is one every 36 minutes.
         #expect(allowance.due(.normal, now: 0) == 36 * 60_000)
         #expect(allowance.due(.normal, now: 36 * 60_000 - 1) == 36 * 60_000)
         #expect(allowance.due(.normal, now: 36 * 60_000) == 36 * 60_000)
@@ -72,11 +73,11 @@ import WidgetModel
         #expect(left(after: 3, usual) == 6)
     }
 
-    /// Terms of one shape, as a configuration makes them, that change all the time: no day has more
-    /// than the largest of them allow.
+    /// Terms of one shape, as a configuration makes them, change all the time. No day has more
+    /// pushes than the largest terms allow.
     @Test(arguments: 0..<20)
     func `changing terms never allows more than the largest`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         func terms() -> PushAllowance.Terms {
             let scale = 1 + random.below(8)
             return PushAllowance.Terms(perDay: 16 * scale, burst: 3 * scale, reserve: 0)
@@ -109,11 +110,11 @@ import WidgetModel
         }
     }
 
-    /// Pushes as soon as they are due, at random, or with pauses: the definition counts them in
-    /// every window that starts with one of them.
+    /// Pushes go out as soon as they are due, at random, or with pauses. The definition counts them
+    /// in every window that starts with one of them.
     @Test(arguments: 0..<40)
     func `never more than allowed in any window`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let terms = PushAllowance.Terms(
             perDay: random.pick([1, 2, 5, 48]), burst: 1 + random.below(12),
             reserve: random.below(6))
@@ -128,7 +129,7 @@ import WidgetModel
             } else {
                 now += Int64(random.below(random.pick([1_000, 3_600_000, 200_000_000])))
             }
-            // What is due stays due, and what comes back never takes longer than it was said to.
+            // A due push stays due, and the wait for the next never takes longer than announced.
             if now >= due { #expect(allowance.due(urgency, now: now) == now) }
             guard allowance.due(urgency, now: now) <= now else { continue }
             allowance.spend(now: now)

@@ -3,6 +3,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct PushBudgetTests {
     static let minute: Int64 = 60_000
@@ -12,7 +13,7 @@ import WidgetModel
     @Test func `a kind is the reason for a push again after its interval`() {
         var budget = PushBudget(.init(), now: 0)
         #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0) == .push)
-        // Urgency borrows pushes, it does not shorten intervals.
+        // Urgency lets it borrow pushes, but does not shorten intervals.
         for urgency in Urgency.allCases {
             let verdict = budget.ask(.widgets, stale: [Self.a], urgency: urgency, now: 1)
             #expect(verdict == .withhold(until: 5 * Self.minute))
@@ -41,8 +42,8 @@ import WidgetModel
 
     @Test func `each channel has a count of its own`() {
         var budget = PushBudget(.init(), now: 0)
-        var counts: [PushBudget.Channel: Int] = [:]
-        for channel in PushBudget.Channel.allCases {
+        var counts: [APNsPushType: Int] = [:]
+        for channel in APNsPushType.allCases {
             for _ in 0..<100 {
                 let verdict = budget.ask(channel, stale: [], urgency: .high, now: 0)
                 if verdict == .push { counts[channel, default: 0] += 1 }
@@ -88,12 +89,12 @@ import WidgetModel
         #expect(read.pushed.count == PushBudget.kindsMax)
     }
 
-    /// Against a model that remembers every push: never more than allowed, never sooner than the
-    /// interval, what is withheld goes at the moment named, and a budget that was persisted at any
+    /// Compares it with a model that remembers every push: never more than allowed, never sooner
+    /// than the interval, withheld pushes go at the announced moment, and a budget persisted at any
     /// moment decides like one that never was.
     @Test(arguments: 0..<40)
     func `random questions agree with a model that remembers every push`(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var terms = PushBudget.Terms()
         terms.widgets = .init(
             perDay: random.pick([3, 48]), burst: 1 + random.below(9), reserve: random.below(5))
@@ -102,7 +103,7 @@ import WidgetModel
         }
         var budget = PushBudget(terms, now: 0)
         var persisted = budget
-        // What the persisted one's monotonic clock is behind.
+        // The lag of the persisted budget's monotonic clock, in milliseconds.
         var lag: Int64 = 0
         var now: Int64 = 0
         var pushes: [(at: Int64, kinds: [PushBudget.Kind])] = []
@@ -131,7 +132,7 @@ import WidgetModel
             if isDue { #expect(verdict == .push, "what was withheld goes when it was said to") }
             switch (verdict, twin) {
             case (.push, .push):
-                // Some kind of it was not pushed for within its interval.
+                // At least one kind in it was not pushed within its interval.
                 #expect(
                     asked.contains { kind in
                         let last = pushes.last { $0.kinds.contains(kind) }?.at
@@ -142,7 +143,7 @@ import WidgetModel
                 owedUntil = nil
             case (.withhold(let until), .withhold(let other)):
                 #expect(until == other + lag && until > now)
-                // Urgent questions hear of an earlier moment, at which only they may push.
+                // Urgent questions get an earlier moment, at which only urgent pushes may go.
                 owedUntil = urgency == .high ? nil : until
             default:
                 Issue.record("\(verdict) and \(twin) at \(now)")

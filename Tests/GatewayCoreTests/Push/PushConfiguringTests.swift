@@ -2,8 +2,9 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// A desk that is configured anew while it works.
+/// A push scheduler that is reconfigured while it works.
 @Suite struct PushConfiguringTests {
     private let production = PushDesk.Place(app: "app", environment: .production)
     private let sandbox = PushDesk.Place(app: "app", environment: .sandbox)
@@ -22,7 +23,7 @@ import WidgetModel
         small.desk.configure(terms, mended: mended, liftsStops: liftsStops, now: small.now)
     }
 
-    // MARK: What was refused
+    // MARK: Refused pushes
 
     @Test func `a stop is lifted where the configuration was mended, and nowhere else`() throws {
         var small = try SmallPushDesk(terms: terms())
@@ -47,7 +48,7 @@ import WidgetModel
         configure(&small, terms(), liftsStops: true)
         let order = small.orders().first
         #expect(order != nil)
-        // It is refused again: the stop is as good as before.
+        // The push is refused again, so the stop is as strict as before.
         try small.finish(order, .stop(.topic))
         small.wait(86_400_000)
         #expect(small.orders().isEmpty)
@@ -68,7 +69,7 @@ import WidgetModel
         try small.finish(order, verdict)
         let again = small.orders()
         #expect(again.count == 1)
-        // The new configuration's own refusal counts.
+        // A refusal under the new configuration counts.
         try small.finish(again.first, verdict)
         small.wait(86_400_000)
         #expect(small.orders().isEmpty)
@@ -137,7 +138,7 @@ import WidgetModel
         #expect(small.desk.census(now: small.now) == PushDesk.Census())
         #expect(
             small.desk.resend(
-                ClientKey(app: "app", client: "device"), channel: "widgets", now: small.now)
+                ClientKey(app: "app", client: "device"), channel: .widgets, now: small.now)
                 == .nowhere)
         small.desk.registered(
             device(named: "late", delivery: [apns("bb")]), app: "app", now: small.now)
@@ -179,7 +180,7 @@ import WidgetModel
             $0.budget.widgets = PushAllowance.Terms(perDay: 20, burst: 3, reserve: 1)
         }
         configure(&small, few)
-        // A third of what there was is gone, and so of what there is.
+        // A third of the previous budget is spent, and so is a third of the new one.
         #expect(try pushes(&small, 5) == 2)
         #expect(small.desk.census(now: small.now).withheld == 1)
         configure(&small, terms())

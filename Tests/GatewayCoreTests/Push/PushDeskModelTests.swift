@@ -3,9 +3,10 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// Random histories of several clients against what the definitions say, by what APNs and the
-/// clients saw.
+/// Random histories of several clients, compared with the definitions by what APNs and the clients
+/// saw.
 @Suite struct PushDeskModelTests {
     @Test(arguments: 0..<8)
     func `each client is pushed after its last change, or withheld, or unreachable`(part: Int)
@@ -31,16 +32,16 @@ import WidgetModel
     }
 }
 
-/// What happened to a few clients that show items 0...5 of one kind.
+/// A history of a few clients that show the items 0...5 of one kind.
 struct PushHistory {
     private struct Client {
         var items: Set<String>
         var token: String?
-        /// Up to where it confirmed.
+        /// The sequence up to which the client confirmed.
         var confirmed: UInt64
-        /// Up to where the desk has heard of it since the last start, which may have forgotten.
+        /// The sequence that the scheduler knows to be confirmed. A restart may forget it.
         var heard: UInt64 = 0
-        /// Up to where a push told it, by its token.
+        /// The sequence up to which a push notified the client, by token.
         var told: [String: UInt64] = [:]
         var streams = 0
         var pushedAt: [Int64] = []
@@ -50,11 +51,11 @@ struct PushHistory {
     private(set) var violation: String?
     private(set) var counts: [String: Int] = [:]
     private var small: SmallPushDesk
-    private var random: SeededGenerator
+    private var random: SplitMix64
     private var clients: [String: Client] = [:]
     private var changes: [(sequence: UInt64, item: String?)] = []
     private var underWay: [PushOrder] = []
-    /// Those of them whose address was taken back meanwhile.
+    /// The numbers of those pushes whose address was withdrawn meanwhile.
     private var forgotten: Set<UInt64> = []
     private var deadTokens: Set<String> = []
     private var owners: [String: String] = [:]
@@ -62,7 +63,7 @@ struct PushHistory {
     private var saved: [ClientKey: PushDesk.SavedClient] = [:]
 
     init(seed: UInt64) throws {
-        random = SeededGenerator(seed: seed)
+        random = SplitMix64(seed: seed)
         var terms = PushDesk.Terms()
         terms.underWayMax = 3
         small = try SmallPushDesk(terms: terms)
@@ -85,7 +86,7 @@ struct PushHistory {
         take()
     }
 
-    /// No more changes: everything has to come to rest.
+    /// Stops all changes; everything must then settle.
     mutating func converge() throws {
         for name in clients.keys.sorted() {
             while clients[name]?.streams ?? 0 > 0 { closeStream(name) }
@@ -136,7 +137,7 @@ struct PushHistory {
         var token = clients[name]?.token
         if token == nil || random.below(3) == 0 {
             if random.below(6) == 0, let others = clients.values.compactMap(\.token).min() {
-                // A device that was restored from another's backup.
+                // This is a device restored from the backup of another.
                 token = others
                 counts["stolen", default: 0] += 1
             } else {
@@ -149,7 +150,7 @@ struct PushHistory {
                 underWay.lazy.filter { $0.client.client == name }.map(\.number))
         }
         let items = Set((0..<(1 + random.below(2))).map { _ in "\(random.below(6))" })
-        // What is shown anew is built anew, when the client registered.
+        // A newly shown widget was built when the client registered.
         let known = isFirst ? items : clients[name]?.items.intersection(items) ?? []
         let record = device(
             known.isEmpty ? items.sorted() : known.sorted(), named: name,
@@ -197,7 +198,7 @@ struct PushHistory {
         }
     }
 
-    /// Killed: pushes under way may have arrived, and nobody hears of it.
+    /// Kills the process: pushes in flight may have arrived, and their answers are lost.
     private mutating func restart() {
         counts["restart", default: 0] += 1
         for order in underWay where random.below(2) == 0 { note(order) }
@@ -229,7 +230,7 @@ struct PushHistory {
                 clients[key.client]?.token = nil
                 forgotten.formUnion(
                     underWay.lazy.filter { $0.client == key }.map(\.number))
-                // Without an address it is none of the desk's, which forgets it.
+                // Without an address the client is no concern of the scheduler, which forgets it.
                 clients[key.client]?.heard = 0
                 if let record = clients[key.client]?.record {
                     let without = device(
@@ -307,7 +308,7 @@ extension Int {
 }
 
 extension Shard {
-    /// What a start finds: the versions, and nobody connected.
+    /// The shard as a start finds it: with the versions, and without any stream.
     fileprivate var withoutStreams: Shard {
         var shard = self
         for stream in shard.streams.indices where shard.streams[stream].isOpen {

@@ -2,6 +2,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct PushDeskTests {
     private let key = ClientKey(app: "app", client: "device")
@@ -70,7 +71,7 @@ import WidgetModel
         #expect(small.orders().isEmpty)
         small.wait(299_999)
         #expect(small.orders().isEmpty)
-        // Nothing else happens: what was withheld goes out by itself.
+        // Without any other event, the withheld push goes out when its wait is over.
         small.wait(1)
         #expect(small.orders().count == 1)
     }
@@ -158,7 +159,7 @@ import WidgetModel
         try small.change("1")
         small.wait(86_400_000)
         #expect(small.orders().isEmpty)
-        // Registered with another token it is owed what it missed.
+        // Registered with another token, it is owed the change it missed.
         small.desk.registered(device(delivery: [apns("bb")]), app: "app", now: small.now)
         #expect(small.orders().map(\.address) == [apns("bb")])
     }
@@ -174,7 +175,7 @@ import WidgetModel
         }
         try small.change("1")
         #expect(small.orders().map(\.client.client) == ["heir"])
-        // Removing the first client does not take it from the second.
+        // Removing the first client does not take the token from the second.
         small.desk.removed(key)
         small.desk.registered(device(named: "third"), app: "app", now: small.now)
         let drops = small.desk.takeActions().compactMap {
@@ -227,7 +228,7 @@ import WidgetModel
         #expect(order.address == apns("aa", "background") && order.sorts == [.recommendations])
         #expect(words(order.content) == "k.recommendations")
         try small.finish(order)
-        // The client answers, but not about the set: it is pushed again, three times at most.
+        // The client answers, but not about the set, which is pushed again three times at most.
         var repeats = 0
         for _ in 0..<10 {
             small.desk.acknowledged(key, upTo: small.head, now: small.now)
@@ -276,7 +277,7 @@ import WidgetModel
         small.desk.finished(second.number, .webhook(.none), now: small.now, random: 0)
         try small.change("2")
         small.wait(300_000)
-        // What it says is another thing now: another message.
+        // The content has changed, so it is another message.
         let third = try #require(small.orders().first)
         #expect(third.message != first.message && words(third.content) == "k(a=1), k(a=2)")
         small.desk.finished(third.number, .webhook(.status(204)), now: small.now, random: 0)

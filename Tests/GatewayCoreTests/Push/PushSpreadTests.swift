@@ -2,6 +2,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct PushSpreadTests {
     static let spread = PushSpread(.init(), hash: SipHash(1, 2))
@@ -32,7 +33,7 @@ import WidgetModel
         let devices = 1_000_000
         let span = Self.spread.span(devices: devices, urgency: urgency)
         var woken = Array(repeating: 0, count: Int(span / 1_000))
-        // Every tenth of them: enough to see how even it is.
+        // Every tenth device is enough to see how even the distribution is.
         for device in stride(from: 0, to: UInt64(devices), by: 10) {
             let delay = Self.spread.delay(
                 device: device, sequence: 7, devices: devices, urgency: urgency)

@@ -2,14 +2,15 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// Pushes that a person asks for.
+/// Pushes that an operator requests by hand.
 @Suite struct ResendTests {
     private let key = ClientKey(app: "app", client: "device")
     private let hook = DeliveryAddress.webhook(url: "https://hook.example")
 
     private func resend(
-        _ small: inout SmallPushDesk, _ channel: String = "webhook"
+        _ small: inout SmallPushDesk, _ channel: NotificationChannel = .webhook
     ) throws -> PushOrder {
         #expect(small.desk.resend(key, channel: channel, now: small.now) == .pushing(1))
         let orders = small.orders()
@@ -18,7 +19,7 @@ import WidgetModel
     }
 
     private func finish(
-        _ small: inout SmallPushDesk, _ order: PushOrder, _ answer: WebhookSchedule.Answer
+        _ small: inout SmallPushDesk, _ order: PushOrder, _ answer: WebhookResponse?
     ) {
         small.desk.finished(order.number, .webhook(answer), now: small.now, random: 0)
     }
@@ -39,13 +40,13 @@ import WidgetModel
         let before = health(small)
         let again = try resend(&small)
         #expect(words(again.content) == "k(a=1)")
-        for answer in [WebhookSchedule.Answer.status(500), .status(410), .none] {
+        for answer in [.status(500), .status(410), nil] as [WebhookResponse?] {
             finish(&small, again, answer)
             #expect(small.desk.takeActions().isEmpty)
             #expect(health(small) == before)
             _ = try resend(&small)
         }
-        // The schedule goes on as if nobody had asked.
+        // The schedule continues as if there had been no request.
         small.wait(4_999)
         #expect(small.orders().isEmpty)
         small.wait(1)
@@ -128,10 +129,10 @@ import WidgetModel
         try small.finish(small.orders().first)
         try small.change("1")
         #expect(small.orders().isEmpty)
-        let again = try resend(&small, "widgets")
+        let again = try resend(&small, .widgets)
         #expect(!again.mayTryOtherEnvironment)
         small.wait(200_000)
-        let late = try resend(&small, "widgets")
+        let late = try resend(&small, .widgets)
         // The interval counts from the last of them.
         small.wait(299_999)
         #expect(small.orders().isEmpty)
@@ -144,11 +145,11 @@ import WidgetModel
     @Test func `who has no such address is not pushed to`() throws {
         var small = try SmallPushDesk()
         small.desk.registered(device(), app: "app", now: small.now)
-        for channel in ["webhook", "controls", "stream", ""] {
+        for channel: NotificationChannel in [.webhook, .controls, .stream, .poll] {
             #expect(small.desk.resend(key, channel: channel, now: small.now) == .nowhere)
         }
         let stranger = ClientKey(app: "app", client: "stranger")
-        #expect(small.desk.resend(stranger, channel: "widgets", now: small.now) == .nowhere)
+        #expect(small.desk.resend(stranger, channel: .widgets, now: small.now) == .nowhere)
         #expect(small.orders().isEmpty)
     }
 
@@ -158,7 +159,7 @@ import WidgetModel
         var small = try SmallPushDesk(terms: terms)
         small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
         let order = try resend(&small)
-        #expect(small.desk.resend(key, channel: "webhook", now: small.now) == .busy)
+        #expect(small.desk.resend(key, channel: .webhook, now: small.now) == .busy)
         // Others wait for it, and go on when it ends.
         try small.change("1")
         #expect(small.orders().isEmpty)

@@ -3,12 +3,14 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// Webhooks of clients that can be pushed to otherwise, too.
+/// Webhooks of clients that also have another address for pushes.
 @Suite struct SharedWebhookTests {
     private let hook = DeliveryAddress.webhook(url: "https://hook.example")
 
-    /// A client with a widget, a set and two controls of the item 1, at APNs none but `token`'s.
+    /// Returns a client with a widget, a set and two controls of item 1. The controls have no
+    /// address of their own.
     private func client(_ delivery: [DeliveryAddress]) -> ClientRecord {
         device(
             delivery: delivery,
@@ -37,7 +39,7 @@ import WidgetModel
         try small.change(entity: "F")
         let second = try #require(small.orders().first)
         #expect(words(second.content) == "k.recommendations")
-        // It fails for all of them, and is asked again once.
+        // It fails for all categories, and is tried again once.
         small.desk.finished(second.number, .webhook(.status(500)), now: small.now, random: 0)
         try small.change("1")
         small.wait(5_000)
@@ -45,7 +47,8 @@ import WidgetModel
         #expect(third.map { words($0.content) } == ["k(a=1), c.control, k.recommendations"])
         small.desk.finished(
             try #require(third.first).number, .webhook(.status(410)), now: small.now, random: 0)
-        // Gone for all of them: timelines go to the next address, the rest has none.
+        // The webhook is gone for all categories: timelines go to the next address, and the rest
+        // has none.
         #expect(small.orders().map(\.address) == [apns()])
         small.wait(86_400_000)
         #expect(small.orders().isEmpty)
@@ -57,7 +60,8 @@ import WidgetModel
         try small.change("1")
         let orders = small.orders()
         #expect(Set(orders.map(\.address)) == [apns(), hook])
-        // Controls have no other address here, so the webhook is told; of the widget too.
+        // Controls have no other address here, so the webhook is notified, and of the widget as
+        // well.
         let told = try #require(orders.first { $0.address == hook })
         #expect(words(told.content) == "k(a=1), c.control")
     }
@@ -69,22 +73,22 @@ import WidgetModel
         let order = try #require(small.orders().first)
         small.desk.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
         let key = ClientKey(app: "app", client: "device")
-        #expect(small.desk.resend(key, channel: "webhook", now: small.now) == .pushing(1))
+        #expect(small.desk.resend(key, channel: .webhook, now: small.now) == .pushing(1))
         let again = small.orders()
         #expect(again.map { words($0.content) } == ["k(a=1), c.control"])
         #expect(again.first?.message == order.message)
     }
 
-    /// Whatever happens, the webhook's last word is after the last change, and one push at a time
-    /// is about each sort.
+    /// Whatever happens, the last push to the webhook follows the last change, and only one push at
+    /// a time is about each category.
     @Test(arguments: 0..<300)
     func `whatever it answers, it is told of the last change in the end`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var small = try SmallPushDesk()
         small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
         let key = ClientKey(app: "app", client: "device")
         var underWay: [PushOrder] = []
-        /// Up to where the webhook was told of items and of sets.
+        /// The sequences up to which the webhook was notified of items and of sets.
         var told: [UInt64] = [0, 0]
         var changed: [UInt64] = [0, 0]
         func take(_ small: inout SmallPushDesk) {
@@ -95,7 +99,7 @@ import WidgetModel
                 underWay.append(order)
             }
         }
-        func finish(_ small: inout SmallPushDesk, _ answer: WebhookSchedule.Answer) {
+        func finish(_ small: inout SmallPushDesk, _ answer: WebhookResponse?) {
             guard !underWay.isEmpty else { return }
             let order = underWay.remove(at: random.below(underWay.count))
             if answer == .status(204) {
@@ -113,7 +117,7 @@ import WidgetModel
                 changed[isOfSets ? 1 : 0] = small.head
             case 2, 3: finish(&small, .status(204))
             case 4: finish(&small, random.below(2) == 0 ? .none : .status(500))
-            case 5: _ = small.desk.resend(key, channel: "webhook", now: small.now)
+            case 5: _ = small.desk.resend(key, channel: .webhook, now: small.now)
             default: small.wait(random.pick([0, 1_000, 400_000, 7_200_000]))
             }
             take(&small)

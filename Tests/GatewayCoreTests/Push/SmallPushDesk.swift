@@ -2,8 +2,10 @@ import Testing
 import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
-/// A desk with a log's writer in front of it, and a clock: the smallest gateway that pushes.
+/// The smallest gateway that pushes: a push scheduler with a log writer in front of it, and a
+/// clock.
 struct SmallPushDesk {
     var decider = Decider(hash: testHash, limits: Limits())
     var desk: PushDesk
@@ -17,8 +19,9 @@ struct SmallPushDesk {
         try put()
     }
 
-    /// A kind `k` that depends on the item its parameter `a` names, with recommendations that
-    /// depend on the entity `F`, a kind `l` that depends on `F`, and a control `c` on items.
+    /// Returns a catalog with a kind `k` that depends on the item its parameter `a` names and has
+    /// recommendations that depend on the entity `F`, a kind `l` that depends on `F`, and a control
+    /// `c` on items.
     static func catalog(also extra: [JSONValue] = []) throws -> Catalog {
         let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
         return try GatewayCoreTests.catalog(
@@ -51,12 +54,12 @@ struct SmallPushDesk {
                 sequence: head, app: "app", acceptedAt: 7, urgency: urgency, body: body), now: now)
     }
 
-    /// The pushes asked for since the last call.
+    /// Returns the pushes ordered since the last call.
     mutating func orders() -> [PushOrder] {
         desk.takeActions().compactMap { if case .push(let order) = $0 { order } else { nil } }
     }
 
-    /// Lets time pass, and nothing else.
+    /// Lets time pass without any other event.
     mutating func wait(_ milliseconds: Int64) {
         now += milliseconds
         desk.advance(now: now)
@@ -67,14 +70,14 @@ struct SmallPushDesk {
     }
 }
 
-/// A device's push address.
+/// Returns a push address of a device.
 func apns(
     _ token: String = "aa", _ pushType: String = "widgets", environment: String = "production"
 ) -> DeliveryAddress {
     .apns(.init(pushType: pushType, token: token, environment: environment))
 }
 
-/// A client that shows the items `ids`.
+/// Returns a client that shows the items `ids`.
 func device(
     _ ids: [String] = ["1"], named name: String = "device",
     delivery: [DeliveryAddress] = [apns()], recommendations: [RecommendationSet] = [],

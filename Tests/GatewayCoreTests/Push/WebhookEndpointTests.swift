@@ -1,6 +1,7 @@
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct WebhookEndpointTests {
     typealias Fault = WebhookEndpoint.Fault

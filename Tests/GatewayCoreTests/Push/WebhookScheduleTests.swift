@@ -1,14 +1,17 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
+@testable import GatewayPush
 
 @Suite struct WebhookScheduleTests {
     static let day: Int64 = 86_400_000
 
-    /// Attempts that all fail as answered, each when it is due, until the endpoint is disabled.
+    /// Returns the waits of attempts that all fail with one answer, each made when it is due, until
+    /// the endpoint is disabled.
     static func failures(
-        _ answer: WebhookSchedule.Answer, random: UInt64 = 0
+        _ answer: WebhookResponse?, random: UInt64 = 0
     ) -> (waits: [Int64], disabled: WebhookSchedule.Disabled?, at: Int64) {
         var schedule = WebhookSchedule()
         var waits: [Int64] = []
@@ -26,12 +29,12 @@ import Testing
         return (waits, nil, now)
     }
 
-    @Test(arguments: [
-        WebhookSchedule.Answer.none, .status(500), .status(301), .status(404), .status(429),
-        .status(100),
-    ])
+    @Test(
+        arguments: [
+            nil, .status(500), .status(301), .status(404), .status(429), .status(100),
+        ] as [WebhookResponse?])
     func `failures are tried again ever more rarely until five days are over`(
-        answer: WebhookSchedule.Answer
+        answer: WebhookResponse?
     ) {
         let (waits, disabled, at) = Self.failures(answer)
         #expect(Array(waits.prefix(9)) == WebhookSchedule.waits)
@@ -95,10 +98,10 @@ import Testing
         send(0, 500)
         send(7, 500)
         send(7, 200)
-        // The same again after it was taken is news.
+        // The same content is a new message after it was accepted.
         send(7, 500)
         send(7, 200)
-        // Unless a person asks for what was said.
+        // A request by a person repeats accepted content under the same number.
         send(7, 200, isManual: true)
         send(8, 200, isManual: true)
         #expect(numbers == [1, 1, 2, 2, 3, 3, 3, 4])
@@ -116,13 +119,13 @@ import Testing
             #expect(outcome == (status == 200 ? .delivered : .failed))
             #expect(schedule.failures == before.failures && schedule.disabled == nil)
         }
-        // What was taken that way is not said again under the same number.
+        // An accepted manual push is not repeated under the same number.
         #expect(schedule.attempt(saying: 1).message == 2)
     }
 
     @Test(arguments: 0..<40)
     func `persisted at any moment it decides as if it never was`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var schedule = WebhookSchedule()
         var persisted = schedule
         var lag: Int64 = 0
@@ -137,7 +140,7 @@ import Testing
             let isManual = random.happens(10)
             let attempt = schedule.attempt(saying: content, isManual: isManual)
             #expect(persisted.attempt(saying: content, isManual: isManual) == attempt)
-            let answer: WebhookSchedule.Answer = random.pick([
+            let answer: WebhookResponse? = random.pick([
                 .none, .status(500), .status(503, retryAfter: 60), .status(200), .none,
                 .status(410),
             ])

@@ -1,5 +1,6 @@
 import GatewayTestSupport
 import Testing
+import WidgetModel
 
 @testable import GatewayCore
 
@@ -45,9 +46,9 @@ import Testing
         #expect(refusal(400, beside: 600) == nil)
         #expect(refusal(401, beside: 600) == .logFull(used: 600, adding: 401, limit: 1_000))
         #expect(refusal(1, beside: 5_000) == .logFull(used: 5_000, adding: 1, limit: 1_000))
-        // A post of events that the log has already adds nothing.
+        // A post of events that are in the log already adds nothing.
         #expect(refusal(0, beside: 5_000) == nil)
-        // What can never be taken is told apart: waiting does not help.
+        // A post that can never fit has an error of its own, because waiting does not help.
         #expect(refusal(1_001, beside: 0) == .exceedsLog(adding: 1_001, limit: 1_000))
         #expect(refusal(1_001, beside: 900) == .exceedsLog(adding: 1_001, limit: 1_000))
     }
@@ -76,9 +77,10 @@ import Testing
         #expect(table["a"] == AppUsage())
     }
 
-    /// Transactions of jobs that fail and succeed, against lists of what was registered and written.
+    /// Compares transactions of jobs that fail and succeed with lists of the registered and the
+    /// written.
     @Test(arguments: 0..<20) func `staged usage is what the lists come to`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let apps = ["a", "b", "c"]
         let quota = Self.quota(clients: 5, logBytes: 500)
         var table = UsageTable()

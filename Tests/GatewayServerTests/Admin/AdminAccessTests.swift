@@ -1,6 +1,7 @@
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayAdmin
+@testable import GatewayEngine
 
 @Suite struct AdminAccessTests {
     private func look(

@@ -1,11 +1,13 @@
 import APNsSimulator
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewayStorage
 import GatewayTestSupport
 import Testing
 import WidgetModel
 
+@testable import GatewayEngine
 @testable import GatewayServer
 
 /// Everything that pushes, from the log to TLS, while everything goes wrong.

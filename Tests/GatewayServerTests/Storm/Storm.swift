@@ -1,10 +1,11 @@
 import APNsSimulator
 import GatewayCore
+import GatewayPush
 import GatewayStorage
 import GatewayTestSupport
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 /// Devices that are pushed to through hours of changes and faults, from one seed.
 struct Storm {
@@ -16,14 +17,14 @@ struct Storm {
     private(set) var devices: [StormDevice] = []
     /// When changes came, by app and character; those of all characters by app alone.
     private(set) var changes: [String: [Int64]] = [:]
-    private var random: SeededGenerator
+    private var random: SplitMix64
     private var tokens = 0
     private var rounds = 0
 
     /// - Parameters:
     ///   - devices: How many of the app that goes on; a sixtieth of them has each app that stops.
     init(devices count: Int, seed: UInt64) throws {
-        random = SeededGenerator(seed: seed)
+        random = SplitMix64(seed: seed)
         let stopping = StormFaults.stopping.map { (Self.app + "." + $0.rawValue, StormFaults($0)) }
         apps = [Self.app] + stopping.map(\.0)
         world = try StormWorld(apps: apps)
@@ -96,7 +97,7 @@ struct Storm {
             if random.happens(30) { events.append(.polled(device.key)) }
             if random.happens(5) {
                 events.append(
-                    .acknowledged(device.key, upTo: head, in: world.sequencer.desk.epoch))
+                    .acknowledged(device.key, upTo: head, in: world.engine.cursors.epoch))
             }
         }
         world.push.submit(events)

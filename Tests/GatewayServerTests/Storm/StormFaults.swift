@@ -1,5 +1,6 @@
 import APNsSimulator
 import GatewayTestSupport
+import WidgetModel
 
 /// What goes wrong with the devices of a group: each fault with 5 % of their pushes.
 struct StormFaults {
@@ -66,7 +67,7 @@ struct StormFaults {
     }
 
     /// What becomes of the pushes to one device token.
-    func script(_ random: inout SeededGenerator) -> [PushBehaviour] {
+    func script(_ random: inout SplitMix64) -> [PushBehaviour] {
         var script: [PushBehaviour] = []
         while script.count < Self.drawnMax {
             let place = random.below(100) / Self.share

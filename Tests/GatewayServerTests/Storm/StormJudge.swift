@@ -1,9 +1,11 @@
 import APNsSimulator
 import GatewayCore
+import GatewayPush
 import GatewayStorage
 import GatewayTestSupport
 import WidgetModel
 
+@testable import GatewayEngine
 @testable import GatewayServer
 
 /// Holds what the desk did against the rules, and against APNs' own record.

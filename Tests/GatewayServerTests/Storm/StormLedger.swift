@@ -1,9 +1,10 @@
 import APNsSimulator
 import GatewayCore
+import GatewayPush
 import Synchronization
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 /// Stands between the desk and APNs, and notes every push and what was said to come of it.
 final class StormLedger: PushSender {
@@ -31,9 +32,9 @@ final class StormLedger: PushSender {
 
     private let state = Mutex(State())
     private let sender = Mutex<APNsSender?>(nil)
-    private let clock: StormClock
+    private let clock: HeldClock
 
-    init(_ clock: StormClock) { self.clock = clock }
+    init(_ clock: HeldClock) { self.clock = clock }
 
     /// Pushes by `sender` from now on.
     func use(_ sender: APNsSender) { self.sender.withLock { $0 = sender } }

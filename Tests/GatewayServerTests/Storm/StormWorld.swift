@@ -2,6 +2,7 @@ import APNsSimulator
 import Foundation
 import GatewayCore
 import GatewayDelivery
+import GatewayPush
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
@@ -12,7 +13,8 @@ import NIOPosix
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayOperations
 
 /// A device with one app.
 struct StormDevice {
@@ -33,12 +35,12 @@ final class StormWorld: Sendable {
     static let team = "TEAM123456"
     static let kind = "detail"
 
-    let clock = StormClock()
+    let clock = HeldClock()
     let server: APNsServer
     /// APNs' other environment, for which the first app has its key as well.
     let sandbox: APNsServer
     let ledger: StormLedger
-    let sequencer: Sequencer
+    let engine: Engine
     let store: SQLiteStore
     let push: PushLoop
     /// Requests that APNs looked at.
@@ -96,19 +98,19 @@ final class StormWorld: Sendable {
         configuration.push = push
         let store = try SQLiteStore(directory: data + "/store")
         self.store = store
-        let press = NotificationPress(
+        let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        let built = try LogReplay.build(
-            configuration, store, press, GatewayMetrics(), TLSServerSettings(), [], group.next(),
-            clock.ofPushes, Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() })
-        sequencer = built.sequencer
-        self.push = try #require(built.push)
+        engine = try Engine(
+            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
+            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: group.next(),
+            clock: clock.gateway, logger: Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() })
+        self.push = try #require(engine.push)
         ledger.use(
             APNsSender(push, try PushFiles(push)) {
                 .stored(in: store, issuer: $0)
             } adjust: {
-                $0.clock = clock.ofPushes
+                $0.clock = clock.gateway
                 $0.deadline = .seconds(1)
                 $0.windowMax = 100
             })
@@ -129,14 +131,14 @@ final class StormWorld: Sendable {
                     dependsOn: [{ entity: Character, match: { id: $character } }]
                 """
             let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
-            _ = try await sequencer.putCatalog(
+            _ = try await engine.changes.putCatalog(
                 catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
         }
         push.start(
-            PushLoop.Surroundings(
+            PushLoop.Dependencies(
                 store: store,
-                drop: { [sequencer, dropped] key, address in
-                    try await sequencer.drop(address, of: key)
+                drop: { [clients = engine.clients, dropped] key, address in
+                    try await clients.drop(address, of: key)
                     dropped.withLock { $0.append(key) }
                 },
                 sender: { [ledger] _ in ledger }, acceptTime: { _ in nil }))
@@ -166,8 +168,8 @@ final class StormWorld: Sendable {
                     ],
                 ]
                 let key = device.key
-                group.addTask { [sequencer] in
-                    _ = try await sequencer.register(key, .document(document), by: .backend)
+                group.addTask { [clients = engine.clients] in
+                    _ = try await clients.register(key, .document(document), by: .backend)
                 }
             }
             try await group.waitForAll()
@@ -181,7 +183,7 @@ final class StormWorld: Sendable {
                 source: "storm-\(run)", id: String(place),
                 change: Change(entity: "Character", id: character, urgency: urgency))
         }
-        for app in apps { _ = try await sequencer.post(events, app: app) }
+        for app in apps { _ = try await engine.changes.post(events, app: app) }
     }
 
     // MARK: Time

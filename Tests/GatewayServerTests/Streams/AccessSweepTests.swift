@@ -3,7 +3,8 @@ import NIOCore
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
 
 /// Streams and polls of those whose grant is taken away, at each step of opening.
 @Suite struct AccessSweepTests {
@@ -23,13 +24,13 @@ import WidgetModel
     /// Leaves the grants of these clients alone, as a reload does, but without its sweep.
     private func keep(_ clients: [String], _ fixture: StreamFixture) {
         let authorizer = fixture.admission.authorizer
-        authorizer.grants.replace(
+        authorizer.access.grants.replace(
             with: clients.map { .init(uri: $0, app: StreamFixture.app, scopes: [.client]) })
-        authorizer.revision.advance()
+        authorizer.access.revision.advance()
     }
 
     private func sweep(_ fixture: StreamFixture) {
-        let policy = fixture.admission.authorizer.policy
+        let policy = fixture.admission.authorizer.access.policy
         for shard in fixture.loops.all { shard.endStreams(notAdmittedBy: policy) }
     }
 
@@ -70,8 +71,8 @@ import WidgetModel
             do {
                 _ = try await fixture.open(admitted)
                 Issue.record("it was opened")
-            } catch ShardLoop.Failure.refused(let problem) {
-                #expect(problem.status == 401)
+            } catch ShardLoop.Failure.refused(let error) {
+                #expect(Problem.engine(error).status == 401)
             }
             #expect(fixture.streamsLeft(of: "phone") == left)
             await #expect { try await fixture.poll(admitted) } throws: {

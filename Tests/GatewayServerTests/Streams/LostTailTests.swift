@@ -1,16 +1,26 @@
 import Foundation
 import GatewayCore
-import GatewayStorage
 import GatewayTestSupport
 import NIOCore
+import Synchronization
 import Testing
 import WidgetModel
 
+@testable import GatewayEngine
 @testable import GatewayServer
+@testable import GatewayStorage
 
 /// A log that lost its tail unnoticed: who resumed before the first cursor that proves it is told
 /// everything, too.
 @Suite struct LostTailTests {
+    /// A disk with space, until a test takes it away.
+    private final class Disk: Sendable {
+        let free = Mutex<Int64>(1 << 30)
+
+        func fill() { free.withLock { $0 = 0 } }
+        func clear() { free.withLock { $0 = 1 << 30 } }
+    }
+
     /// A gateway whose data directory is an older copy of one that went on. The copy cannot be told
     /// from the original: only cursors prove the loss.
     private struct Loss {
@@ -21,6 +31,8 @@ import WidgetModel
         let early: String
         /// From after it: of the epoch that the copy knows, and of one that it does not.
         let late: [String]
+        /// The disk of the copy.
+        let disk = Disk()
 
         init() async throws {
             let data = try GatewayProcess.temporaryDirectory()
@@ -36,13 +48,16 @@ import WidgetModel
             for _ in 0..<3 {
                 fixture = try StreamFixture(try SQLiteStore(directory: data))
                 for _ in 0..<3 { try await fixture.change("Character", "panda") }
-                late.append(fixture.desk.text(fixture.store.head))
+                late.append(fixture.cursors.text(fixture.store.head))
                 try await fixture.stop()
             }
             self.late = late
             self.data = copy
             // As if it had been put back into the same files.
-            let store = try SQLiteStore(directory: copy)
+            let disk = disk
+            var configuration = StoreConfiguration()
+            configuration.freeBytes = { _ in disk.free.withLock { $0 } }
+            let store = try SQLiteStore(directory: copy, configuration: configuration)
             try store.renewMark()
             self.fixture = try StreamFixture(store)
         }
@@ -50,14 +65,14 @@ import WidgetModel
 
     /// Waits until every loop gives cursors of another epoch.
     private func wait(for fixture: StreamFixture, after epoch: EpochID) async throws {
-        while fixture.desk.epoch == epoch { try await Task.sleep(for: .milliseconds(2)) }
+        while fixture.cursors.epoch == epoch { try await Task.sleep(for: .milliseconds(2)) }
         for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
     }
 
     @Test func `who resumed before the proof is told`() async throws {
         let loss = try await Loss()
         let fixture = loss.fixture
-        let epoch = fixture.desk.epoch
+        let epoch = fixture.cursors.epoch
         let reader = try await fixture.open(try fixture.admit("tablet", since: loss.early), on: 1)
         let polled = try await fixture.poll(
             try fixture.admit("tablet", since: loss.early, stream: false))
@@ -91,7 +106,7 @@ import WidgetModel
     {
         let loss = try await Loss()
         let fixture = loss.fixture
-        let epoch = fixture.desk.epoch
+        let epoch = fixture.cursors.epoch
         let stream = try fixture.admit("tablet", since: loss.early)
         let poll = try fixture.admit("tablet", since: loss.early, stream: false)
         _ = try fixture.admit("phone", since: loss.late[0], stream: false)
@@ -105,7 +120,7 @@ import WidgetModel
     @Test func `one loss opens one epoch, however often it is proved`() async throws {
         let loss = try await Loss()
         var fixture = loss.fixture
-        let epoch = fixture.desk.epoch
+        let epoch = fixture.cursors.epoch
         for _ in 0..<100 {
             for cursor in loss.late {
                 let answer = try await fixture.poll(
@@ -115,8 +130,8 @@ import WidgetModel
         }
         try await wait(for: fixture, after: epoch)
         #expect(try fixture.store.epochs().filter { !$0.isVoid }.count == 1)
-        #expect(fixture.desk.ahead.value == 1)
-        let holds = fixture.desk.text(fixture.store.head)
+        #expect(fixture.cursors.ahead.value == 1)
+        let holds = fixture.cursors.text(fixture.store.head)
         // Nor is it proved again after a start.
         try await fixture.stop()
         fixture = try StreamFixture(try SQLiteStore(directory: loss.data))
@@ -125,10 +140,66 @@ import WidgetModel
                 try fixture.admit("phone", since: cursor, stream: false))
             #expect(answer.stale == ["all"])
         }
-        #expect(fixture.desk.ahead.value == 0)
+        #expect(fixture.cursors.ahead.value == 0)
         let answer = try await fixture.poll(
             try fixture.admit("phone", since: holds, stream: false))
         #expect(answer.stale == [])
+        try await fixture.stop()
+    }
+
+    @Test func `a full disk delays the epoch and nobody who has to be told`() async throws {
+        let loss = try await Loss()
+        var fixture = loss.fixture
+        let epoch = fixture.cursors.epoch
+        let reader = try await fixture.open(try fixture.admit("tablet", since: loss.early))
+        loss.disk.fill()
+        _ = try fixture.admit("phone", since: loss.late[1], stream: false)
+        try await wait(for: fixture, after: epoch)
+        #expect(try await reader.said().stale == ["all"])
+        let holds = try #require(try await reader.said().id)
+        #expect(try fixture.store.epochs().allSatisfy { !$0.isVoid })
+        loss.disk.clear()
+        while try fixture.store.epochs().allSatisfy({ !$0.isVoid }) {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(try await reader.said().stale == ["all"])
+        try await fixture.stop()
+        fixture = try StreamFixture(try SQLiteStore(directory: loss.data))
+        for (cursor, stale) in [(loss.early, ["all"]), (loss.late[1], ["all"]), (holds, [])] {
+            let answer = try await fixture.poll(
+                try fixture.admit("tablet", since: cursor, stream: false))
+            #expect(answer.stale == stale)
+        }
+        #expect(fixture.cursors.ahead.value == 0)
+        try await fixture.stop()
+    }
+
+    /// The cursors handed out after the proof are of an epoch that the restarted gateway does not
+    /// know: the first of them proves the loss again.
+    @Test func `a gateway that ends before the epoch is written finds the loss again`() async throws
+    {
+        let loss = try await Loss()
+        var fixture = loss.fixture
+        let before = fixture.cursors.epoch
+        loss.disk.fill()
+        let proof = try await fixture.poll(
+            try fixture.admit("phone", since: loss.late[1], stream: false))
+        #expect(proof.stale == ["all"])
+        try await wait(for: fixture, after: before)
+        try await fixture.stop()
+
+        fixture = try StreamFixture(try SQLiteStore(directory: loss.data))
+        let epoch = fixture.cursors.epoch
+        let reader = try await fixture.open(try fixture.admit("tablet", since: loss.early))
+        #expect(try await reader.said().stale == [])
+        let answer = try await fixture.poll(
+            try fixture.admit("phone", since: proof.cursor, stream: false))
+        #expect(answer.stale == ["all"])
+        try await wait(for: fixture, after: epoch)
+        #expect(try await reader.said().stale == ["all"])
+        let again = try await fixture.poll(
+            try fixture.admit("tablet", since: loss.early, stream: false))
+        #expect(again.stale == ["all"])
         try await fixture.stop()
     }
 }

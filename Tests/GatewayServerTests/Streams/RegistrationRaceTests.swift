@@ -4,7 +4,8 @@ import NIOCore
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
 
 /// A registration that is replaced, moved or removed between the admission of a request and the
 /// answer: the one in force when the answer is made counts.
@@ -60,7 +61,7 @@ import WidgetModel
         async throws
     {
         try await fixture { fixture, cursor in
-            let registry = fixture.sequencer.registry
+            let registry = fixture.engine.registry
             let key = StreamFixture.key("phone")
             let record = try #require(registry.record(key))
             func moved(to account: String) -> ClientRecord {
@@ -68,18 +69,19 @@ import WidgetModel
                     client: "phone", registration: record.registration,
                     attributes: ClientAttributes(backend: ["account": [account]]))
             }
-            let old = moved(to: "2")
+            let message = LogMessage.registered(
+                moved(to: "2"), app: key.app, receipts: ShardReceipts(count: 2))
             // As the log's writer does before it tells any loop.
             registry.put(moved(to: "3"), app: key.app, at: fixture.store.head)
             let admitted = try fixture.admit("phone", since: cursor)
             let reader = try await fixture.open(admitted)
-            fixture.loops.all[0].submit([.registered(old, app: key.app, taken: { _ in })])
+            fixture.loops.all[0].submit([message])
             try await fixture.change("Account", "2")
             #expect(try await reader.said().stale == [])
             try await fixture.change("Account", "3")
             #expect(try await reader.said().stale == ["status"])
             registry.remove(key)
-            fixture.loops.all[0].submit([.registered(old, app: key.app, taken: { _ in })])
+            fixture.loops.all[0].submit([message])
             try await fixture.change("Account", "3")
             #expect(try await reader.said().isEnded)
         }
@@ -90,7 +92,7 @@ import WidgetModel
         try await fixture { fixture, cursor in
             let before = fixture.streamsLeft(of: "phone")
             let admitted = try fixture.admit("phone", since: cursor)
-            try await fixture.sequencer.remove(StreamFixture.key("phone"))
+            try await fixture.engine.clients.remove(StreamFixture.key("phone"))
             await #expect(throws: ShardLoop.Failure.self) { try await fixture.open(admitted) }
             #expect(fixture.streamsLeft(of: "phone") == before)
             try await fixture.register("phone", character: "owl")
@@ -99,7 +101,7 @@ import WidgetModel
             #expect(fixture.streamsLeft(of: "phone") == before - 1)
             try await fixture.change("Character", "owl")
             #expect(try await reader.said().stale == ["detail owl"])
-            try await fixture.sequencer.remove(StreamFixture.key("phone"))
+            try await fixture.engine.clients.remove(StreamFixture.key("phone"))
             for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
             #expect(try await reader.said().isEnded)
             for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
@@ -120,7 +122,9 @@ import WidgetModel
                         _ = try shard.poll(opening)
                         return nil
                     } catch {
-                        if case .refused(let problem) = error { return problem.status }
+                        if case .refused(let problem) = error {
+                            return Problem.engine(problem).status
+                        }
                         return 0
                     }
                 }.get()
@@ -139,7 +143,7 @@ import WidgetModel
                 ("Character", "panda"), ("Account", "1"), ("Character", "owl"), ("Account", "2"),
             ] { try await fixture.change(entity, id) }
             #expect(try await fixture.poll(admitted).stale.sorted() == ["detail owl", "status"])
-            try await fixture.sequencer.remove(StreamFixture.key("phone"))
+            try await fixture.engine.clients.remove(StreamFixture.key("phone"))
             await #expect {
                 try await fixture.poll(admitted)
             } throws: { ($0 as? ProblemDetails)?.status == 404 }
@@ -148,11 +152,11 @@ import WidgetModel
 
     @Test func `a poll that waits for a client that is removed answers 404`() async throws {
         try await fixture { fixture, cursor in
-            let before = fixture.streamsLeft(of: "phone")
             let admitted = try fixture.admit("phone", since: cursor, stream: false)
+            let registry = fixture.engine.registry
             async let answer = fixture.poll(admitted, wait: 60)
-            while fixture.streamsLeft(of: "phone") == before { await Task.yield() }
-            try await fixture.sequencer.remove(StreamFixture.key("phone"))
+            while registry.channel(admitted.key) == .poll { await Task.yield() }
+            try await fixture.engine.clients.remove(StreamFixture.key("phone"))
             do {
                 let stale = try await answer.stale
                 Issue.record("answered \(stale)")

@@ -10,7 +10,9 @@ import NIOCore
 import NIOPosix
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
+@testable import GatewayHTTP
+@testable import GatewayOperations
 
 /// A gateway from its log to its event loops, without ports: what a stream or poll goes through
 /// between its request and its first frame can be held at each step.
@@ -34,9 +36,10 @@ final class StreamFixture: Sendable {
         """
 
     let store: SQLiteStore
-    let sequencer: Sequencer
+    let engine: Engine
     let loops: ShardLoops
-    let desk: CursorDesk
+    let cursors: CursorCodec
+    let metrics = GatewayMetrics()
     let admission: StreamAdmission
     private let group: MultiThreadedEventLoopGroup
 
@@ -45,35 +48,43 @@ final class StreamFixture: Sendable {
     /// - Parameters:
     ///   - store: An open store; one in memory when `nil`.
     ///   - clients: Those that may ask for streams.
-    init(_ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"]) throws {
+    ///   - pushes: Whether it pushes, on the first of its loops.
+    init(
+        _ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"],
+        clock: GatewayClock = .system, pushes: Bool = false
+    ) throws {
         let store = try store ?? SQLiteStore(inMemory: StoreConfiguration())
         self.store = store
         group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let loopback = Address(host: "127.0.0.1", port: 0)
         let configuration = try GatewayConfiguration.development(
             data: "/nowhere", listen: loopback, admin: loopback)
-        let press = NotificationPress(
+        let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        let built = try LogReplay.build(
-            configuration, store, press, GatewayMetrics(), TLSServerSettings(),
-            Array(group.makeIterator()), nil, .system,
-            Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() })
-        (sequencer, loops, desk) = (built.sequencer, built.loops, built.desk)
+        engine = try Engine(
+            configuration.engine, store: store, signer: signer, metrics: metrics,
+            tlsSettings: TLSServerSettings(), eventLoops: Array(group.makeIterator()),
+            pushLoop: pushes ? group.next() : nil, clock: clock,
+            logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() })
+        (loops, cursors) = (engine.loops, engine.cursors)
         // A client certificate named as the client stands for its token.
         let grants = clients.map {
-            Authorizer.CertificateGrant(uri: $0, app: Self.app, scopes: [.client])
+            CertificateGrant(uri: $0, app: Self.app, scopes: [.client])
         }
         let authorizer = Authorizer(
-            verifier: CachedTokenVerifier(
-                TokenVerifier(policy: TokenPolicy(issuers: [], audiences: []))),
-            grants: CertificateGrants(grants), revision: AccessRevision(), now: { 0 })
+            access: AccessState(
+                verifier: CachedTokenVerifier(
+                    TokenVerifier(policy: TokenPolicy(issuers: [], audiences: []))),
+                grants: CertificateGrants(grants), revision: AccessRevision(), now: { 0 }))
         admission = StreamAdmission(
             authorizer: authorizer,
             requestLimits: RequestLimits(
-                rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics()),
-            registry: sequencer.registry, desk: desk, loops: loops,
-            sequencer: sequencer, streamSettings: configuration.streams, streamsMax: 100)
+                rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics(),
+                now: engine.clock.now),
+            registry: engine.registry, clients: engine.clients, catalogs: engine.catalogs,
+            store: store, cursors: cursors, date: HTTPDateCache(clock: engine.clock), loops: loops,
+            streamSettings: configuration.streams, streamsMax: 100)
     }
 
     func stop() async throws {
@@ -84,22 +95,23 @@ final class StreamFixture: Sendable {
 
     // MARK: What backends and clients do
 
-    func putCatalog() async throws {
-        let catalog = try Catalog(
-            JSONValue(yaml: Self.catalog), app: Self.app, limits: Limits())
-        _ = try await sequencer.putCatalog(
-            catalog, contentType: "application/yaml", body: Array(Self.catalog.utf8), .none)
+    func putCatalog(_ text: String = StreamFixture.catalog) async throws {
+        let catalog = try Catalog(JSONValue(yaml: text), app: Self.app, limits: Limits())
+        _ = try await engine.changes.putCatalog(
+            catalog, contentType: "application/yaml", body: Array(text.utf8), .none)
     }
 
     /// Registers a client with a widget of `character`, and one of its account; returns the cursor.
     @discardableResult
     func register(
-        _ client: String, character: String = "panda", account: String = "1"
+        _ client: String, character: String = "panda", account: String = "1",
+        delivery: JSONValue = [["type": "stream"]]
     ) async throws -> String {
-        let outcome = try await sequencer.register(
+        let outcome = try await engine.clients.register(
             Self.key(client),
             .document([
                 "platform": "iOS", "attributes": ["account": .string(account)],
+                "delivery": delivery,
                 "widgets": [
                     [
                         "kind": "detail", "family": "systemSmall",
@@ -107,7 +119,7 @@ final class StreamFixture: Sendable {
                     ], ["kind": "status", "family": "systemSmall", "parameters": [:]],
                 ],
             ]), by: .backend)
-        return desk.text(outcome.position)
+        return cursors.text(outcome.position)
     }
 
     /// Posts a change and waits until every event loop has applied it.
@@ -115,7 +127,7 @@ final class StreamFixture: Sendable {
     func change(_ entity: String, _ id: String) async throws -> UInt64 {
         let event = CloudEvent(
             source: "test", id: UUID().uuidString, change: Change(entity: entity, id: id))
-        let sequence = try await sequencer.post([event], app: Self.app).sequence
+        let sequence = try await engine.changes.post([event], app: Self.app).sequence
         for loop in loops.all { try await loop.reached(sequence) }
         return sequence
     }
@@ -159,15 +171,16 @@ final class StreamFixture: Sendable {
         _ admitted: StreamAdmission.Admitted, on loop: Int = 0, wait: Int = 0
     ) async throws -> (stale: [String], cursor: String) {
         let answer = try await LongPoll.answer(
-            admitted, wait: wait, on: loops.all[loop], sequencer.registry)
-        return (answer.stale.words, desk.text(answer.position, in: answer.epoch))
+            admitted, wait: wait, on: loops.all[loop], engine.registry)
+        return (answer.stale.words, cursors.text(answer.position, in: answer.epoch))
     }
 
-    /// How many streams a client may still open.
+    /// How many streams a client may still open. Takes all of them while it counts: nothing else may
+    /// open one meanwhile.
     func streamsLeft(of client: String) -> Int {
         var count = 0
         while admission.admitStream(Self.key(client)) { count += 1 }
-        for _ in 0..<count { sequencer.registry.releaseStream(Self.key(client)) }
+        for _ in 0..<count { engine.registry.releaseStream(Self.key(client)) }
         return count
     }
 
@@ -198,14 +211,10 @@ final class StreamFixture: Sendable {
                 (self.blocks, self.isEnded)
             }.get()
             let stale = try blocks.compactMap(\.data).map { data -> [String] in
-                let payload = data.split(separator: ".")[1]
-                    .replacing("-", with: "+").replacing("_", with: "/")
-                let padded = payload + String(repeating: "=", count: (4 - payload.count % 4) % 4)
-                let claims = try ReloadNotification(
-                    JSONValue(parsing: Array(Data(base64Encoded: String(padded)) ?? Data())))
-                return claims.all
+                let notification = try claims(of: data)
+                return notification.all
                     ? ["all"]
-                    : claims.reload.map { reload in
+                    : notification.reload.map { reload in
                         ([reload.kind] + reload.parameters.map { $0.value ?? "null" })
                             .joined(separator: " ")
                     }

@@ -3,7 +3,7 @@ import GatewayStorage
 import Testing
 import WidgetModel
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 /// Recommendation sets that nothing is owed of are confirmed as time passes; what was found quiet
 /// must still be what is confirmed.
@@ -17,7 +17,7 @@ import WidgetModel
         let fixture = try StreamFixture()
         try await fixture.putCatalog()
         let cursor = try await fixture.register("phone")
-        _ = try await fixture.sequencer.register(
+        _ = try await fixture.engine.clients.register(
             Self.key, .patch(["recommendations": .array([Self.set("panda", builtAt: cursor)])]),
             by: .backend)
         try await fixture.change("Character", "owl")
@@ -43,19 +43,19 @@ import WidgetModel
                 items: [.init(parameters: ["character": .single("owl")], description: "One")])
         ]
         let (payload, record) = (stored.payload, stored.record(of: Self.key.client))
-        let sequencer = fixture.sequencer
-        _ = try await sequencer.write(for: .gateway, cost: 0) { transaction in
+        let registry = fixture.engine.registry
+        _ = try await fixture.engine.writer.write(for: .gateway, cost: 0) { transaction in
             _ = try transaction.putRegistration(
                 app: Self.key.app, client: Self.key.client, payload: payload, attributes: [:],
                 updatedAt: 0)
             transaction.afterCommit {
-                sequencer.registry.put(record, app: Self.key.app, at: fixture.store.head)
+                registry.put(record, app: Self.key.app, at: fixture.store.head)
             }
         }
     }
 
     private func confirmed(_ fixture: StreamFixture) -> UInt64? {
-        fixture.sequencer.registry.record(Self.key)?.confirmed["detail"]
+        fixture.engine.registry.record(Self.key)?.confirmed["detail"]
     }
 
     @Test func `a set that nothing is owed of is confirmed up to the shard's position`()
@@ -63,7 +63,7 @@ import WidgetModel
     {
         try await fixture { fixture, _ in
             #expect(confirmed(fixture) == 1)
-            try await fixture.sequencer.confirmUnowed(below: 3)
+            try await fixture.engine.clients.confirmUnowed(below: 3)
             #expect(confirmed(fixture) == 3)
         }
     }
@@ -72,16 +72,16 @@ import WidgetModel
         async throws
     {
         try await fixture { fixture, _ in
-            let sequencer = fixture.sequencer
+            let clients = fixture.engine.clients
             // Nobody else can replace the registration meanwhile but who does not wait.
-            #expect(await sequencer.registrationTurns.enter(Self.key))
-            async let isOver: Void = sequencer.confirmUnowed(below: 3)
-            while sequencer.registrationTurns.waitingCount(Self.key) == 0 { await Task.yield() }
+            #expect(await clients.locks.lock(Self.key))
+            async let isOver: Void = clients.confirmUnowed(below: 3)
+            while clients.locks.waitingCount(Self.key) == 0 { await Task.yield() }
             try await registerOwls(in: fixture)
-            sequencer.registrationTurns.leave(Self.key)
+            clients.locks.unlock(Self.key)
             try await isOver
             #expect(confirmed(fixture) == 1)
-            let admitted = try fixture.admit("phone", since: fixture.desk.text(3), stream: false)
+            let admitted = try fixture.admit("phone", since: fixture.cursors.text(3), stream: false)
             #expect(try await fixture.poll(admitted).stale == ["detail"])
         }
     }
@@ -91,7 +91,7 @@ import WidgetModel
     {
         try await fixture { fixture, _ in
             var judged: [ParameterValue?] = []
-            let isRegistered = try await fixture.sequencer.confirm(Self.key) { record in
+            let isRegistered = try await fixture.engine.clients.confirm(Self.key) { record in
                 let items = record.registration.recommendations.first?.items
                 judged.append(items?.first?.parameters["character"])
                 guard judged.count == 1 else { return nil }
@@ -105,12 +105,12 @@ import WidgetModel
 
     @Test func `a client that is removed meanwhile holds up no other`() async throws {
         try await fixture { fixture, _ in
-            let sequencer = fixture.sequencer
-            #expect(await sequencer.registrationTurns.enter(Self.key))
-            async let isOver: Void = sequencer.confirmUnowed(below: 3)
-            while sequencer.registrationTurns.waitingCount(Self.key) == 0 { await Task.yield() }
-            try await sequencer.remove(Self.key)
-            sequencer.registrationTurns.leave(Self.key)
+            let clients = fixture.engine.clients
+            #expect(await clients.locks.lock(Self.key))
+            async let isOver: Void = clients.confirmUnowed(below: 3)
+            while clients.locks.waitingCount(Self.key) == 0 { await Task.yield() }
+            try await clients.remove(Self.key)
+            clients.locks.unlock(Self.key)
             try await isOver
             #expect(confirmed(fixture) == nil)
         }

@@ -4,7 +4,7 @@ import OpenMetrics
 import Synchronization
 import Testing
 
-@testable import GatewayServer
+@testable import GatewayEngine
 
 /// Where the work of tasks runs, and in which order.
 @Suite struct LaneExecutorTests {

@@ -30,13 +30,13 @@ final class Bystander: Sendable {
             body: registration.text)
         answers.append(registered)
         guard answers.allSatisfy({ $0.status == 201 }) else {
-            throw Target.Failure(description: answers.map(\.text).joined(separator: "\n"))
+            throw TestFailure(answers.map(\.text).joined(separator: "\n"))
         }
         stream = process.stream(
             app: Self.app, client: Self.client, token: token,
             from: registered["cursor"]?.stringValue)
         guard stream.head()?.status == 200 else {
-            throw Target.Failure(description: "the bystander has no stream")
+            throw TestFailure("the bystander has no stream")
         }
     }
 
@@ -64,7 +64,7 @@ final class Bystander: Sendable {
             case .block(let block):
                 guard let notification = block.data else { continue }
                 let parts = notification.split(separator: ".")
-                guard parts.count == 3, let payload = Base64URL.decode(Array(parts[1].utf8)),
+                guard parts.count == 3, let payload = Base64.url.decode(Array(parts[1].utf8)),
                     let claims = try? JSONValue(parsing: payload).objectValue,
                     let seq = claims["seq"]?.integerValue
                 else { return "its notification is no JWS" }

@@ -72,7 +72,7 @@ final class ConfiguredTarget: Sendable {
                 "PUT", "/v1/apps/\(app)/catalog",
                 token: operations.token(app: app, scope: "catalog:write"),
                 body: #"{"app": "\#(app)", "widgets": []}"#)
-            guard answer.status == 201 else { throw Target.Failure(description: answer.text) }
+            guard answer.status == 201 else { throw TestFailure(answer.text) }
         }
     }
 

@@ -21,7 +21,7 @@ struct Issuer: Sendable {
 
     /// The issuer that minted `token`, whose private key lies in a directory under its name.
     init(likeThatOf token: String, keysIn directory: String) throws {
-        let parts = token.split(separator: ".").map { Base64URL.decode(Array($0.utf8)) ?? [] }
+        let parts = token.split(separator: ".").map { Base64.url.decode(Array($0.utf8)) ?? [] }
         let header = try JSONValue(parsing: parts.first ?? []).objectValue
         let claims = try JSONValue(parsing: parts.dropFirst().first ?? []).objectValue
         kid = header?["kid"]?.stringValue ?? ""
@@ -63,10 +63,10 @@ struct Issuer: Sendable {
         header: JSONValue, claims: JSONValue, signature: [UInt8]? = nil
     ) throws -> String {
         let input =
-            Base64URL.encode(header.serialized) + [UInt8(ascii: ".")]
-            + Base64URL.encode(claims.serialized)
+            Base64.url.encode(header.serialized) + [UInt8(ascii: ".")]
+            + Base64.url.encode(claims.serialized)
         let signed = try signature ?? key.sign(input)
         return String(
-            decoding: input + [UInt8(ascii: ".")] + Base64URL.encode(signed), as: UTF8.self)
+            decoding: input + [UInt8(ascii: ".")] + Base64.url.encode(signed), as: UTF8.self)
     }
 }

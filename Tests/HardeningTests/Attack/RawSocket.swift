@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import GatewayTestSupport
 
 /// A connection whose every byte the test chooses, over TLS or bare TCP.
 ///
@@ -12,10 +13,6 @@ final class RawSocket {
         var versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
         /// PEM files of a client certificate and its key.
         var identity: (certificate: String, key: String)?
-    }
-
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
     }
 
     private let socket: Int32
@@ -38,7 +35,7 @@ final class RawSocket {
                 connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard connected == 0 else { throw Failure(description: "connect: \(errno)") }
+        guard connected == 0 else { throw TestFailure("connect: \(errno)") }
         wait(seconds: 20)
         if let tls { try shakeHands(tls) }
     }
@@ -68,7 +65,7 @@ final class RawSocket {
         if let (certificate, key) = tls.identity {
             guard SSL_CTX_use_certificate_file(context, certificate, SSL_FILETYPE_PEM) == 1,
                 SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
-            else { throw Failure(description: "the client certificate is not usable") }
+            else { throw TestFailure("the client certificate is not usable") }
         }
         session = SSL_new(context)
         let protocols = [UInt8(tls.alpn.utf8.count)] + Array(tls.alpn.utf8)
@@ -76,7 +73,7 @@ final class RawSocket {
         SSL_set_fd(session, socket)
         guard SSL_connect(session) == 1 else {
             ERR_clear_error()
-            throw Failure(description: "the handshake failed")
+            throw TestFailure("the handshake failed")
         }
     }
 

@@ -35,12 +35,8 @@ final class Target: Sendable {
         let answer = try http.request(
             "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
             headers: [("Content-Type", "application/yaml")], body: Catalogs.game)
-        guard answer.status == 201 else { throw Failure(description: answer.text) }
+        guard answer.status == 201 else { throw TestFailure(answer.text) }
         bystander = try Bystander(process, issuer)
-    }
-
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
     }
 
     /// A token for one client of the app.

@@ -2,7 +2,7 @@ import Foundation
 import TimelineClient
 import TimelineClientHTTP
 
-/// How late the ferry is, from a moment on.
+/// The delay of the ferry, from a moment on.
 struct FerryEntry: TimelineEntry, Codable {
     var date: Date
     var minutesLate: Int
@@ -24,7 +24,7 @@ struct FerryProvider: AsyncTimelineProvider {
     }
 }
 
-/// What the widget shows.
+/// The content of the widget.
 struct FerryView: View {
     var entry: FerryEntry
 

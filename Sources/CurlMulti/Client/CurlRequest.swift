@@ -1,0 +1,84 @@
+import CCurl
+
+/// One request, as a client sends it.
+package struct CurlRequest: Sendable {
+    /// The method.
+    package var method: String
+    /// `https://`, a host, and a port unless it is 443. `http://` is rejected unless
+    /// ``CurlClient/Configuration/allowsPlainText`` is set.
+    package var origin: String
+    /// Path and query, beginning with a slash.
+    package var target: String
+    /// The header fields, which many requests may share.
+    package var fields: CurlFields
+    /// The body, up to ``CurlClient/Configuration/bodyBytesMax`` bytes.
+    package var body: [UInt8]?
+    /// Longest time from being accepted by the client to the end of the response, connecting
+    /// included, waiting for room in the client excluded; `nil` for no limit.
+    package var timeout: Duration?
+    /// Longest time without a byte of the response; `nil` for no limit. Time in which the receiver
+    /// does not accept more does not count.
+    package var silenceTimeout: Duration?
+    /// The address to connect to instead of what the name resolves to, an IPv6 one in brackets.
+    /// Certificates are still checked against the name.
+    package var address: String?
+    /// Whether the request has a connection of its own, over HTTP/1.1.
+    package var isIsolated = false
+
+    /// Creates a request.
+    package init(
+        _ method: String, origin: String, target: String, fields: CurlFields,
+        body: [UInt8]? = nil, timeout: Duration?
+    ) {
+        self.method = method
+        self.origin = origin
+        self.target = target
+        self.fields = fields
+        self.body = body
+        self.timeout = timeout
+    }
+}
+
+/// Header fields in the form in which libcurl sends them, made once for many requests.
+package final class CurlFields: @unchecked Sendable {
+    // Sound: the list is not altered after `init`, libcurl only reads it, and requests hold this
+    // object as long as libcurl holds the list.
+    let list: UnsafeMutablePointer<curl_slist>?
+
+    /// Creates fields of these names and values; HTTP itself adds its own. A field without a value
+    /// is not sent.
+    ///
+    /// - Throws: ``CurlError``: `badRequest` for a name or value that is none, `noMemory`.
+    package init(_ fields: [(name: String, value: String)]) throws(CurlError) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        var lines: [String] = []
+        for (name, value) in fields {
+            let isName = name.utf8.allSatisfy {
+                (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":")
+            }
+            let isValue = value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+            guard isName, !name.isEmpty, isValue else {
+                throw CurlError(.badRequest, "\(name) or its value is no header field")
+            }
+            lines.append("\(name): \(value)")
+        }
+        // libcurl would add these by itself: a type of its own for the body, what it accepts, and
+        // the wish for `100 Continue`, for which it would wait.
+        for name in ["content-type", "accept", "expect"]
+        where !fields.contains(where: { $0.name.lowercased() == name }) {
+            lines.append("\(name):")
+        }
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                curl_slist_free_all(list)
+                throw CurlError(.noMemory, "no memory for header fields")
+            }
+            list = longer
+        }
+        self.list = list
+    }
+
+    deinit {
+        curl_slist_free_all(list)
+    }
+}

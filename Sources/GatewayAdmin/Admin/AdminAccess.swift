@@ -1,0 +1,88 @@
+import GatewayEngine
+import WidgetModel
+
+/// Who may read and act on the admin port, decided from a request's head alone.
+///
+/// On loopback everybody who can open a connection may read. That must not be every web page that
+/// somebody on this machine has open: a page can make a browser send requests here, and by a name of
+/// its own that resolves to 127.0.0.1 read the answers too (DNS rebinding). So the request has to name
+/// the port by a name of this machine, and a browser's has to come from the dashboard itself.
+package struct AdminAccess: Sendable {
+    /// What is known of a request.
+    struct Look: Sendable {
+        var method: String
+        /// Without the query.
+        var path: String
+        /// The `Host`, or the authority of the target.
+        var host: String?
+        var origin: String?
+        /// `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.2).
+        var site: String?
+        var hasAuthorization: Bool
+    }
+
+    /// What may be done.
+    enum Verdict: Sendable, Equatable {
+        /// Anybody may.
+        case open
+        /// Read as an operator of every app, without a token.
+        case reader
+        /// What the request's token allows; it has to be an operator's.
+        case operators
+        /// Nothing.
+        case refused(String)
+    }
+
+    /// Whether only this machine can reach the port.
+    let isLoopback: Bool
+
+    package init(isLoopback: Bool) {
+        self.isLoopback = isLoopback
+    }
+
+    private static let probes: Set<String> = ["/livez", "/readyz"]
+
+    /// Judges a request.
+    ///
+    /// - Parameter isStatic: Whether it is for a file of the dashboard, in which nothing is told of the
+    ///   gateway: a browser has to have it before it can ask for a token.
+    func judge(_ look: Look, isStatic: Bool) -> Verdict {
+        let reads = look.method == "GET" || look.method == "HEAD"
+        if reads, Self.probes.contains(look.path) { return .open }
+        if isLoopback, !(look.host.map(Self.isLoopback(authority:)) ?? false) {
+            return .refused(
+                "This port is called by a name of this machine: localhost or 127.0.0.1.")
+        }
+        if reads, isStatic { return .open }
+        if let origin = look.origin, !Self.isSame(origin, look.host) {
+            return .refused("Pages of other origins may not ask this port.")
+        }
+        if let site = look.site, site != "same-origin", site != "none" {
+            return .refused("Pages of other sites may not ask this port.")
+        }
+        return isLoopback && reads && !look.hasAuthorization ? .reader : .operators
+    }
+
+    /// Whether an origin (RFC 6454) has the same host and port as the request's.
+    private static func isSame(_ origin: String, _ host: String?) -> Bool {
+        guard let host, let mark = origin.firstRange(of: "://") else { return false }
+        return origin[mark.upperBound...].lowercased() == host.lowercased()
+    }
+
+    /// Whether an authority, with or without a port, names this machine.
+    private static func isLoopback(authority: String) -> Bool {
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return false }
+            let rest = authority[authority.index(after: end)...]
+            guard rest.isEmpty || rest.hasPrefix(":") else { return false }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+        } else {
+            host = authority.prefix { $0 != ":" }
+        }
+        if host == "::1" || host.lowercased() == "localhost" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127"
+            && parts.allSatisfy { UInt8($0) != nil && $0.allSatisfy(\.isNumber) }
+    }
+}

@@ -1,0 +1,82 @@
+import GatewayEngine
+import GatewayHTTP
+import GatewaySigning
+import Logging
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// Answers every request of the admin port: judges it first, then leaves it to the routes.
+package struct AdminResponder: Sendable {
+    let table: RouteTable
+    let access: AdminAccess
+    let authorizer: Authorizer
+
+    package init(table: RouteTable, access: AdminAccess, authorizer: Authorizer) {
+        self.table = table
+        self.access = access
+        self.authorizer = authorizer
+    }
+
+    /// Returns the answer to a request.
+    ///
+    /// - Throws: `CancellationError` alone.
+    package func respond(
+        to request: GatewayRequest, on channel: any Channel, logger: Logger
+    ) async throws -> GatewayAnswer {
+        let reader: VerifiedToken?
+        do throws(ProblemDetails) {
+            reader = try judge(request)
+        } catch {
+            return error.answer
+        }
+        return try await table.respond(to: request, on: channel, as: reader, logger: logger)
+    }
+
+    /// Returns who a request comes from if it may do without a token, and `nil` if that does not matter.
+    ///
+    /// - Throws: 401 and 403.
+    private func judge(_ request: GatewayRequest) throws(ProblemDetails) -> VerifiedToken? {
+        let segments = PathSegments(request.head.uri)
+        let path = table.route(of: segments)?.template ?? ""
+        let verdict = access.judge(
+            AdminAccess.Look(
+                method: request.head.method.rawValue, path: path,
+                host: request.header(FieldName.host), origin: request.header(FieldName.origin),
+                site: request.header(FieldName.secFetchSite),
+                hasAuthorization: request.header(FieldName.authorization) != nil),
+            isStatic: StaticFiles.files[path] != nil)
+        switch verdict {
+        case .open: return nil
+        case .reader: return Self.reader
+        case .operators:
+            try requireOperator(request, segments)
+            return nil
+        case .refused(let detail):
+            throw Problem.forbidden("other-origin", detail)
+        }
+    }
+
+    /// Requires the token of an operator: of the path's app, or where it has none, of every app.
+    private func requireOperator(
+        _ request: GatewayRequest, _ segments: PathSegments
+    ) throws(ProblemDetails) {
+        let token = try authorizer.token(
+            request.header(FieldName.authorization), certificateURIs: { [] })
+        let app =
+            segments.begin(with: Self.appPath) ? segments.names(Self.appPath).first?.text : nil
+        try authorizer.require(
+            .operate, token, app: app?.percentDecoded ?? VerifiedToken.everyApp)
+    }
+
+    /// The beginning of every path that is about one app.
+    private static let appPath = GatewayRoute.path("/v1/apps/:app")
+
+    /// Whoever reads on loopback without a token: it may see everything and do nothing, for it is
+    /// believed with requests alone that read.
+    private static var reader: VerifiedToken {
+        VerifiedToken(
+            issuer: "loopback", subject: "", app: VerifiedToken.everyApp,
+            scopes: [.operate, .clientsWrite, .catalogWrite], expires: .max, kid: "")
+    }
+}

@@ -1,0 +1,123 @@
+import GatewayCore
+import GatewayEngine
+import GatewayHTTP
+import GatewaySigning
+import NIOCore
+import NIOHTTP1
+import OpenMetrics
+import WidgetModel
+
+/// The admin port's own routes: metrics, health, what runs, and what the dashboard reads.
+package struct AdminRoutes: Sendable {
+    let desk: OverviewDesk
+    let system: SystemPage
+    let apps: AppsPage
+
+    package init(desk: OverviewDesk, system: SystemPage, apps: AppsPage) {
+        self.desk = desk
+        self.system = system
+        self.apps = apps
+    }
+    let live = LiveStreams()
+
+    private var page: MetricsPage { desk.page }
+
+    /// A method that answers the requests of a route.
+    typealias Handler = @Sendable (AdminRoutes) -> GatewayRoute.Handler
+
+    /// The routes of probes: `/livez` fails when a restart would help, `/readyz` while the gateway
+    /// cannot do its work.
+    static let probes: [(path: String, handler: Handler)] = [
+        ("/livez", getLiveness), ("/readyz", getReadiness),
+    ]
+
+    /// The routes of operators that the TLS port has not.
+    static let pages: [(path: String, handler: Handler)] = [
+        ("/metrics", getMetrics), ("/version", getVersion), ("/api/overview", getOverview),
+        ("/api/live", getLive), ("/api/apps", getApps), ("/api/system", getSystem),
+    ]
+
+    /// Returns the table of the admin port, the document included.
+    ///
+    /// - Parameters:
+    ///   - shared: The routes of the TLS port that it has too.
+    ///   - isLoopback: Whether only this machine can reach it.
+    ///   - limits: The limits that the document states.
+    package func table(beside shared: RouteTable, isLoopback: Bool, limits: Limits) -> RouteTable {
+        let files = StaticFiles.files.map { path, file in
+            GatewayRoute(.GET, path) { request, _ in
+                StaticFiles.answer(file, ifNoneMatch: request.header(FieldName.ifNoneMatch))
+            }
+        }
+        let document = GatewayRoute.document(
+            of: .admin(isLoopback: isLoopback), limits: limits)
+        return RouteTable(
+            routes(Self.probes + Self.pages) + files + shared.routes + [document],
+            limits: shared.limits, tracing: shared.tracing)
+    }
+
+    /// The table of a port of probes alone.
+    package var probeTable: RouteTable { RouteTable(routes(Self.probes)) }
+
+    private func routes(_ all: [(path: String, handler: Handler)]) -> [GatewayRoute] {
+        all.map { GatewayRoute(.GET, $0.path, $0.handler(self)) }
+    }
+
+    // MARK: Handlers
+
+    private func getLiveness(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        Self.answer(failing: desk.verdict.stuck, status: "stuck", otherwise: "live")
+    }
+
+    private func getReadiness(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        Self.answer(failing: desk.verdict.notReady, status: "not ready", otherwise: "ready")
+    }
+
+    private func getMetrics(
+        _ request: GatewayRequest, _: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let format = ExpositionFormat(accept: request.header(FieldName.accept).map { [$0] } ?? [])
+        return GatewayAnswer(
+            .ok,
+            headers: [FieldName.contentType: format.contentType, FieldName.vary: "Accept"],
+            body: ByteBuffer(string: await page.text(format)))
+    }
+
+    private func getVersion(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        try Self.answer(BuildInformation.document)
+    }
+
+    private func getOverview(
+        _ request: GatewayRequest, _: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let after = try request.queryValue("after").flatMap { Int64($0) } ?? 0
+        return try Self.answer(desk.overviewWithPast(after: after))
+    }
+
+    private func getLive(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        try live.answer(desk)
+    }
+
+    private func getApps(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        try Self.answer(await apps.document())
+    }
+
+    private func getSystem(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+        try Self.answer(system.document)
+    }
+
+    private static func answer(
+        failing parts: [Health.Part], status: String, otherwise: String
+    ) -> GatewayAnswer {
+        GatewayAnswer(
+            parts.isEmpty ? .ok : .serviceUnavailable,
+            json: [
+                "status": .string(parts.isEmpty ? otherwise : status),
+                "failing": .array(parts.map { .string($0.rawValue) }),
+            ], headers: [FieldName.cacheControl: "no-store"])
+    }
+
+    private static func answer(_ document: some Encodable) throws -> GatewayAnswer {
+        try GatewayAnswer(.ok, document: document, headers: [FieldName.cacheControl: "no-store"])
+    }
+}

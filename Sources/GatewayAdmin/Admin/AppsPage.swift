@@ -1,0 +1,115 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import OpenMetrics
+import Synchronization
+import WidgetModel
+
+/// What the dashboard shows of apps and kinds. Staleness is that of a few clients of each app, picked
+/// at random: to look at all of a million for a page would cost minutes.
+package final class AppsPage: Sendable {
+    /// All clients of an app are counted, and some looked at, this often at most, in milliseconds.
+    private static let patience: Int64 = 10_000
+
+    private struct Look: Sendable {
+        var census = AppCensus()
+        var kinds: [String: KindFreshness] = [:]
+    }
+
+    private let desk: OverviewDesk
+    private let explainer: Explainer
+    private let catalogs: AppCatalogs
+    private let registry: Registry
+    private let clock: GatewayClock
+    private let state = Mutex<(apps: [String: Look], due: Int64)>(([:], 0))
+
+    package init(
+        desk: OverviewDesk, explainer: Explainer, catalogs: AppCatalogs, registry: Registry,
+        clock: GatewayClock
+    ) {
+        (self.desk, self.explainer) = (desk, explainer)
+        (self.catalogs, self.registry, self.clock) = (catalogs, registry, clock)
+    }
+
+    /// Returns every app that has a catalog, with its kinds.
+    func document() async -> AppList {
+        await look()
+        let kinds = desk.kinds()
+        let looks = state.withLock { $0.apps }
+        var list = AppList()
+        list.apps = catalogs.ruleSets.map { ruleSet in
+            Self.status(ruleSet, looks[ruleSet.catalog.app] ?? Look(), kinds)
+        }
+        return list
+    }
+
+    // MARK: Looking
+
+    /// Counts and looks anew if that is due; who comes meanwhile has what was seen before.
+    private func look() async {
+        let now = clock.now()
+        let isDue = state.withLock { state in
+            guard state.due <= now else { return false }
+            state.due = now + Self.patience
+            return true
+        }
+        guard isDue else { return }
+        var looks = await census()
+        for app in looks.keys {
+            for key in looks[app]?.census.picks ?? [] {
+                // A client that went meanwhile is not looked at.
+                guard let client = try? await explainer.client(key) else { continue }
+                for widget in client.widgets {
+                    guard let isFresh = widget.fresh else { continue }
+                    looks[app]?.kinds[widget.kind, default: KindFreshness()].count(
+                        isStale: !isFresh, since: widget.stale?.time)
+                }
+            }
+        }
+        let seen = looks
+        state.withLock { $0 = (seen, clock.now() + Self.patience) }
+    }
+
+    private func census() async -> [String: Look] {
+        let apps = Set(catalogs.ruleSets.map(\.catalog.app))
+        var random = SystemRandomNumberGenerator()
+        var looks: [String: Look] = [:]
+        for part in 0..<Registry.partCount {
+            registry.look(part: part) { key, record in
+                guard apps.contains(key.app) else { return }
+                looks[key.app, default: Look()].census.count(key, record, using: &random)
+            }
+            await Task.yield()
+        }
+        return looks
+    }
+
+    // MARK: Documents
+
+    private static func status(
+        _ ruleSet: RuleSet, _ look: Look,
+        _ sent: [String: (recent: HistogramCounts, hour: HistogramCounts)]
+    ) -> AppStatus {
+        var status = AppStatus()
+        status.app = ruleSet.catalog.app
+        status.catalog = ruleSet.sequence
+        status.warnings = ruleSet.catalog.warnings
+        status.clients = look.census.clients
+        status.clientsLookedAt = look.census.picks.count
+        status.kinds = ruleSet.catalog.widgets.map { widget in
+            let freshness = look.kinds[widget.kind]
+            var kind = AppStatus.Kind()
+            kind.kind = widget.kind
+            kind.configuration = widget.configuration.rawValue
+            kind.widgets = look.census.widgets[widget.kind] ?? 0
+            kind.looked = freshness?.looked ?? 0
+            kind.stale = freshness?.stale ?? 0
+            kind.staleSince = freshness?.since
+            kind.displayName = widget.displayName
+            kind.recent = sent[widget.kind]?.recent.quantiles
+            kind.hour = sent[widget.kind]?.hour.quantiles
+            return kind
+        }
+        return status
+    }
+}

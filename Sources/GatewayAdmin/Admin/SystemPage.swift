@@ -1,0 +1,110 @@
+import Foundation
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import WidgetModel
+
+/// What the dashboard shows of the gateway itself: nothing in it is a secret.
+package struct SystemPage: Sendable {
+    /// The configuration in force, as far as it is shown.
+    package struct Configuration: Sendable {
+        /// The options, by their names; keys and their files are left out.
+        let options: JSONValue
+        /// The limits, by their names.
+        let limits: JSONValue
+        /// The addresses of the TLS port and of the admin port.
+        let (listen, admin): (Address, Address)
+        let isDevelopment: Bool
+
+        package init(
+            options: JSONValue, limits: JSONValue, listen: Address, admin: Address,
+            isDevelopment: Bool
+        ) {
+            self.options = options
+            self.limits = limits
+            self.listen = listen
+            self.admin = admin
+            self.isDevelopment = isDevelopment
+        }
+    }
+
+    let page: MetricsPage
+    let configuration: @Sendable () -> Configuration
+
+    package init(page: MetricsPage, configuration: @escaping @Sendable () -> Configuration) {
+        self.page = page
+        self.configuration = configuration
+    }
+
+    var document: SystemStatus {
+        let configuration = configuration()
+        var status = SystemStatus()
+        status.time = timestamp(page.clock.wallMilliseconds())
+        status.version = BuildInformation.document
+        status.keys = page.keys.standings.map(\.document)
+        status.certificateEnds = Self.text(page.certificateEnds())
+        status.pushCertificates = page.pushCertificateEnds().sorted { $0.key < $1.key }.map {
+            var certificate = SystemStatus.PushCertificate()
+            (certificate.app, certificate.ends) = ($0.key, Self.text($0.value))
+            return certificate
+        }
+        status.configuration = configuration.options
+        status.limits = configuration.limits
+        status.node = node(configuration)
+        status.log = log
+        status.windows = (page.loops.all.first?.figures.windows ?? []).map {
+            var window = SystemStatus.Window()
+            (window.app, window.floor) = ($0.app, $0.floor)
+            (window.keys, window.keysMax) = ($0.keys, $0.keysMax)
+            return window
+        }
+        return status
+    }
+
+    private static func text(_ date: Date) -> String {
+        timestamp(Int64(date.timeIntervalSince1970) * 1000)
+    }
+
+    private func node(_ configuration: Configuration) -> SystemStatus.Node {
+        let process = ProcessFigures()
+        var node = SystemStatus.Node()
+        node.listen = configuration.listen.description
+        node.admin = configuration.admin.description
+        node.adminIsTLS = !configuration.admin.isLoopback
+        node.development = configuration.isDevelopment
+        node.positions = page.loops.all.map(\.position)
+        node.streams = page.loops.openStreams
+        node.started = timestamp(Int64(process.startSeconds * 1000))
+        node.cpuSeconds = process.cpuSeconds
+        node.residentBytes = process.residentBytes
+        node.openFiles = process.openFiles
+        node.openFilesMax = process.openFilesMax
+        return node
+    }
+
+    private var log: SystemStatus.Log {
+        let figures = page.store.figures
+        var log = SystemStatus.Log()
+        (log.head, log.floor) = (figures.head, figures.floor)
+        (log.commits, log.failedCommits) = (figures.commits, figures.failedCommits)
+        log.refusedJobs = figures.refusedJobs
+        log.slowestCommitSeconds = figures.slowestCommitSeconds
+        (log.databaseBytes, log.walBytes) = (figures.databaseBytes, figures.walBytes)
+        return log
+    }
+}
+
+extension KeyService.Standing {
+    fileprivate var document: SystemStatus.Key {
+        var key = SystemStatus.Key()
+        (key.use, key.kid, key.algorithm) = (use, kid, algorithm)
+        switch state {
+        case .published(let from): (key.state, key.until) = ("published", timestamp(from * 1000))
+        case .signing(let since): (key.state, key.since) = ("signing", timestamp(since * 1000))
+        case .retiring(let until): (key.state, key.until) = ("retiring", timestamp(until * 1000))
+        }
+        return key
+    }
+}

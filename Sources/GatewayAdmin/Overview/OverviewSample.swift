@@ -1,0 +1,77 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewayPush
+import OpenMetrics
+
+/// What the overview knows of one moment: counts since the start, and how things stood.
+struct OverviewSample: Sendable {
+    typealias Counts = Overview.Counts
+
+    /// Milliseconds since 1970.
+    var at: Int64
+    var counts = Counts()
+    /// From a change to its decision.
+    var decided: HistogramCounts
+    /// From a change to its notification, and to the report of its rebuild, by channel.
+    var sent: [DeliveryChannel: HistogramCounts] = [:]
+    var confirmed: [DeliveryChannel: HistogramCounts] = [:]
+    var commitSeconds: HistogramCounts
+    var clients = 0
+    var streams = 0
+    var lagging = 0
+    var standings: PushDesk.Census?
+    var head: UInt64 = 0
+    var floor: UInt64 = 0
+    /// The last entry that every event loop has applied.
+    var applied: UInt64 = 0
+    var waitingWrites = 0
+    var databaseBytes: Int64 = 0
+    var walBytes: Int64 = 0
+}
+
+extension Overview.Counts {
+    private static var all: [WritableKeyPath<Self, UInt64>] {
+        [
+            \.changes, \.unmatched, \.broad, \.deliveries, \.polls, \.acknowledgements,
+            \.rebuildFailures, \.pushesSent, \.pushesFailed, \.commits, \.commitFailures,
+            \.writesRefused, \.cursorsAhead,
+        ]
+    }
+
+    /// Returns what came since an earlier moment.
+    func since(_ earlier: Self) -> Self {
+        var counts = self
+        for path in Self.all {
+            counts[keyPath: path] -= min(counts[keyPath: path], earlier[keyPath: path])
+        }
+        return counts
+    }
+}
+
+extension MetricsRegistry {
+    /// A counter's count, of all labels.
+    func count(of family: MetricFamily) -> UInt64 {
+        readings(of: family).reduce(0) { sum, reading in
+            if case .count(let count) = reading.value { sum &+ count } else { sum }
+        }
+    }
+
+    /// A histogram's counts by the value of a label, or of all together.
+    ///
+    /// - Parameter label: Its place in the family's labels; `nil` for all together, by "".
+    func histograms(
+        of family: MetricFamily, by label: Int? = nil
+    ) -> [String: HistogramCounts] {
+        var byValue: [String: HistogramCounts] = [:]
+        for reading in readings(of: family) {
+            guard case .histogram(let bounds, let counts) = reading.value else { continue }
+            let value =
+                label.flatMap { reading.labels.indices.contains($0) ? $0 : nil }
+                .map { reading.labels[$0] } ?? ""
+            byValue[value, default: HistogramCounts(bounds: bounds)].add(
+                HistogramCounts(bounds: bounds, counts: counts))
+        }
+        return byValue
+    }
+}

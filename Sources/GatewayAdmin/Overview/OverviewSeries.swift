@@ -1,0 +1,84 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewayPush
+import OpenMetrics
+import WidgetModel
+
+/// The past as lines of charts: for each sample but the first a number, or none.
+struct OverviewSeries: Sendable {
+    private let samples: [OverviewSample]
+    /// The samples that are said.
+    private let places: Range<Int>
+    private let pointSamples: Int
+
+    /// - Parameters:
+    ///   - samples: The oldest first.
+    ///   - after: In milliseconds since 1970: only what came later is said.
+    ///   - pointSamples: How many samples a percentile looks back.
+    init(_ samples: [OverviewSample], after: Int64 = 0, pointSamples: Int) {
+        (self.samples, self.pointSamples) = (samples, max(1, pointSamples))
+        let first = samples.firstIndex { $0.at > after } ?? samples.count
+        places = min(max(1, first), samples.count)..<samples.count
+    }
+
+    /// One number for each sample but the first; digits beyond six tell nothing.
+    private func line(
+        back: Int = 1, _ value: (_ now: OverviewSample, _ before: OverviewSample) -> Double?
+    ) -> [Double?] {
+        places.map { place in
+            value(samples[place], samples[max(0, place - back)]).map(rounded)
+        }
+    }
+
+    private func rate(_ count: KeyPath<OverviewSample.Counts, UInt64>) -> [Double?] {
+        line { now, before in
+            let seconds = Double(max(1, now.at - before.at)) / 1000
+            return Double(now.counts.since(before.counts)[keyPath: count]) / seconds
+        }
+    }
+
+    private func percentiles(
+        _ counts: (OverviewSample) -> HistogramCounts?
+    ) -> Overview.Lines {
+        func line(_ share: Double) -> [Double?] {
+            self.line(back: pointSamples) { now, before in
+                counts(now)?.since(counts(before)).percentile(share)
+            }
+        }
+        var lines = Overview.Lines()
+        (lines.p50, lines.p99) = (line(0.5), line(0.99))
+        return lines
+    }
+
+    private func rounded(_ number: Double) -> Double {
+        (number * 1_000_000).rounded() / 1_000_000
+    }
+
+    var document: Overview.Series {
+        var series = Overview.Series()
+        series.at = places.map { samples[$0].at }
+        series.decided = percentiles { $0.decided }
+        for channel in DeliveryChannel.allCases {
+            if samples.last?.sent[channel] != nil {
+                series.sent.members.append(
+                    (channel.rawValue, percentiles { $0.sent[channel] }))
+            }
+            if samples.last?.confirmed[channel] != nil {
+                series.confirmed.members.append(
+                    (channel.rawValue, percentiles { $0.confirmed[channel] }))
+            }
+        }
+        series.commit = percentiles { $0.commitSeconds }
+        series.changes = rate(\.changes)
+        series.deliveries = rate(\.deliveries)
+        series.polls = rate(\.polls)
+        series.pushesSent = rate(\.pushesSent)
+        series.pushesFailed = rate(\.pushesFailed)
+        series.streams = line { now, _ in Double(now.streams) }
+        series.lagging = line { now, _ in Double(now.lagging) }
+        series.clients = line { now, _ in Double(now.clients) }
+        series.withheld = line { now, _ in now.standings.map { Double($0.withheld) } }
+        return series
+    }
+}

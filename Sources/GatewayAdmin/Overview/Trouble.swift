@@ -1,0 +1,240 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewayPush
+import OpenMetrics
+
+/// Something that is wrong now, in words for an operator, and what to do about it.
+struct Trouble: Sendable, Equatable {
+    /// How bad it is.
+    enum Level: String, Sendable {
+        /// People see something old, or soon will.
+        case critical
+        /// It will get there.
+        case warning
+    }
+
+    let level: Level
+    /// What is wrong.
+    let what: String
+    /// What to do.
+    let remedy: String
+
+    init(_ level: Level, _ what: String, _ remedy: String) {
+        (self.level, self.what, self.remedy) = (level, what, remedy)
+    }
+}
+
+/// What is judged: a moment, and what came in the minutes before.
+struct TroubleLook: Sendable {
+    /// A window of versions.
+    struct Window: Sendable {
+        var app: String
+        var keys: Int
+        var keysMax: Int
+        /// Log entries between the oldest version remembered and the last.
+        var distance: UInt64
+    }
+
+    var verdict: Health.Verdict
+    /// Seconds until the server's certificate ends.
+    var certificateSeconds: Int64 = .max
+    /// Seconds until the certificate ends by which APNs knows an app, or since then if negative.
+    var pushCertificates: [String: Int64] = [:]
+    /// How things stand.
+    var now: OverviewSample
+    /// What was counted in the last minutes.
+    var recent = OverviewSample.Counts()
+    /// From changes to their notifications in the last minutes, by channel.
+    var sent: [DeliveryChannel: HistogramCounts] = [:]
+    var windows: [Window] = []
+
+    /// Streams are to be told within so many seconds.
+    static let streamSecondsMax = 2.5
+    /// Fewer observations say nothing about a share of them.
+    static let observationsMin: UInt64 = 20
+    private static let day: Int64 = 86_400
+
+    /// What is wrong, the worst first.
+    var troubles: [Trouble] {
+        let parts = Set(verdict.notReady + verdict.stuck)
+        var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(Self.failing)
+        for more in [certificate, pushCertificate, freshness, store, changes, pushes, versions] {
+            troubles += more
+        }
+        return troubles.filter { $0.level == .critical } + troubles.filter { $0.level == .warning }
+    }
+
+    private static func failing(_ part: Health.Part) -> Trouble {
+        switch part {
+        case .listener:
+            Trouble(
+                .critical, "Connections are not accepted.",
+                "It is starting or stopping; if neither, look at the log for why the port was lost."
+            )
+        case .eventLoops:
+            Trouble(
+                .critical, "Changes are on disk and do not reach the streams.",
+                "An event loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+            )
+        case .log:
+            Trouble(
+                .critical, "Nothing gets on disk; posts are answered 503.",
+                "Look for a full disk or a failing one where the data directory is.")
+        case .pushes:
+            Trouble(
+                .critical, "Changes are on disk and are not decided for pushes.",
+                "The push loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+            )
+        case .certificate:
+            Trouble(
+                .critical, "The server's certificate has ended; clients refuse it.",
+                "Put a new certificate at tls.certificate and tls.key.")
+        }
+    }
+
+    private var certificate: [Trouble] {
+        guard certificateSeconds > 0, certificateSeconds < 14 * Self.day else { return [] }
+        let days = certificateSeconds / Self.day
+        return [
+            Trouble(
+                days < 3 ? .critical : .warning,
+                "The server's certificate ends in \(days == 0 ? "less than a day" : "\(days) d").",
+                "Renew it at tls.certificate and tls.key.")
+        ]
+    }
+
+    private var pushCertificate: [Trouble] {
+        pushCertificates.filter { $0.value < 14 * Self.day }.sorted { $0.key < $1.key }
+            .map { app, seconds in
+                let days = seconds / Self.day
+                let ends =
+                    seconds <= 0
+                    ? "has ended; APNs refuses its pushes"
+                    : "ends in \(days == 0 ? "less than a day" : "\(days) d")"
+                return Trouble(
+                    days < 3 ? .critical : .warning,
+                    "The certificate by which APNs knows \(app) \(ends).",
+                    "Have Apple issue a new one, and put it at the app's apns.N.certificate and "
+                        + "apns.N.certificateKey.")
+            }
+    }
+
+    private var freshness: [Trouble] {
+        var troubles: [Trouble] = []
+        if let stream = sent[.stream], stream.total >= Self.observationsMin,
+            let slowest = stream.percentile(0.99), slowest > Self.streamSecondsMax
+        {
+            troubles.append(
+                Trouble(
+                    slowest > 15 ? .critical : .warning,
+                    "Streams hear of changes late: one in a hundred after \(Self.seconds(slowest)).",
+                    "Compare with how long a commit takes; if that is short, look at lagging "
+                        + "streams and the CPU."))
+        }
+        if now.lagging >= 10, now.lagging * 20 > now.streams {
+            troubles.append(
+                Trouble(
+                    .warning, "\(now.lagging) of \(now.streams) streams take no more bytes.",
+                    "Their readers or the network are slow; they catch up from their cursors."))
+        }
+        return troubles
+    }
+
+    private var store: [Trouble] {
+        var troubles: [Trouble] = []
+        if recent.commitFailures > 0, !verdict.notReady.contains(.log) {
+            troubles.append(
+                Trouble(
+                    .critical, "The disk refused \(recent.commitFailures) transactions.",
+                    "Look at the disk of the data directory: space, errors, permissions."))
+        }
+        if recent.writesRefused > 0 {
+            troubles.append(
+                Trouble(
+                    .warning, "\(recent.writesRefused) writes were refused: too many waited.",
+                    "Posts come faster than the disk syncs. Post in batches, or use a faster disk.")
+            )
+        }
+        if recent.cursorsAhead > 0 {
+            troubles.append(
+                Trouble(
+                    .critical, "Clients know changes that the log does not.",
+                    "The log has lost its tail, as after a restore: stop, run `timeline-gateway "
+                        + "epoch new`, start again."))
+        }
+        return troubles
+    }
+
+    private var changes: [Trouble] {
+        guard recent.changes >= Self.observationsMin else { return [] }
+        var troubles: [Trouble] = []
+        if recent.unmatched * 5 > recent.changes {
+            troubles.append(
+                Trouble(
+                    .warning,
+                    "\(Self.share(recent.unmatched, recent.changes)) of the changes hit no rule.",
+                    "Open one under Changes: its explanation says which rules were near."))
+        }
+        if recent.broad * 20 > recent.changes {
+            troubles.append(
+                Trouble(
+                    .warning,
+                    "\(Self.share(recent.broad, recent.changes)) of the changes lack an attribute "
+                        + "that rules match, and reload everybody.",
+                    "Send the attribute with the change; its explanation names it."))
+        }
+        return troubles
+    }
+
+    private var pushes: [Trouble] {
+        var troubles: [Trouble] = []
+        let ended = recent.pushesSent + recent.pushesFailed
+        if ended >= Self.observationsMin, recent.pushesFailed * 5 > ended {
+            troubles.append(
+                Trouble(
+                    .warning, "\(Self.share(recent.pushesFailed, ended)) of the pushes fail.",
+                    "Deliveries shows the reasons."))
+        }
+        guard let standings = now.standings else { return troubles }
+        let all = [
+            standings.confirmed, standings.told, standings.underWay, standings.withheld,
+            standings.waiting, standings.unreachable,
+        ].reduce(0, +)
+        if standings.withheld >= 10, standings.withheld * 10 > all {
+            troubles.append(
+                Trouble(
+                    .warning,
+                    "\(standings.withheld) of \(all) wait for the budget of their device.",
+                    "Changes come more often than devices may be pushed to: match fewer, or let "
+                        + "rules collapse for longer."))
+        }
+        if standings.unreachable >= 10, standings.unreachable * 10 > all {
+            troubles.append(
+                Trouble(
+                    .warning,
+                    "\(standings.unreachable) of \(all) have no address that takes pushes.",
+                    "Their tokens are dead or their webhooks disabled; they hear when they come."))
+        }
+        return troubles
+    }
+
+    private var versions: [Trouble] {
+        // A full window forgets its oldest quarter at once, and then holds less than three quarters.
+        windows.filter { $0.keysMax > 0 && $0.keys >= $0.keysMax / 10 * 6 }.map { window in
+            Trouble(
+                .warning,
+                "The version window of \(window.app) is nearly full: who comes back from more than "
+                    + "\(window.distance) changes ago rebuilds everything.",
+                "Raise limits.versionKeys, or bind fewer values in rules.")
+        }
+    }
+
+    private static func share(_ part: UInt64, _ whole: UInt64) -> String {
+        "\(whole == 0 ? 0 : Int((Double(part) * 100 / Double(whole)).rounded())) %"
+    }
+
+    private static func seconds(_ seconds: Double) -> String {
+        seconds >= 100 ? "\(Int(seconds)) s" : "\(Double(Int(seconds * 10)) / 10) s"
+    }
+}

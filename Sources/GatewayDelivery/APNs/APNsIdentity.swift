@@ -1,0 +1,13 @@
+/// The certificate that a pool shows to APNs.
+package struct APNsIdentity: Sendable, Hashable {
+    /// The certificate in PEM, and those between it and its root.
+    package var certificate: [UInt8]
+    /// Its private key in PEM, not encrypted.
+    package var key: [UInt8]
+
+    /// A certificate and its key.
+    package init(certificate: [UInt8], key: [UInt8]) {
+        self.certificate = certificate
+        self.key = key
+    }
+}

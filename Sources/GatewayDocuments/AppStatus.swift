@@ -1,0 +1,36 @@
+import WidgetModel
+
+/// The status of every app that has a catalog.
+package struct AppList: Codable, Sendable {
+    package var apps: [AppStatus] = []
+
+    package init() {}
+}
+
+/// The status of an app.
+package struct AppStatus: Codable, Sendable {
+    package var app = ""
+    /// The sequence of the catalog in force.
+    package var catalog: UInt64 = 0
+    package var warnings: [Fault] = []
+    package var clients = 0
+    package var clientsLookedAt = 0
+    package var kinds: [Kind] = []
+
+    package init() {}
+
+    /// The status of a kind. Staleness is that of sampled clients.
+    package struct Kind: Codable, Sendable {
+        package var kind = ""
+        package var configuration = ""
+        package var widgets = 0
+        package var looked = 0
+        package var stale = 0
+        package var staleSince: String?
+        package var displayName: String?
+        package var recent: Quantiles?
+        package var hour: Quantiles?
+
+        package init() {}
+    }
+}

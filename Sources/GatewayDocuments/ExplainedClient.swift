@@ -1,0 +1,87 @@
+import WidgetModel
+
+/// The state of everything a client holds, and of its streams and addresses.
+package struct ExplainedClient: Codable, Sendable {
+    package var client = ""
+    package var platform = ""
+    /// The highest sequence of the log.
+    package var head: UInt64 = 0
+    /// The sequence at which the client registered.
+    package var since: UInt64 = 0
+    package var confirmed: UInt64 = 0
+    /// Whether the client has connected since the gateway started.
+    package var heardOf = false
+    package var widgets: [ExplainedItem] = []
+    package var recommendations: [ExplainedItem] = []
+    package var controls: [ExplainedItem] = []
+    package var streams: [ExplainedStream] = []
+    package var addresses: [ExplainedAddress] = []
+
+    package init() {}
+}
+
+/// A widget, recommendation set or control as it is registered, with its state.
+package struct ExplainedItem: Codable, Sendable {
+    package let kind: String
+    // Of a widget or control.
+    package let family: String?
+    package let id: String?
+    package let parameters: JSONMap<JSONValue>?
+    package let count: Int64?
+    package let delivery: JSONValue?
+    // Of a recommendation set.
+    package let items: JSONValue?
+    package let builtAt: String?
+
+    /// `true` if the kind is not in the catalog, or the set is empty.
+    package var sleeps: Bool?
+    package var fresh: Bool?
+    package var stale: Staleness?
+
+    package var outcome: String?
+    package var channel: String?
+    /// The later change whose notification included it.
+    package var into: UInt64?
+    package var reason: String?
+    package var until: String?
+
+    /// The change since which an item is stale.
+    package struct Staleness: Codable, Sendable {
+        package var sequence: UInt64 = 0
+        package var isEarliest = false
+        package var latest: UInt64 = 0
+        package var cause = ""
+        package var time: String?
+
+        package init() {}
+    }
+}
+
+/// An open stream of a client.
+package struct ExplainedStream: Codable, Sendable {
+    package var watermark: UInt64 = 0
+    package var lagging = false
+    /// The kinds that the stream is limited to.
+    package var kinds: [String]?
+
+    package init() {}
+}
+
+/// An address of a client, with the state of its pushes.
+package struct ExplainedAddress: Codable, Sendable {
+    package let type: String
+    package let pushType: String?
+    package let token: String?
+    package let environment: String?
+    package let topic: String?
+    package let url: String?
+
+    /// `everything`, `timelines`, `recommendations` or `control`.
+    package var `for`: String?
+    package var control: String?
+    package var delivered: UInt64?
+    package var failures: Int?
+    package var underWay: Bool?
+    package var retryAt: String?
+    package var unusable: String?
+}

@@ -1,0 +1,58 @@
+import GatewaySigning
+import Synchronization
+
+/// Counts the access policies that were in force so far.
+package final class AccessRevision: Sendable {
+    private let count = Atomic<UInt64>(0)
+
+    /// The first revision.
+    package init() {}
+
+    /// The revision in force now.
+    package var current: UInt64 { count.load(ordering: .acquiring) }
+
+    /// A policy was replaced: what was admitted before has to be looked at again.
+    package func advance() { count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+}
+
+/// The access policy at one moment: keys and denied tokens, and the grants of client certificates.
+package struct AccessPolicy: Sendable {
+    let tokens: TokenPolicy
+    let grants: [CertificateGrant]
+
+    /// Returns whether what was admitted under an earlier policy would be admitted under this one.
+    /// The time at which it expires is not looked at.
+    ///
+    /// - Parameter now: In seconds since 1970.
+    func admits(_ token: VerifiedToken, now: Int64) -> Bool {
+        if token.key != nil { return tokens.trusts(token, now: now) }
+        guard
+            let grant = grants.first(where: { $0.uri.utf8.elementsEqual(token.subject.utf8) })
+        else { return false }
+        return grant.app.utf8.elementsEqual(token.app.utf8)
+            && token.scopes.isSubset(of: grant.scopes)
+    }
+}
+
+/// The token verifier and the grants in force, shared by everything that admits requests.
+package struct AccessState: Sendable {
+    package let verifier: CachedTokenVerifier
+    package let grants: CertificateGrants
+    /// Advances whenever `verifier` or `grants` judge by something else.
+    package let revision: AccessRevision
+    /// Seconds since 1970.
+    package let now: @Sendable () -> Int64
+
+    package init(
+        verifier: CachedTokenVerifier, grants: CertificateGrants, revision: AccessRevision,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.verifier = verifier
+        self.grants = grants
+        self.revision = revision
+        self.now = now
+    }
+
+    /// The policy in force now.
+    package var policy: AccessPolicy { AccessPolicy(tokens: verifier.policy, grants: grants.all) }
+}

@@ -1,0 +1,35 @@
+import GatewaySigning
+import Synchronization
+
+/// The rights that a client certificate gives: mutual TLS is the alternative to tokens for backends.
+package struct CertificateGrant: Sendable, Equatable {
+    /// The SAN URI.
+    package let uri: String
+    /// The app, or `*`.
+    package let app: String
+    /// The scopes it grants.
+    package let scopes: Set<Scope>
+
+    package init(uri: String, app: String, scopes: Set<Scope>) {
+        self.uri = uri
+        self.app = app
+        self.scopes = scopes
+    }
+}
+
+/// The grants in force.
+package final class CertificateGrants: Sendable {
+    private let held: Mutex<[CertificateGrant]>
+
+    package init(_ grants: [CertificateGrant]) {
+        held = Mutex(grants)
+    }
+
+    /// All of them.
+    package var all: [CertificateGrant] { held.withLock { $0 } }
+
+    /// From now on certificates stand for something else.
+    package func replace(with grants: [CertificateGrant]) {
+        held.withLock { $0 = grants }
+    }
+}

@@ -1,0 +1,27 @@
+import GatewaySigning
+
+/// The token, or the certificate's grant, that a stream or poll was admitted by.
+///
+/// Between admission and opening the policy may be replaced, and its sweep over the open streams may
+/// have passed. So whoever opens a stream asks again; that costs the comparison of two numbers
+/// unless the policy changed.
+package struct StreamGrant: Sendable {
+    /// The token it was admitted by.
+    let token: VerifiedToken
+    /// The revision in force before the token was judged.
+    private let revision: UInt64
+    private let access: AccessState
+
+    /// - Parameter revision: Read before the token was judged.
+    package init(_ token: VerifiedToken, at revision: UInt64, by access: AccessState) {
+        self.token = token
+        self.revision = revision
+        self.access = access
+    }
+
+    /// Whether the policy in force now still admits it.
+    var isInForce: Bool {
+        access.revision.current == revision
+            || access.policy.admits(token, now: access.now())
+    }
+}

@@ -1,0 +1,168 @@
+import CoreMetrics
+import GatewayCore
+import NIOCore
+import Synchronization
+import WidgetModel
+
+/// Acknowledgements: the rebuilds that clients report, and the time they took.
+extension ClientDirectory {
+    /// Records a client's report that it rebuilt up to `sequence`.
+    ///
+    /// - Parameter epoch: The epoch that was current when its cursor was judged.
+    package func acknowledge(
+        _ key: ClientKey, at sequence: UInt64, in epoch: EpochID, recommendations: [String],
+        rebuilt: [RebuildReport]
+    ) async throws {
+        guard let record = registry.record(key) else { throw EngineError.unknownClient }
+        let now = clock.wallMilliseconds()
+        let claims = try await claims(rebuilt, of: record, key, upTo: sequence)
+        guard let answer = registry.acknowledge(key, upTo: sequence, claims, now: now)
+        else { throw EngineError.unknownClient }
+        registry.noteSeen(key)
+        if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence, in: epoch)]) }
+        metrics.acknowledgements.increment()
+        for case let milliseconds? in rebuilt.map(\.milliseconds) {
+            // A client's word: one that is wrong must not spoil the sum for good.
+            metrics.rebuildSeconds.record(min(milliseconds / 1000, Self.rebuildSecondsMax))
+        }
+        observe(answer.confirmed, answer.channel)
+        guard !recommendations.isEmpty else { return }
+        let isRegistered = try await confirm(key) { _ in (recommendations, sequence) }
+        guard isRegistered else { throw EngineError.unknownClient }
+    }
+
+    /// Longer rebuilds count as so long.
+    private static let rebuildSecondsMax = 3_600.0
+
+    /// Records that a client resumes from `sequence`, for all that it holds.
+    ///
+    /// - Parameter channel: The channel that notifies it from now on; `nil` for the same as before.
+    package func resumed(_ key: ClientKey, from sequence: UInt64, _ channel: DeliveryChannel?) {
+        let confirmed = registry.resume(key, from: sequence)
+        guard !confirmed.isEmpty else { return }
+        observe(confirmed, channel ?? registry.channel(key))
+    }
+
+    private func observe(
+        _ confirmed: [ReportedRebuilds.Confirmation], _ channel: DeliveryChannel
+    ) {
+        for rebuild in confirmed {
+            metrics.freshnessConfirmed[channel]?.record(
+                Double(rebuild.milliseconds) / 1000, kind: rebuild.kind)
+            tracing?.confirmed(rebuild, channel)
+        }
+    }
+
+    /// Returns what a client reports of the timelines that are registered, each once: what it
+    /// reports beside that costs nothing.
+    private func claims(
+        _ rebuilt: [RebuildReport], of record: ClientRecord, _ key: ClientKey,
+        upTo sequence: UInt64
+    ) async throws -> [ReportedRebuilds.Claim] {
+        let times = Dictionary(rebuilt.map { ($0.name, 1) }, uniquingKeysWith: +)
+        var copies: [TimelineName: Int] = [:]
+        var widgets: [(name: TimelineName, widget: ConfiguredWidget)] = []
+        for widget in rebuilt.isEmpty ? [] : record.registration.widgets {
+            let name = TimelineName(widget.kind, widget.parameters)
+            guard times[name] != nil else { continue }
+            if copies[name] == nil { widgets.append((name, widget)) }
+            copies[name, default: 0] += 1
+        }
+        guard !widgets.isEmpty, let (floor, loop) = registry.acknowledged(key) else { return [] }
+        let told: [[RecentChanges.Hit]]
+        if let loop {
+            let keys = try await loops.all[Int(loop)].toldKeys(
+                of: widgets.map(\.widget), of: record, app: key.app, after: floor)
+            told = changes.recentChanges.withLock { recent in
+                keys.map { recent.told($0, after: floor) }
+            }
+        } else {
+            told = toldByPoll(widgets.map(\.widget), of: record, key.app, floor, upTo: sequence)
+        }
+        return zip(widgets, told).map { widget, told in
+            ReportedRebuilds.Claim(
+                name: widget.name, told: told, copies: copies[widget.name] ?? 1,
+                times: times[widget.name] ?? 1)
+        }
+    }
+
+    /// Returns the latest change of each widget up to the client's cursor, which is all it was told
+    /// of; or of all, where that is from a stream that has ended.
+    private func toldByPoll(
+        _ widgets: [ConfiguredWidget], of record: ClientRecord, _ app: String, _ floor: UInt64,
+        upTo sequence: UInt64
+    ) -> [[RecentChanges.Hit]] {
+        guard let ruleSet = catalogs.ruleSet(of: app) else { return widgets.map { _ in [] } }
+        func told(upTo last: UInt64) -> [[ToldKey]] {
+            widgets.map {
+                ruleSet.toldKeys(of: $0, attributes: record.attributes, upTo: last)
+            }
+        }
+        let (covered, all) = (told(upTo: sequence), told(upTo: .max))
+        return changes.recentChanges.withLock { recent in
+            zip(covered, all).map { covered, all in
+                let told = recent.told(covered, after: floor)
+                return told.isEmpty ? recent.told(all, after: floor) : told
+            }
+        }
+    }
+
+    // MARK: Recommendation sets
+
+    /// Moves what is known of recommendation sets on where nothing is owed, before the log forgets
+    /// what it was known by: a quiet set must not be told anew only because time passed.
+    package func confirmUnowed(below sequence: UInt64) async throws {
+        let batch = 500
+        for (key, record) in registry.confirmed(below: sequence, limit: batch) {
+            // Most sets are still owed, and then no registration has to be read.
+            guard try await unowedSets(of: record, app: key.app, below: sequence) != nil else {
+                continue
+            }
+            // A client that is gone meanwhile is owed nothing.
+            _ = try await confirm(key) {
+                try await self.unowedSets(of: $0, app: key.app, below: sequence)
+            }
+        }
+    }
+
+    /// Returns the kinds of a registration's recommendation sets that are confirmed below `sequence`
+    /// and owe nothing, with the sequence up to which that is known; `nil` if there are none.
+    private func unowedSets(
+        of record: ClientRecord, app: String, below sequence: UInt64
+    ) async throws -> (kinds: [String], position: UInt64)? {
+        let shard = loops.all[0]
+        let answer = try await shard.loop.submit { shard.owedSets(of: record, app: app) }.get()
+        guard let (owed, position) = answer else { return nil }
+        let quiet = record.confirmed.filter { $0.value < sequence && !owed.contains($0.key) }
+        return quiet.isEmpty ? nil : (quiet.keys.sorted(), position)
+    }
+
+    /// Records that a client has some of its recommendation sets: returns when every shard has
+    /// applied it.
+    ///
+    /// - Parameter judge: Returns the kinds of those sets and the position they are judged at, for a
+    ///   given registration; `nil` for none. It is called again if another registration is in force
+    ///   by the time its answer is stored, since that one may be owed more.
+    /// - Returns: Whether the client is registered.
+    func confirm(
+        _ key: ClientKey,
+        judge: (ClientRecord) async throws -> (kinds: [String], position: UInt64)?
+    ) async throws -> Bool {
+        var isRegistered = true
+        let stored = try await replaceRegistration(of: key, confirms: true) { base in
+            guard var stored = base.stored else {
+                isRegistered = false
+                return nil
+            }
+            guard let (judged, position) = try await judge(stored.record(of: key.client)) else {
+                return nil
+            }
+            let kinds = judged.filter { (stored.confirmed[$0] ?? position) < position }
+            guard !kinds.isEmpty else { return nil }
+            for kind in kinds { stored.confirmed[kind] = position }
+            return RegistrationReplacement(stored, stored.record(of: key.client))
+        }
+        _ = await stored?.receipts.lowestPosition
+        return isRegistered
+    }
+}

@@ -1,0 +1,235 @@
+import GatewayCore
+import GatewayPush
+import GatewayStorage
+import WidgetModel
+
+/// Registers, replaces and removes clients, and records what they acknowledge: returns when that is
+/// on disk.
+package final class ClientDirectory: Sendable {
+    let store: SQLiteStore
+    let writer: LogWriter
+    let catalogs: AppCatalogs
+    let registry: Registry
+    let changes: ChangeLog
+    let loops: ShardLoops
+    /// Receives what clients acknowledge; `nil` where nothing is pushed.
+    let push: PushLoop?
+    private let cursors: CursorCodec
+    let documents: DocumentWork
+    let metrics: GatewayMetrics
+    let tracing: GatewayTracing?
+    let clock: GatewayClock
+    let locks = RegistrationLocks()
+
+    init(
+        store: SQLiteStore, writer: LogWriter, catalogs: AppCatalogs, registry: Registry,
+        changes: ChangeLog, loops: ShardLoops, push: PushLoop?, cursors: CursorCodec,
+        documents: DocumentWork, metrics: GatewayMetrics, tracing: GatewayTracing?,
+        clock: GatewayClock
+    ) {
+        self.store = store
+        self.writer = writer
+        self.catalogs = catalogs
+        self.registry = registry
+        self.changes = changes
+        self.loops = loops
+        self.push = push
+        self.cursors = cursors
+        self.documents = documents
+        self.metrics = metrics
+        self.tracing = tracing
+        self.clock = clock
+    }
+
+    // MARK: Registering
+
+    /// The result of a registration.
+    package struct RegistrationOutcome: Sendable {
+        package let isNew: Bool
+        /// The lowest position at which a shard applied it.
+        package let position: UInt64
+        /// The digest of what was registered.
+        package let digest: String
+        /// Whether a webhook is among its addresses.
+        package let hasWebhook: Bool
+        /// At most ``Faults/keptMax`` of them are listed.
+        package let warnings: Faults
+    }
+
+    /// Registers a client: returns when it is on disk and every shard has applied it.
+    ///
+    /// - Parameter size: The bytes of the document that `input` was read from; 0 for one that is
+    ///   small.
+    package func register(
+        _ key: ClientKey, _ input: RegistrationInput, size: Int = 0, by registrar: Registrar
+    ) async throws -> RegistrationOutcome {
+        let stored = try await replaceRegistration(of: key, documentBytes: size) { base in
+            try self.registration(of: key, from: input, by: registrar, replacing: base)
+        }
+        guard let stored else { throw EngineError.unknownClient }
+        let record = stored.replacement.record
+        return RegistrationOutcome(
+            isNew: stored.isNew, position: await stored.receipts.lowestPosition,
+            digest: record.digest,
+            hasWebhook: record.registration.delivery.contains(where: \.isWebhook),
+            warnings: stored.replacement.warnings)
+    }
+
+    /// Makes a registration from a document or a patch.
+    private func registration(
+        of key: ClientKey, from input: RegistrationInput, by registrar: Registrar,
+        replacing base: RegistrationBase
+    ) throws -> RegistrationReplacement {
+        guard let ruleSet = base.ruleSet else { throw EngineError.unknownApp }
+        let previous = base.stored
+        let document = try input.document(by: registrar, replacing: previous)
+        let reading: ClientRegistration.Reading
+        do throws(Faults) {
+            reading = try ClientRegistration.read(document, limits: catalogs.limits)
+        } catch {
+            throw EngineError.invalid(error)
+        }
+        var stored = StoredRegistration(registration: reading.registration)
+        stored.attributes = try input.attributes(
+            stated: reading.registration.attributes, by: registrar,
+            replacing: previous?.attributes ?? ClientAttributes(),
+            selfDeclared: ruleSet.catalog.selfDeclared)
+        let written = stored.registration.json(maskingTokens: false)
+        stored.digest = RegistrationDigest.text(of: written, stored.attributes)
+        try registrar.checkWebhooks(of: stored.registration, replacing: previous?.registration)
+        // Entries between now and the commit count as missed, which reloads too much and never too
+        // little.
+        let head = store.head
+        for set in stored.registration.recommendations {
+            stored.confirmed[set.kind] = confirmedPosition(of: set, previous, head: head)
+        }
+        stored.since = previous?.since ?? head
+        stored.addressedAt =
+            input.namesAddresses ? clock.wallMilliseconds() : previous?.addressedAt ?? 0
+        let record = stored.record(of: key.client)
+        try check(record, by: ruleSet)
+        var warnings = reading.warnings
+        ruleSet.addWarnings(about: record, to: &warnings)
+        return RegistrationReplacement(stored, record, document: written, warnings: warnings)
+    }
+
+    private func check(_ record: ClientRecord, by ruleSet: RuleSet) throws(EngineError) {
+        let faults = ruleSet.faults(in: record, limits: catalogs.limits)
+        guard faults.isEmpty else { throw .invalid(faults) }
+    }
+
+    /// Returns the position up to which a set is built: that of its cursor; or what was confirmed
+    /// before; or, for a new set, now.
+    private func confirmedPosition(
+        of set: RecommendationSet, _ previous: StoredRegistration?, head: UInt64
+    ) -> UInt64 {
+        guard let builtAt = set.builtAt else { return previous?.confirmed[set.kind] ?? head }
+        if case .after(let sequence) = cursors.judge(builtAt).point { return sequence }
+        return 0
+    }
+
+    /// Puts in force the attributes that a client's present token vouches for, in the place of those
+    /// of the token before: returns when they are on disk and every shard has applied them.
+    ///
+    /// - Returns: The registration in force.
+    /// - Throws: ``EngineError/attributes(_:)`` where they contradict the registration,
+    ///   ``EngineError/unknownClient`` where there is none, ``EngineError/invalid(_:)`` where the
+    ///   client would depend on too much.
+    package func present(
+        _ claims: [String: [String]], of key: ClientKey
+    ) async throws -> ClientRecord {
+        var inForce: ClientRecord?
+        let stored = try await replaceRegistration(of: key) { base in
+            guard let ruleSet = base.ruleSet else { throw EngineError.unknownApp }
+            guard var stored = base.stored else { throw EngineError.unknownClient }
+            guard stored.attributes.token != claims else {
+                inForce = stored.record(of: key.client)
+                return nil
+            }
+            do throws(ClientAttributes.Refusal) {
+                stored.attributes = try stored.attributes.presenting(claims)
+            } catch {
+                throw EngineError.attributes(error)
+            }
+            let record = stored.record(of: key.client)
+            try check(record, by: ruleSet)
+            return RegistrationReplacement(stored, record)
+        }
+        _ = await stored?.receipts.lowestPosition
+        guard let record = stored?.replacement.record ?? inForce else {
+            throw EngineError.unknownClient
+        }
+        return record
+    }
+
+    // MARK: Removing
+
+    /// Removes a client; its streams end.
+    ///
+    /// - Throws: ``EngineError/unknownClient`` when it is not registered.
+    package func remove(_ key: ClientKey) async throws {
+        let removed = try await remove(for: .app(key.app), limit: 1) { transaction in
+            try transaction.deleteRegistration(app: key.app, client: key.client) ? [key] : []
+        }
+        guard removed > 0 else { throw EngineError.unknownClient }
+    }
+
+    /// Clients that are removed in one transaction.
+    private static let removedMax = 500
+
+    /// Removes every client with an attribute; returns how many they were.
+    package func erase(app: String, attribute: (name: String, value: String)) async throws -> Int {
+        var erased = 0
+        while true {
+            let count = try await remove(for: .app(app), limit: Self.removedMax) {
+                try $0.deleteRegistrations(
+                    app: app, attribute: attribute, limit: Self.removedMax
+                ).map { ClientKey(app: $0.app, client: $0.client) }
+            }
+            erased += count
+            if count < Self.removedMax { return erased }
+        }
+    }
+
+    /// Removes clients unseen for too long; returns whether there may be more.
+    package func removeUnseen(since: Int64) async throws -> Bool {
+        let count = try await remove(for: .gateway, limit: Self.removedMax, freesSpace: true) {
+            try $0.deleteRegistrations(unseenSince: since, limit: Self.removedMax)
+                .map { ClientKey(app: $0.app, client: $0.client) }
+        }
+        return count == Self.removedMax
+    }
+
+    /// Removes the clients that `delete` deletes from the store; returns how many they were.
+    private func remove(
+        for lane: WriterLane, limit: Int, freesSpace: Bool = false,
+        _ delete: @escaping @Sendable (inout StoreTransaction) throws -> [ClientKey]
+    ) async throws -> Int {
+        try await writer.write(for: lane, cost: 256 * limit, freesSpace: freesSpace) {
+            transaction in
+            let keys = try delete(&transaction)
+            if !keys.isEmpty {
+                transaction.afterCommit {
+                    for key in keys { self.registry.remove(key) }
+                    self.writer.publish(keys.map { .removed($0) })
+                }
+            }
+            return keys.count
+        }
+    }
+
+    /// Removes an address from a client's registration, if it is still there: its token is dead, or
+    /// is another client's.
+    package func drop(_ address: DeliveryAddress, of key: ClientKey) async throws {
+        _ = try await replaceRegistration(of: key) { base in
+            guard var stored = base.stored else { return nil }
+            stored.registration.delivery.removeAll { $0 == address }
+            for index in stored.registration.controls.indices
+            where stored.registration.controls[index].delivery == address {
+                stored.registration.controls[index].delivery = nil
+            }
+            guard stored.registration != base.stored?.registration else { return nil }
+            return RegistrationReplacement(stored, stored.record(of: key.client))
+        }
+    }
+}

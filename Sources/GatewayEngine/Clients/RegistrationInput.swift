@@ -1,0 +1,102 @@
+import GatewayCore
+import GatewayPush
+import WidgetModel
+
+/// The party that registers a client, which decides what it may state.
+package enum Registrar: Sendable {
+    /// The client itself, with the attributes its token vouches for.
+    case client(vouched: [String: [String]])
+    /// A backend.
+    case backend
+
+    /// Checks that the registrar may register the webhooks that are new: the gateway calls them, and
+    /// only a backend may ask for that.
+    func checkWebhooks(
+        of registration: ClientRegistration, replacing previous: ClientRegistration?
+    ) throws(EngineError) {
+        guard case .client = self else { return }
+        let known = Set(previous?.delivery ?? [])
+        let hasNew = registration.delivery.contains { $0.isWebhook && !known.contains($0) }
+        if hasNew { throw .webhookNeedsBackend }
+    }
+}
+
+/// The document that a registration is made from.
+package enum RegistrationInput: Sendable {
+    /// The whole document.
+    case document(JSONValue)
+    /// A merge patch (RFC 7396).
+    case patch(JSONValue)
+
+    /// Whether it states where the client receives notifications.
+    var namesAddresses: Bool {
+        switch self {
+        case .document: true
+        case .patch(let patch):
+            patch.objectValue.map { $0["delivery"] != nil || $0["controls"] != nil } ?? false
+        }
+    }
+
+    /// Whether it states attributes.
+    var namesAttributes: Bool {
+        switch self {
+        case .document: true
+        case .patch(let patch): patch.objectValue?["attributes"] != nil
+        }
+    }
+
+    /// The attributes that a patch states; `nil` where all are replaced.
+    var attributesPatched: Set<String>? {
+        switch self {
+        case .document: nil
+        case .patch(let patch):
+            patch.objectValue?["attributes"]?.objectValue.map { Set($0.members.map(\.name)) }
+        }
+    }
+
+    /// Returns the whole document: of a patch, what it makes of the registration in force.
+    func document(
+        by registrar: Registrar, replacing previous: StoredRegistration?
+    ) throws(EngineError) -> JSONValue {
+        switch self {
+        case .document(let document): return document
+        case .patch(let patch):
+            guard let previous else { throw .unknownClient }
+            var base = previous.registration
+            // Only those that the registrar answers for: it does not take over what others vouched
+            // for.
+            base.attributes =
+                switch registrar {
+                case .client: previous.attributes.own
+                case .backend: previous.attributes.backend
+                }
+            return base.json(maskingTokens: false).merging(patch: patch)
+        }
+    }
+
+    /// Returns the attributes that a registration puts in force.
+    ///
+    /// - Parameters:
+    ///   - stated: The attributes of the whole document.
+    ///   - previous: The attributes in force before.
+    ///   - selfDeclared: The names that a client may state without a token.
+    func attributes(
+        stated: [String: [String]], by registrar: Registrar, replacing previous: ClientAttributes,
+        selfDeclared: Set<String>
+    ) throws(EngineError) -> ClientAttributes {
+        switch registrar {
+        case .backend:
+            guard namesAttributes else { return previous }
+            return ClientAttributes(
+                statedByBackend: stated, naming: attributesPatched, before: previous)
+        case .client(let vouched):
+            do throws(ClientAttributes.Refusal) {
+                return try ClientAttributes(
+                    statedByClient: stated, token: vouched, before: previous,
+                    selfDeclared: selfDeclared)
+            } catch {
+                throw .attributes(error)
+            }
+        }
+    }
+}

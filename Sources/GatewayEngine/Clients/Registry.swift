@@ -1,0 +1,328 @@
+import GatewayCore
+import Synchronization
+
+/// The index of an event loop among those of the gateway; a gateway has far fewer than fit.
+typealias LoopIndex = UInt16
+
+/// The registrations in force, in memory, who holds how many streams, and how far each client has
+/// heard.
+///
+/// Written by the log's writer when a registration is on disk and before any event loop hears of
+/// it; read by whoever opens a stream or polls. Never touched by a delivery. Kept in parts, each
+/// with a lock of its own: who looks at all clients holds up nobody for longer than one part takes.
+package final class Registry: Sendable {
+    fileprivate struct Entry {
+        var record: ClientRecord
+        /// The sequences up to which the client has acknowledged and polls have told it; changes
+        /// from before its registration are of no interest.
+        var acknowledged: UInt64
+        var told: UInt64
+        /// The reported rebuilds that no cursor of it confirms yet.
+        var reported = ReportedRebuilds()
+        var hearing = Hearing()
+    }
+
+    fileprivate struct Streams {
+        var count = 0
+        /// The loop of the last one.
+        var loop: LoopIndex?
+        /// The loops of others, which few clients have.
+        var others: [LoopIndex] = []
+
+        var loops: [LoopIndex] { (loop.map { [$0] } ?? []) + others }
+
+        /// A stream on that loop ended.
+        mutating func leave(_ left: LoopIndex) {
+            if let place = others.firstIndex(of: left) {
+                others.remove(at: place)
+            } else if loop == left {
+                loop = others.popLast()
+            }
+        }
+    }
+
+    fileprivate struct Part {
+        var records: [ClientKey: Entry] = [:]
+        var streams: [ClientKey: Streams] = [:]
+        var seen: Set<ClientKey> = []
+    }
+
+    /// The number of parts: of a million clients one has 4,000.
+    package static let partCount = 256
+
+    private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
+    private let streamsMax: Int
+
+    /// An empty registry that allows each client so many streams.
+    init(streamsMax: Int) {
+        self.streamsMax = streamsMax
+    }
+
+    private func withPart<Result: Sendable>(
+        of key: ClientKey, _ body: (inout sending Part) -> Result
+    ) -> Result {
+        parts[Int(UInt(bitPattern: key.hashValue) % UInt(Self.partCount))].withLock(body)
+    }
+
+    /// The number of registered clients.
+    package var count: Int { parts.reduce(0) { $0 + $1.withLock { $0.records.count } } }
+
+    package func record(_ key: ClientKey) -> ClientRecord? {
+        withPart(of: key) { $0.records[key]?.record }
+    }
+
+    /// The clients that can be pushed to, in the order in which it was last said how.
+    var pushable: [(key: ClientKey, record: ClientRecord)] {
+        parts.flatMap { part in
+            part.withLock { part in
+                part.records.compactMap { key, entry in
+                    entry.record.isPushable ? (key: key, record: entry.record) : nil
+                }
+            }
+        }.sorted {
+            ($0.record.addressedAt, $0.key.app, $0.key.client)
+                < ($1.record.addressedAt, $1.key.app, $1.key.client)
+        }
+    }
+
+    /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.
+    func confirmed(below sequence: UInt64, limit: Int) -> [(key: ClientKey, record: ClientRecord)] {
+        var found: [(key: ClientKey, record: ClientRecord)] = []
+        for part in parts where found.count < limit {
+            let room = limit - found.count
+            found += part.withLock { part in
+                part.records.lazy.filter {
+                    $0.value.record.confirmed.values.contains { $0 < sequence }
+                }.prefix(room).map { (key: $0.key, record: $0.value.record) }
+            }
+        }
+        return found
+    }
+
+    /// Takes a registration that is on disk.
+    ///
+    /// - Parameters:
+    ///   - head: The last sequence on disk.
+    ///   - isRestored: It was there when the gateway started.
+    func put(_ record: ClientRecord, app: String, at head: UInt64, isRestored: Bool = false) {
+        let key = ClientKey(app: app, client: record.client)
+        withPart(of: key) {
+            if $0.records[key] == nil {
+                $0.records[key] = Entry(
+                    record: record, acknowledged: head, told: head,
+                    hearing: Hearing(isRestored: isRestored))
+            } else {
+                $0.records[key]?.record = record
+            }
+        }
+    }
+
+    func remove(_ key: ClientKey) {
+        withPart(of: key) {
+            $0.records[key] = nil
+            $0.seen.remove(key)
+        }
+    }
+
+    /// Removes the clients of an app.
+    func removeAll(of app: String) {
+        for part in parts {
+            part.withLock { part in
+                for key in part.records.keys where key.app == app { part.records[key] = nil }
+                part.seen = part.seen.filter { $0.app != app }
+            }
+        }
+    }
+
+    // MARK: What clients have heard
+
+    /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
+    ///
+    /// - Parameter now: In milliseconds since 1970.
+    /// - Returns: Each rebuild that is confirmed by it, and by which channel the client hears; `nil`
+    ///   for a client that is not registered.
+    func acknowledge(
+        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
+    ) -> (confirmed: [ReportedRebuilds.Confirmation], channel: DeliveryChannel)? {
+        withPart(of: key) { part in
+            guard var entry = part.records[key] else { return nil }
+            let confirmed = entry.reported.acknowledged(
+                upTo: sequence, before: entry.acknowledged, claims, now: now)
+            entry.acknowledged = max(entry.acknowledged, sequence)
+            entry.hearing.confirmed(upTo: sequence)
+            part.records[key] = entry
+            return (confirmed, part.streams[key] == nil ? .poll : .stream)
+        }
+    }
+
+    /// Returns the sequence up to which a client has acknowledged, and the loop of its stream.
+    func acknowledged(_ key: ClientKey) -> (sequence: UInt64, loop: LoopIndex?)? {
+        withPart(of: key) { part in
+            part.records[key].map { ($0.acknowledged, part.streams[key]?.loop) }
+        }
+    }
+
+    /// Notes that a client resumes from `sequence` with all that it holds; returns each rebuild that
+    /// is confirmed by it.
+    func resume(_ key: ClientKey, from sequence: UInt64) -> [ReportedRebuilds.Confirmation] {
+        withPart(of: key) { part in
+            part.records[key]?.hearing.confirmed(upTo: sequence)
+            guard part.records[key]?.reported.isEmpty == false else { return [] }
+            return part.records[key]?.reported.resumed(from: sequence) ?? []
+        }
+    }
+
+    /// Returns the channel that notifies a client.
+    func channel(_ key: ClientKey) -> DeliveryChannel {
+        withPart(of: key) { $0.streams[key] == nil ? .poll : .stream }
+    }
+
+    /// Notes that a poll told a client of a change at `sequence`; returns whether it is the first
+    /// to do so.
+    package func noteTold(_ key: ClientKey, _ sequence: UInt64) -> Bool {
+        withPart(of: key) { part in
+            guard let entry = part.records[key], entry.told < sequence else { return false }
+            part.records[key]?.told = sequence
+            return true
+        }
+    }
+
+    /// Notes that a poll was answered that tells of everything up to `sequence`, for some kinds or
+    /// for all.
+    package func notePolled(_ key: ClientKey, upTo sequence: UInt64, kinds: Set<String>?) {
+        withPart(of: key) { $0.records[key]?.hearing.polled(upTo: sequence, kinds: kinds) }
+    }
+
+    /// The log lost a tail: what was heard is worth nothing.
+    func forgetHearing() {
+        for part in parts {
+            part.withLock { part in
+                for key in part.records.keys {
+                    part.records[key]?.hearing = Hearing(isRestored: true)
+                }
+            }
+        }
+    }
+
+    // MARK: Streams
+
+    /// Counts a stream in, or answers `false` when the client holds as many as it may.
+    package func admitStream(_ key: ClientKey) -> Bool {
+        withPart(of: key) { part in
+            let count = part.streams[key]?.count ?? 0
+            guard count < streamsMax else { return false }
+            part.streams[key, default: Streams()].count = count + 1
+            return true
+        }
+    }
+
+    /// Notes on which loop a stream was opened that was counted in.
+    func noteStream(_ key: ClientKey, on loop: LoopIndex) {
+        withPart(of: key) { part in
+            if let before = part.streams[key]?.loop { part.streams[key]?.others.append(before) }
+            part.streams[key]?.loop = loop
+        }
+    }
+
+    /// Counts a stream out.
+    package func releaseStream(_ key: ClientKey) {
+        withPart(of: key) { $0.countStreamOut(key) }
+    }
+
+    /// Counts a stream out that was open on a loop, and notes up to where it had told its client,
+    /// for some kinds or for all.
+    func releaseStream(
+        _ key: ClientKey, on loop: LoopIndex, toldUpTo sequence: UInt64, kinds: Set<String>?
+    ) {
+        withPart(of: key) { part in
+            part.records[key]?.hearing.streamed(upTo: sequence, kinds: kinds)
+            part.streams[key]?.leave(loop)
+            part.countStreamOut(key)
+        }
+    }
+
+    // MARK: All clients
+
+    /// A client as it is looked at.
+    struct Seen: Sendable {
+        let record: ClientRecord
+        let hearing: Hearing
+        /// The loops of its streams.
+        let loops: [LoopIndex]
+    }
+
+    /// The clients of an app in one of ``partCount`` parts.
+    func clients(of app: String, part: Int) -> [Seen] {
+        parts[part].withLock { part in
+            part.records.compactMap { key, entry in
+                key.app == app ? part.seen(key, entry) : nil
+            }
+        }
+    }
+
+    /// The clients of one of ``partCount`` parts that hold a stream or were heard of since the gateway
+    /// started.
+    ///
+    /// - Parameter isWanted: Told up to where each has confirmed what it holds.
+    func heardOf(
+        part: Int, where isWanted: (ClientKey, _ confirmed: UInt64) -> Bool
+    ) -> [(key: ClientKey, seen: Seen)] {
+        parts[part].withLock { part in
+            part.records.compactMap { key, entry in
+                let seen = part.seen(key, entry)
+                guard entry.hearing.isHeardOf || !seen.loops.isEmpty,
+                    isWanted(key, entry.hearing.confirmed)
+                else { return nil }
+                return (key, seen)
+            }
+        }
+    }
+
+    /// Shows each client of one of ``partCount`` parts.
+    package func look(part: Int, _ body: (ClientKey, ClientRecord) -> Void) {
+        parts[part].withLock { part in
+            for (key, entry) in part.records { body(key, entry.record) }
+        }
+    }
+
+    /// One client.
+    func client(_ key: ClientKey) -> Seen? {
+        withPart(of: key) { part in part.records[key].map { part.seen(key, $0) } }
+    }
+
+    /// Notes that the client polled, acknowledged or holds a stream.
+    package func noteSeen(_ key: ClientKey) {
+        withPart(of: key) { part in
+            if part.records[key] != nil { part.seen.insert(key) }
+        }
+    }
+
+    /// The clients seen since the last call, those that hold streams included.
+    package func takeSeen() -> Set<ClientKey> {
+        var all: Set<ClientKey> = []
+        for part in parts {
+            all.formUnion(
+                part.withLock { part in
+                    defer { part.seen = [] }
+                    return part.seen.union(part.streams.keys)
+                })
+        }
+        return all
+    }
+}
+
+extension Registry.Part {
+    fileprivate func seen(_ key: ClientKey, _ entry: Registry.Entry) -> Registry.Seen {
+        Registry.Seen(
+            record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [])
+    }
+
+    fileprivate mutating func countStreamOut(_ key: ClientKey) {
+        guard let count = streams[key]?.count else { return }
+        if count > 1 {
+            streams[key]?.count = count - 1
+        } else {
+            streams[key] = nil
+        }
+    }
+}

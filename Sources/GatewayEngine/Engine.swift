@@ -1,0 +1,81 @@
+import GatewayCore
+import GatewayPush
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import NIOCore
+import WidgetModel
+
+/// The parts of a running engine, built from top to bottom: each has what stands above it.
+package struct Engine: Sendable {
+    package let store: SQLiteStore
+    package let clock: GatewayClock
+    /// The registrations in force, in memory.
+    package let registry: Registry
+    package let catalogs: AppCatalogs
+    package let cursors: CursorCodec
+    /// `nil` where nothing is pushed.
+    package let push: PushLoop?
+    package let loops: ShardLoops
+    package let writer: LogWriter
+    /// Runs work on documents that are too large for threads that all requests share.
+    package let documents: DocumentWork
+    package let changes: ChangeLog
+    package let clients: ClientDirectory
+
+    /// Replays the log and opens an epoch, then builds one shard for each event loop.
+    ///
+    /// - Parameter pushLoop: The loop that decides what is pushed; `nil` where nothing is.
+    /// - Throws: `StoreError`; ``UnreadableRow``.
+    package init(
+        _ configuration: EngineConfiguration, store: SQLiteStore, signer: NotificationSigner,
+        metrics: GatewayMetrics, tlsSettings: TLSServerSettings, eventLoops: [any EventLoop],
+        pushLoop: (any EventLoop)?, clock: GatewayClock, tracing: GatewayTracing? = nil,
+        logger: Logger
+    ) throws {
+        self.store = store
+        self.clock = clock
+        let replay = try LogReplay(of: store, configuration)
+        store.restoreUsage(replay.usage)
+        let (registry, hash) = (replay.registry, replay.hash)
+        self.registry = registry
+        catalogs = AppCatalogs(replay.catalogs, hash: hash, limits: configuration.limits)
+        // Before pushes are restored: it may void what is known of them.
+        let cursors = try CursorCodec(
+            openingEpochIn: store, hash: hash, clock: clock, logger: logger)
+        self.cursors = cursors
+        let push = try pushLoop.map { loop in
+            PushLoop(
+                loop: loop,
+                desk: try PushDesk(
+                    replay.shard, terms: configuration.push, hash: hash,
+                    restoredFrom: store, registry, clock: clock),
+                epoch: cursors.epoch, clock: clock, metrics: metrics, tracing: tracing,
+                logger: logger)
+        }
+        self.push = push
+        loops = ShardLoops(
+            eventLoops.enumerated().map { index, loop in
+                ShardLoop(
+                    loop: loop, index: LoopIndex(index), shard: replay.shard,
+                    settings: configuration.streams, tlsSettings: tlsSettings, signer: signer,
+                    registry: registry, metrics: metrics, cursors: cursors, clock: clock,
+                    push: push, tracing: tracing, logger: logger)
+            })
+        writer = LogWriter(
+            store: store, quota: configuration.quota, loops: loops, push: push, tracing: tracing)
+        documents = DocumentWork(turn: metrics.turns(of: .documents))
+        changes = ChangeLog(
+            store: store, writer: writer, catalogs: catalogs, registry: registry,
+            documents: documents, metrics: metrics, tracing: tracing, clock: clock)
+        clients = ClientDirectory(
+            store: store, writer: writer, catalogs: catalogs, registry: registry,
+            changes: changes, loops: loops, push: push, cursors: cursors, documents: documents,
+            metrics: metrics, tracing: tracing, clock: clock)
+        // The log has the loops, and they have the cursors.
+        cursors.onLostTail { [weak changes] epoch in
+            changes?.openEpoch(epoch, cursors: cursors, logger: logger)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayPush
+import GatewayStorage
+import WidgetModel
+
+/// Holds a proposed catalog against what happened.
+extension Explainer {
+    /// Changes that are decided between two moments at which others may use the thread.
+    private static let changesPerTurn = 16
+    /// Rows that are read from the log at once.
+    private static let rowsPerRead = 2_000
+
+    /// What the changes of an app since a moment would have come to, by the catalog in force and by
+    /// another.
+    ///
+    /// Costs reading and deciding these changes twice, and then a look at every registered client as
+    /// explaining a change does. One at a time, and not while a change is explained.
+    ///
+    /// - Parameters:
+    ///   - since: In milliseconds since 1970.
+    ///   - isWanted: Whether somebody still waits for the answer.
+    /// - Throws: 404 without a catalog, 503 while too many wait, `StoreError`;
+    ///   `CancellationError` when it is not wanted.
+    package func difference(
+        to catalog: Catalog, app: String, since: Int64, while isWanted: () -> Bool
+    ) async throws -> CatalogDifference {
+        guard let present = catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
+        try await turns.begin(app: app)
+        defer { turns.end() }
+        let head = store.head
+        let proposed = catalogs.compile(catalog, sequence: head + 1)
+        var sides = [present, proposed].map {
+            BackTest($0, limits: catalogs.limits, terms: terms, hash: catalogs.hash)
+        }
+        let first = max(
+            try await store.lastSequence(acceptedBefore: since), catalogs.removal(of: app))
+        var (last, changes, isCut) = (first, 0, false)
+        reading: while last < head {
+            guard isWanted() else { throw CancellationError() }
+            let rows = try await store.log(after: last, through: head, limit: Self.rowsPerRead)
+            // The log's beginning was removed meanwhile.
+            guard let end = rows.last else { break }
+            for row in rows where row.app == app && row.type == .change {
+                let change = try LogPayload.readChange(row.payload, limits: .none).change
+                for index in sides.indices {
+                    sides[index].replay(change, at: row.sequence, time: row.acceptedAt)
+                }
+                changes += 1
+                if changes.isMultiple(of: Self.changesPerTurn) {
+                    guard isWanted() else { throw CancellationError() }
+                    await Task.yield()
+                }
+                if sides.contains(where: \.isFull) {
+                    (last, isCut) = (row.sequence, true)
+                    break reading
+                }
+            }
+            last = end.sequence
+            await Task.yield()
+        }
+        for index in sides.indices { sides[index].finish() }
+        for part in 0..<Registry.partCount {
+            guard isWanted() else { throw CancellationError() }
+            for client in registry.clients(of: app, part: part) {
+                for index in sides.indices { sides[index].count(client.record) }
+            }
+            await Task.yield()
+        }
+        var document = CatalogDifference()
+        document.since = timestamp(since)
+        document.after = first
+        document.through = last
+        document.changes = changes
+        document.cut = isCut
+        document.warnings = catalog.warnings
+        document.now = sides[0].document
+        document.proposed = sides[1].document
+        document.kinds = Self.kinds(sides[0], sides[1])
+        return document
+    }
+
+    private var terms: BackTest.Terms {
+        BackTest.Terms(pushTerms())
+    }
+
+    private static func kinds(
+        _ now: BackTest, _ proposed: BackTest
+    ) -> [CatalogDifference.Kind] {
+        let subjects = Set(now.figures.keys).union(proposed.figures.keys).sorted {
+            ($0.kind, $0.target.rawValue) < ($1.kind, $1.target.rawValue)
+        }
+        return subjects.map { subject in
+            var kind = CatalogDifference.Kind()
+            kind.kind = subject.kind
+            kind.target = subject.target.name
+            kind.now = now.figures[subject]?.document
+            kind.proposed = proposed.figures[subject]?.document
+            return kind
+        }
+    }
+}
+
+extension BackTest {
+    fileprivate var document: CatalogDifference.Side {
+        var document = CatalogDifference.Side()
+        (document.unmatched, document.broad, document.refused) = (unmatched, broad, refused)
+        return document
+    }
+}
+
+extension BackTest.Figures {
+    fileprivate var document: CatalogDifference.Figures {
+        var document = CatalogDifference.Figures()
+        document.holders = holders
+        document.changes = changes
+        document.reloads = reloads
+        document.pushes = pushes
+        document.withheld = withheld
+        return document
+    }
+}

@@ -1,0 +1,173 @@
+import GatewaySigning
+import Synchronization
+import WidgetModel
+
+/// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer,
+/// for those live a month and would keep a notification key published as long.
+package final class KeyService: Sendable {
+    /// `iss` of the local issuer's tokens.
+    package static let localIssuer = "timeline-gateway"
+
+    private struct State {
+        var notifications: KeyRing
+        var tokens: KeyRing?
+        var webhooks: KeyRing?
+    }
+
+    private let state: Mutex<State>
+    /// Held while the rings are read again, so that what was read earlier never replaces what was
+    /// read later.
+    private let advancing = Mutex(())
+    private let notificationStore: KeyRingStore
+    private let tokenStore: KeyRingStore
+    private let webhookStore: KeyRingStore
+    private let audience: String
+
+    /// Opens the rings of a data directory, and makes them on first start.
+    ///
+    /// - Throws: ``SigningError``.
+    package init(
+        data: String, algorithm: SigningAlgorithm, timing: KeyRing.Timing, hasLocalIssuer: Bool,
+        hasWebhooks: Bool, audience: String, now: Int64
+    ) throws(SigningError) {
+        notificationStore = KeyRingStore(directory: data + "/keys")
+        tokenStore = KeyRingStore(directory: data + "/issuer")
+        webhookStore = KeyRingStore(directory: data + "/webhooks")
+        self.audience = audience
+        let notifications = try notificationStore.open(
+            algorithm: algorithm, timing: timing, now: now)
+        let tokens =
+            hasLocalIssuer
+            ? try tokenStore.open(timing: Self.tokenTiming, now: now) : nil
+        let webhooks =
+            hasWebhooks ? try webhookStore.open(timing: Self.webhookTiming, now: now) : nil
+        state = Mutex(
+            State(notifications: notifications, tokens: tokens, webhooks: webhooks))
+    }
+
+    /// Receivers are told of keys when clients register: a week before a key signs alone, and one
+    /// after, both sign.
+    package static var webhookTiming: KeyRing.Timing {
+        KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
+    }
+
+    /// Signs webhooks with the key whose turn it is, and with the one beside it while keys change;
+    /// `nil` where there are no webhooks.
+    package var webhookSigner: WebhookSigner? {
+        state.withLock { state in
+            state.webhooks.flatMap { ring in
+                let keys = [ring.signingKey] + ring.others.suffix(1).map(\.key)
+                return try? WebhookSigner(keys)
+            }
+        }
+    }
+
+    package static var tokenTiming: KeyRing.Timing {
+        KeyRing.Timing(publishLead: 300, signatureLifetime: clientTokenSecondsMax)
+    }
+
+    /// The keys that verify notifications, now or soon.
+    package var publishedKeys: JWKSet { state.withLock { $0.notifications.publishedKeys } }
+
+    /// How long those may be cached, in seconds.
+    package var keySetMaxAge: Int64 { state.withLock { $0.notifications.timing.keySetMaxAge } }
+
+    /// Since when the key signs that signs notifications, in seconds since 1970.
+    package var notificationKeySince: Int64 {
+        state.withLock {
+            if case .signing(let since) = $0.notifications.signing.state { since } else { 0 }
+        }
+    }
+
+    /// A key and where it stands.
+    package struct Standing: Sendable {
+        /// What its ring signs.
+        package let use: String
+        package let kid: String
+        package let algorithm: String
+        package let state: KeyRing.State
+    }
+
+    /// Every key of every ring, those that sign first.
+    package var standings: [Standing] {
+        let rings = state.withLock {
+            [("notifications", $0.notifications), ("tokens", $0.tokens), ("webhooks", $0.webhooks)]
+        }
+        return rings.flatMap { use, ring in
+            (ring.map { [$0.signing] + $0.others } ?? []).map {
+                Standing(
+                    use: use, kid: $0.key.kid, algorithm: $0.key.algorithm.rawValue,
+                    state: $0.state)
+            }
+        }
+    }
+
+    /// Signs notifications with the key whose turn it is.
+    package var notificationSigner: JWSSigner {
+        state.withLock { JWSSigner.reloads($0.notifications.signingKey) }
+    }
+
+    /// The local issuer, if it is enabled.
+    package var trustedLocalIssuer: TrustedIssuer? {
+        state.withLock { state in
+            state.tokens.map {
+                TrustedIssuer(
+                    iss: Self.localIssuer, apps: .any, scopes: Set(Scope.allCases),
+                    keys: $0.publishedKeys)
+            }
+        }
+    }
+
+    /// The longest life of a client token, in seconds.
+    package static let clientTokenSecondsMax: Int64 = 30 * 24 * 3600
+
+    /// Mints a client token; `nil` when the local issuer is not enabled.
+    ///
+    /// - Parameter ttl: Its life, in seconds.
+    package func issueClientToken(
+        to client: String, app: String, attributes: [String: [String]], ttl: Int64, now: Int64
+    ) throws(SigningError) -> String? {
+        guard let key = state.withLock({ $0.tokens?.signingKey }) else { return nil }
+        return try TokenIssuer(key: key, iss: Self.localIssuer, aud: audience).issue(
+            sub: client, app: app, scopes: [.client], ttl: ttl, attributes: attributes, now: now)
+    }
+
+    /// Reads the rings again, as a rotation by another process leaves them, and lets every change
+    /// of state happen that is due. Returns whether anything changed.
+    ///
+    /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is made for the first.
+    /// - Throws: ``SigningError``; the keys in use stay as they were.
+    package func advance(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
+        try advancing.withLock { _ throws(SigningError) in
+            try readRings(now: now, hasWebhooks: hasWebhooks)
+        }
+    }
+
+    private func readRings(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
+        let before = state.withLock { $0 }
+        var after = before
+        after.notifications = try notificationStore.openExisting(
+            timing: before.notifications.timing)
+        _ = try notificationStore.advance(&after.notifications, now: now)
+        if before.tokens != nil {
+            var tokens = try tokenStore.openExisting(timing: Self.tokenTiming)
+            _ = try tokenStore.advance(&tokens, now: now)
+            after.tokens = tokens
+        }
+        after.webhooks = nil
+        if hasWebhooks {
+            var webhooks =
+                before.webhooks == nil
+                ? try webhookStore.open(timing: Self.webhookTiming, now: now)
+                : try webhookStore.openExisting(timing: Self.webhookTiming)
+            _ = try webhookStore.advance(&webhooks, now: now)
+            after.webhooks = webhooks
+        }
+        let changed =
+            after.notifications != before.notifications || after.tokens != before.tokens
+            || after.webhooks != before.webhooks
+        let result = after
+        if changed { state.withLock { $0 = result } }
+        return changed
+    }
+}

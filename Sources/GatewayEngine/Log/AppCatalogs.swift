@@ -1,0 +1,118 @@
+import GatewayCore
+import GatewayStorage
+import Synchronization
+import WidgetModel
+
+/// A catalog as it was put.
+package struct CatalogDocument: Sendable {
+    /// The sequence of the log at which it came into force.
+    package let sequence: UInt64
+    /// Its media type.
+    package let contentType: String
+    /// The document.
+    package let body: [UInt8]
+    /// Its entity tag: differs when the document does (RFC 9110 section 8.8.3).
+    package let etag: String
+
+    /// Returns the entity tag of a document.
+    static func etag(of body: [UInt8], _ hash: SipHash) -> String {
+        "\"" + String(hash(body), radix: 16) + "\""
+    }
+}
+
+/// The catalogs in force, compiled and as they were put.
+///
+/// Read by any thread; changed by jobs, which run one after another on the writer's thread.
+package final class AppCatalogs: Sendable {
+    /// The catalogs as of one position of the log.
+    struct State: Sendable {
+        var decider: Decider
+        /// The documents in force, by app.
+        var documents: [String: CatalogDocument] = [:]
+        /// The sequences at which apps were removed, which void everything before.
+        var removals: [String: UInt64] = [:]
+
+        mutating func install(_ ruleSet: RuleSet, _ document: CatalogDocument) {
+            documents[ruleSet.catalog.app] = document
+            decider.install(ruleSet, at: document.sequence)
+        }
+
+        mutating func remove(app: String, at sequence: UInt64) {
+            documents[app] = nil
+            removals[app] = sequence
+            decider.remove(app: app)
+        }
+    }
+
+    /// The catalog of one app.
+    struct Entry: Sendable {
+        let ruleSet: RuleSet?
+        let document: CatalogDocument?
+        let removal: UInt64
+    }
+
+    let hash: SipHash
+    let limits: Limits
+    private let state: Mutex<Staged<State>>
+
+    init(_ state: State, hash: SipHash, limits: Limits) {
+        self.hash = hash
+        self.limits = limits
+        self.state = Mutex(Staged(state))
+    }
+
+    // MARK: Any thread
+
+    /// Returns the catalog of an app as it was put.
+    package func document(of app: String) -> CatalogDocument? {
+        state.withLock { $0.value.documents[app] }
+    }
+
+    /// Returns the sequence at which an app was last removed; 0 for one that never was, as far as
+    /// the log says.
+    package func removal(of app: String) -> UInt64 {
+        state.withLock { $0.value.removals[app] ?? 0 }
+    }
+
+    /// Returns the rules in force for an app.
+    package func ruleSet(of app: String) -> RuleSet? {
+        state.withLock { $0.value.decider.ruleSets[app] }
+    }
+
+    /// The rules in force, ordered by app.
+    package var ruleSets: [RuleSet] {
+        state.withLock { state in
+            state.value.documents.keys.sorted().compactMap { state.value.decider.ruleSets[$0] }
+        }
+    }
+
+    /// Compiles a catalog that replaces `previous`.
+    func compile(
+        _ catalog: Catalog, sequence: UInt64 = 0, replacing previous: RuleSet? = nil
+    ) -> RuleSet {
+        RuleSet(catalog, sequence: sequence, replacing: previous, hash: hash)
+    }
+
+    // MARK: The writer's thread
+
+    /// Returns the catalog of an app, as the jobs of this transaction so far leave it.
+    func entry(of app: String, _ transaction: borrowing StoreTransaction) -> Entry {
+        let next = transaction.nextSequence
+        return state.withLock { state in
+            state.rollBack(before: next)
+            return Entry(
+                ruleSet: state.value.decider.ruleSets[app],
+                document: state.value.documents[app],
+                removal: state.value.removals[app] ?? 0)
+        }
+    }
+
+    /// Changes the catalogs for the jobs that follow, until the transaction turns out to have failed.
+    func stage(
+        at sequence: UInt64, _ transaction: inout StoreTransaction,
+        _ change: @Sendable (inout State) -> Void
+    ) {
+        state.withLock { $0.change(at: sequence, change) }
+        transaction.afterCommit { self.state.withLock { $0.commit(sequence) } }
+    }
+}

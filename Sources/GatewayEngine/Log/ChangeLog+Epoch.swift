@@ -1,0 +1,53 @@
+import GatewayCore
+import GatewayStorage
+import Logging
+import WidgetModel
+
+extension ChangeLog {
+    /// Between two tries to write an epoch to disk.
+    private static let epochRetry = Duration.seconds(2)
+
+    /// Opens an epoch that voids all before it: writes it to disk, and then tells every loop, which
+    /// tells every open stream that everything is stale.
+    ///
+    /// The epoch is announced even if the disk refuses it, because answers wait for it. If the
+    /// program ends before the epoch is written, the next start does not know its cursors, which
+    /// proves the loss once more.
+    ///
+    /// - Parameter cursors: Hands out the cursors of the epoch once it is announced.
+    func openEpoch(_ epoch: EpochID, cursors: CursorCodec, logger: Logger) {
+        logger.error("a client knows changes that this log has lost: all cursors so far are void")
+        Task {
+            var isAnnounced = false
+            while true {
+                do {
+                    let announces = !isAnnounced
+                    _ = try await store.write(cost: 256) { transaction in
+                        try transaction.openEpochVoidingAll(
+                            id: UInt64(epoch.nonce), ordinal: Int64(epoch.ordinal),
+                            now: self.clock.wallMilliseconds(),
+                            kept: self.store.configuration.epochsMax)
+                        if announces {
+                            transaction.afterCommit { self.announce(epoch, cursors) }
+                        }
+                    }
+                    return
+                } catch StoreError.closed {
+                    return
+                } catch {
+                    logger.error(
+                        "the new epoch could not be written", metadata: ["error": "\(error)"])
+                }
+                if !isAnnounced { announce(epoch, cursors) }
+                isAnnounced = true
+                try? await Task.sleep(for: Self.epochRetry)
+            }
+        }
+    }
+
+    private func announce(_ epoch: EpochID, _ cursors: CursorCodec) {
+        registry.forgetHearing()
+        writer.publish(epoch)
+        cursors.handOut(epoch)
+    }
+}

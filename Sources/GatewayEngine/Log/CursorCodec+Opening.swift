@@ -1,0 +1,46 @@
+import GatewayCore
+import GatewaySigning
+import GatewayStorage
+import Logging
+import WidgetModel
+
+extension CursorCodec {
+    /// Opens the epoch of this start. It voids all before it where the data directory was copied or
+    /// its log lost its end.
+    convenience init(
+        openingEpochIn store: SQLiteStore, hash: SipHash, clock: GatewayClock, logger: Logger
+    ) throws {
+        let loss = try store.suspectedLoss()
+        switch loss {
+        case nil: break
+        case .copied:
+            logger.error("the data directory is a copy: all cursors so far are void")
+        case .shortened(let marked, let head):
+            logger.error(
+                "the log has lost its end: all cursors so far are void",
+                metadata: ["head": "\(head)", "was": "\(marked)"])
+        }
+        let now = clock.wallSeconds()
+        let beyond = loss == nil ? 0 : EpochLedger.ordinalBeyondLoss(after: 0, now: now)
+        let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let opened = try store.openEpoch(
+            id: nonce, atLeast: Int64(beyond), now: now * 1000, voidOlder: loss != nil)
+        try store.renewMark()
+        let epochs = try store.epochs().map {
+            EpochLedger.Epoch(
+                id: EpochID($0), openedAt: $0.openedAtSequence, isVoid: $0.isVoid)
+        }
+        self.init(
+            seal: CursorSeal(hash), ledger: EpochLedger(epochs), epoch: EpochID(opened),
+            clock: clock, head: { store.head })
+    }
+}
+
+extension EpochID {
+    /// The name of a recorded epoch.
+    init(_ row: EpochRow) {
+        self.init(
+            ordinal: UInt32(truncatingIfNeeded: row.ordinal),
+            nonce: UInt32(truncatingIfNeeded: row.id))
+    }
+}

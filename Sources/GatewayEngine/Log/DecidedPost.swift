@@ -1,0 +1,143 @@
+import Foundation
+import GatewayCore
+import WidgetModel
+
+/// The events of a post with what each comes to by one catalog, decided before the log's writer has the
+/// post.
+struct DecidedPost: Sendable {
+    let events: [CloudEvent]
+    /// The events as the log keeps them.
+    let payloads: [Data]
+    /// For each event the earlier one of the post that it repeats.
+    let repetitions: [Int?]
+    /// The rules they are decided by; `nil` for an app without a catalog.
+    let ruleSet: RuleSet?
+    /// For each event what it comes to; none for an app without a catalog. An event that raises too many
+    /// keys may still turn out to be a duplicate, of one that was accepted by an earlier catalog.
+    let decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>]
+    /// The memory that events and decisions take, about.
+    let memoryBytes: Int
+
+    /// Rules that are asked and keys that are raised between two moments at which others may run.
+    private static let workPerTurn = 4_000
+
+    /// Whether deciding a single event of a post may take longer than a turn of a shared thread,
+    /// estimated from above by the rules about it and the values it carries.
+    static func isLong(_ events: [CloudEvent], by ruleSet: RuleSet?) -> Bool {
+        guard let ruleSet else { return false }
+        return events.contains { event in
+            let rules = ruleSet.ruleCount(ofEntity: event.change.entity)
+            // A rule has few bindings, and its combinations are limited.
+            let combinations = event.change.attributes.values.reduce(1) { product, values in
+                min(combinationsMax, product * (values.count + 1))
+            }
+            return rules * combinations > workPerTurn
+        }
+    }
+
+    /// About as many keys as one rule may raise for a change.
+    private static let combinationsMax = 512
+
+    /// Decides the events of a post.
+    ///
+    /// - Throws: 422 when they raise more keys together than a post may.
+    init(
+        _ events: [CloudEvent], _ payloads: [Data], repeating repetitions: [Int?],
+        by ruleSet: RuleSet?, _ limits: Limits
+    ) async throws {
+        self.events = events
+        self.payloads = payloads
+        self.repetitions = repetitions
+        self.ruleSet = ruleSet
+        var decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>] = []
+        decisions.reserveCapacity(events.count)
+        var memory = payloads.reduce(256) { $0 + $1.count + 256 }
+        var (keys, work) = (0, 0)
+        for event in ruleSet == nil ? [] : events {
+            guard let ruleSet else { break }
+            work += 4 + ruleSet.ruleCount(ofEntity: event.change.entity)
+            do throws(RuleSet.TooManyKeys) {
+                let decision = try ruleSet.decide(event.change, limits: limits)
+                keys += decision.keys.count
+                work += decision.keys.count
+                memory += decision.keys.memoryBytes
+                decisions.append(.success(decision))
+            } catch {
+                work += min(error.count, limits.changeKeysMax)
+                decisions.append(.failure(error))
+            }
+            guard keys <= limits.postKeysMax else {
+                throw EngineError.invalid(Faults(keysInPost: keys, limits))
+            }
+            if work >= Self.workPerTurn {
+                work = 0
+                await Task.yield()
+            }
+        }
+        self.decisions = decisions
+        memoryBytes = memory
+    }
+}
+
+extension DecidedPost {
+    /// Returns for each event of a post the earlier one that it repeats, if it repeats one.
+    ///
+    /// - Throws: ``EngineError/eventIDReused(_:)`` when one has the id of an earlier one and other
+    ///   data.
+    static func repetitions(in events: [CloudEvent]) throws(EngineError) -> [Int?] {
+        // A post of one event has no other it could repeat.
+        guard events.count > 1 else { return [nil] }
+        var posted: [EventIdentity: Int] = [:]
+        posted.reserveCapacity(events.count)
+        // Written once for each event that is repeated, however often that is.
+        var written: [Int: [UInt8]] = [:]
+        var reused = Faults()
+        let repetitions = events.indices.map { index -> Int? in
+            let event = events[index]
+            guard let earlier = posted.insertIfAbsent(index, for: EventIdentity(event)) else {
+                return nil
+            }
+            let known = written[earlier] ?? events[earlier].change.json.serialized
+            written[earlier] = known
+            if known != event.change.json.serialized {
+                reused.add("[\(index)].id", "was used in this batch already")
+            }
+            return earlier
+        }
+        guard reused.isEmpty else { throw EngineError.eventIDReused(reused) }
+        return repetitions
+    }
+}
+
+/// The identity that de-duplication compares: bytes, for strings that Unicode takes for the same
+/// are not.
+private struct EventIdentity: Hashable {
+    private let source: String
+    private let id: String
+
+    init(_ event: CloudEvent) {
+        source = event.source
+        id = event.id
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.id.hasSameBytes(as: right.id) && left.source.hasSameBytes(as: right.source)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        id.hashBytes(into: &hasher)
+        source.hashBytes(into: &hasher)
+    }
+}
+
+extension Dictionary {
+    /// Returns the value of `key`, or stores `value` for it and returns `nil`.
+    fileprivate mutating func insertIfAbsent(_ value: Value, for key: Key) -> Value? {
+        func exchange(_ place: inout Value?) -> Value? {
+            if let known = place { return known }
+            place = value
+            return nil
+        }
+        return exchange(&self[key])
+    }
+}

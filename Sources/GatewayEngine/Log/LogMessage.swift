@@ -1,0 +1,18 @@
+import GatewayCore
+import WidgetModel
+
+/// A message of the log's writer to the event loops and to the push loop, in commit order.
+package enum LogMessage: Sendable {
+    /// The next entry of the log.
+    case entry(LogEntry)
+    /// A client registered.
+    case registered(ClientRecord, app: String, receipts: ShardReceipts)
+    /// A client confirmed recommendation sets.
+    case confirmed(ClientRecord, app: String, receipts: ShardReceipts)
+    /// A client was removed.
+    case removed(ClientKey)
+    /// Cursors of all epochs before this one are void.
+    case epoch(EpochID)
+    /// The entries before are all there are of a change that is traced.
+    case traced(TracedChange)
+}

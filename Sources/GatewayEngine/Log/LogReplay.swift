@@ -1,0 +1,114 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import WidgetModel
+
+/// The state that lives in memory, rebuilt from the registrations and the log's tail: rule sets,
+/// versions, usage. Changes nothing in the store.
+package struct LogReplay {
+    let hash: SipHash
+    let registry: Registry
+    private(set) var shard: Shard
+    private(set) var catalogs: AppCatalogs.State
+    /// The registrations and log bytes of every app on disk.
+    private(set) var usage = UsageTable()
+
+    /// Replays a store.
+    ///
+    /// - Throws: `StoreError`; ``UnreadableRow``.
+    package init(of store: SQLiteStore, _ configuration: EngineConfiguration) throws {
+        hash = SipHash(secret: Array(store.secret))
+        registry = Registry(streamsMax: configuration.streamsPerClient)
+        catalogs = AppCatalogs.State(decider: Decider(hash: hash, limits: configuration.limits))
+        shard = Shard(floor: store.floor, limits: configuration.coreLimits)
+        try replayRegistrations(of: store)
+        try replayLog(of: store)
+    }
+
+    private mutating func replayRegistrations(of store: SQLiteStore) throws {
+        try store.registrations { rows in
+            for row in rows {
+                usage.add(row)
+                let stored = try UnreadableRow.naming("the registration of", row.key) {
+                    try StoredRegistration(row.payload, limits: .none)
+                }
+                registry.put(
+                    stored.record(of: row.key.client), app: row.key.app, at: store.head,
+                    isRestored: true)
+            }
+        }
+    }
+
+    private mutating func replayLog(of store: SQLiteStore) throws {
+        // Catalogs go when their app does, and before the rows that announced them.
+        var withoutDocument: Set<String> = []
+        var bySequence: [UInt64: (catalog: Catalog, document: CatalogDocument)] = [:]
+        for row in try store.catalogs() {
+            usage.add(row)
+            let read = try catalog(row)
+            if row.sequence <= store.floor {
+                let ruleSet = install(read.catalog, read.document)
+                shard.install(ruleSet)
+            } else {
+                bySequence[row.sequence] = read
+            }
+        }
+        try store.replay(after: store.floor, batch: 1000) { rows in
+            for row in rows {
+                usage.add(row)
+                let body: LogEntry.Body
+                switch row.type {
+                case .change:
+                    let (change, time) = try UnreadableRow.naming(
+                        "the change at \(row.sequence)"
+                    ) { try LogPayload.readChange(row.payload, limits: .none) }
+                    body = catalogs.decider.replay(change, app: row.app, causeTime: time)
+                case .catalog:
+                    if let (catalog, document) = bySequence[row.sequence] {
+                        body = .catalog(install(catalog, document))
+                    } else {
+                        withoutDocument.insert(row.app)
+                        body = .removal
+                    }
+                case .removal:
+                    withoutDocument.remove(row.app)
+                    catalogs.remove(app: row.app, at: row.sequence)
+                    body = .removal
+                case .reload:
+                    let scope = try UnreadableRow.naming("the reload at \(row.sequence)") {
+                        try LogPayload.readReload(row.payload)
+                    }
+                    body = .reload(scope)
+                }
+                shard.apply(
+                    LogEntry(
+                        sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt,
+                        body: body), now: 0)
+            }
+        }
+        if let app = withoutDocument.min() {
+            throw UnreadableRow(row: "the catalog of the app \(app)", reason: "it is missing")
+        }
+    }
+
+    private func catalog(_ row: CatalogRow) throws -> (catalog: Catalog, document: CatalogDocument)
+    {
+        try UnreadableRow.naming("the catalog of the app \(row.app)") {
+            let (contentType, body) = try LogPayload.readCatalog(row.payload)
+            let catalog = try Catalog(
+                contentType: contentType, body: body, app: row.app, limits: .none)
+            let document = CatalogDocument(
+                sequence: row.sequence, contentType: contentType, body: body,
+                etag: CatalogDocument.etag(of: body, hash))
+            return (catalog, document)
+        }
+    }
+
+    private mutating func install(_ catalog: Catalog, _ document: CatalogDocument) -> RuleSet {
+        let ruleSet = RuleSet(
+            catalog, sequence: document.sequence,
+            replacing: catalogs.decider.ruleSets[catalog.app], hash: hash)
+        catalogs.install(ruleSet, document)
+        return ruleSet
+    }
+}

@@ -1,0 +1,26 @@
+import GatewayCore
+import WidgetModel
+
+/// An operator's reload as it is asked for and kept: `{"all": true}`, `{"kind": "…"}` or
+/// `{"client": "…"}`.
+extension ReloadScope {
+    /// `nil` for anything else; members beside these say nothing.
+    package init?(_ document: JSONValue) {
+        let object = document.objectValue
+        switch (object?["all"], object?["kind"], object?["client"]) {
+        case (.bool(true), nil, nil): self = .everything
+        case (nil, .string(let kind), nil): self = .kind(kind)
+        case (nil, nil, .string(let client)): self = .client(client)
+        default: return nil
+        }
+    }
+
+    /// As ``init(_:)`` takes it.
+    var json: JSONValue {
+        switch self {
+        case .everything: ["all": true]
+        case .kind(let kind): ["kind": .string(kind)]
+        case .client(let client): ["client": .string(client)]
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Logging
+import OpenTelemetry
+import Synchronization
+
+/// The gateway's log: structured lines on standard error, secrets masked, levels that change while it
+/// runs.
+package final class GatewayLog: Sendable {
+    private struct State {
+        var format: LogFormat
+        var levels: LogLevels
+    }
+
+    private let state: Mutex<State>
+    private let write: @Sendable (String) -> Void
+
+    /// - Parameter write: Takes each line, with its end; standard error unless told otherwise.
+    package init(
+        _ format: LogFormat, _ levels: LogLevels,
+        write: @escaping @Sendable (String) -> Void = {
+            FileHandle.standardError.write(Data($0.utf8))
+        }
+    ) {
+        state = Mutex(State(format: format, levels: levels))
+        self.write = write
+    }
+
+    /// Changes what is logged, and how, from now on.
+    package func set(_ format: LogFormat, _ levels: LogLevels) {
+        state.withLock { $0 = State(format: format, levels: levels) }
+    }
+
+    /// What is logged.
+    package var levels: LogLevels { state.withLock { $0.levels } }
+
+    /// A handler for one logger.
+    package func handler(_ label: String) -> any LogHandler {
+        Handler(log: self, label: label)
+    }
+
+    private func log(
+        _ message: String, _ fields: [String: String], level: Logger.Level, label: String,
+        own: Logger.Level?
+    ) {
+        let state = state.withLock { $0 }
+        guard state.levels.lets(level, label: label, own: own, fields: fields) else { return }
+        let now = Int64(Date().timeIntervalSince1970 * 1000)
+        write(
+            state.format.line(
+                .init(
+                    time: timestamp(now), level: level, label: label,
+                    message: Redaction.text(message),
+                    fields: fields.sorted { $0.key < $1.key }
+                        .map { ($0.key, Redaction.text($0.value, ofField: $0.key)) })))
+    }
+
+    private struct Handler: LogHandler {
+        let log: GatewayLog
+        let label: String
+        var metadata: Logger.Metadata = [:]
+        /// Lines of a request that is traced say of which trace.
+        var metadataProvider: Logger.MetadataProvider? = .traceContext
+        /// What the logger was told itself.
+        private var own: Logger.Level?
+
+        init(log: GatewayLog, label: String) {
+            self.log = log
+            self.label = label
+        }
+
+        /// The lowest at which a record may have to be logged: which are is judged by their fields.
+        var logLevel: Logger.Level {
+            get { log.levels.lowest(of: label, own: own) }
+            set { own = newValue }
+        }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            var fields: [String: String] = [:]
+            for (name, value) in metadataProvider?.get() ?? [:] { fields[name] = "\(value)" }
+            for (name, value) in metadata { fields[name] = "\(value)" }
+            for (name, value) in event.metadata ?? [:] { fields[name] = "\(value)" }
+            log.log("\(event.message)", fields, level: event.level, label: label, own: own)
+        }
+    }
+}

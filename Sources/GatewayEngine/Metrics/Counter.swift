@@ -1,0 +1,28 @@
+import Synchronization
+
+/// A count that only grows; any thread adds, any thread reads.
+package final class Counter: Sendable {
+    private let count = Atomic<UInt64>(0)
+
+    /// Adds and returns the new count.
+    @discardableResult
+    func increment(by amount: UInt64 = 1) -> UInt64 {
+        count.wrappingAdd(amount, ordering: .relaxed).newValue
+    }
+
+    /// The count now.
+    package var value: UInt64 { count.load(ordering: .relaxed) }
+}
+
+/// A mutex that can be an element of an array, which `Mutex` itself, not being copyable, cannot.
+final class Mutexed<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+
+    init(_ value: Value) {
+        mutex = Mutex(value)
+    }
+
+    func withLock<Result: Sendable>(_ body: (inout sending Value) -> Result) -> Result {
+        mutex.withLock { body(&$0) }
+    }
+}

@@ -1,0 +1,169 @@
+import CoreMetrics
+import GatewayCore
+import GatewayPush
+import OpenMetrics
+import Synchronization
+
+/// The counters and recorders of the gateway, with swift-metrics. Written once per change,
+/// notification or request, never per delivery: deliveries are summed by each event loop and added
+/// once per turn.
+///
+/// Each is explained by its ``OpenMetrics/MetricFamily``.
+package final class GatewayMetrics: Sendable {
+    /// Keeps them, and writes the page.
+    package let registry = MetricsRegistry(MetricFamily.gateway)
+
+    let changesAccepted: CoreMetrics.Counter
+    let changesDuplicate: CoreMetrics.Counter
+    let changesUnmatched: CoreMetrics.Counter
+    let changesBroad: CoreMetrics.Counter
+    let decisions: CoreMetrics.Counter
+    let deliveries: CoreMetrics.Counter
+    let streamsOpened: CoreMetrics.Counter
+    let streamsLagged: CoreMetrics.Counter
+    let streamsStalled: CoreMetrics.Counter
+    package let answersUnread: CoreMetrics.Counter
+    package let polls: CoreMetrics.Counter
+    let acknowledgements: CoreMetrics.Counter
+    package let rebuildFailures: CoreMetrics.Counter
+    let freshnessDecided: Recorder
+    package let freshnessSent: [DeliveryChannel: RecorderByKind]
+    let freshnessConfirmed: [DeliveryChannel: RecorderByKind]
+    let rebuildSeconds: Recorder
+    let streamSeconds: Recorder
+    package let commitSeconds: Recorder
+    package let commitJobs: Recorder
+
+    package init() {
+        let registry = registry
+        func counter(
+            _ family: MetricFamily, _ labels: [(String, String)] = []
+        ) -> CoreMetrics.Counter {
+            CoreMetrics.Counter(label: family.name, dimensions: labels, factory: registry)
+        }
+        @Sendable func recorder(_ family: MetricFamily, _ labels: [(String, String)] = [])
+            -> Recorder
+        {
+            Recorder(
+                label: family.name, dimensions: labels, aggregate: true, factory: registry)
+        }
+        changesAccepted = counter(.changesAccepted)
+        changesDuplicate = counter(.changesDuplicate)
+        changesUnmatched = counter(.changesUnmatched)
+        changesBroad = counter(.changesBroad)
+        decisions = counter(.decisions)
+        deliveries = counter(.deliveries)
+        streamsOpened = counter(.streamsOpened)
+        streamsLagged = counter(.streamsLagged)
+        streamsStalled = counter(.streamsStalled)
+        answersUnread = counter(.answersUnread)
+        polls = counter(.polls)
+        acknowledgements = counter(.acknowledgements)
+        rebuildFailures = counter(.rebuildFailures)
+        freshnessDecided = recorder(.freshnessDecided)
+        func byChannel(_ family: MetricFamily) -> [DeliveryChannel: RecorderByKind] {
+            Dictionary(
+                uniqueKeysWithValues: DeliveryChannel.allCases.map { channel in
+                    (
+                        channel,
+                        RecorderByKind { kind in
+                            recorder(family, [("channel", channel.rawValue), ("kind", kind)])
+                        }
+                    )
+                })
+        }
+        freshnessSent = byChannel(.freshnessSent)
+        freshnessConfirmed = byChannel(.freshnessConfirmed)
+        rebuildSeconds = recorder(.rebuildSeconds)
+        streamSeconds = recorder(.streamSeconds)
+        commitSeconds = recorder(.commitSeconds)
+        commitJobs = recorder(.commitJobs)
+        // Known at zero: who watches for growth would not see a series that begins with one.
+        for outcome in ["applied", "unchanged", "refused"] {
+            _ = counter(.reloads, [("outcome", outcome)])
+        }
+        for kind in PushAlert.allCases { _ = counter(.pushEvents, [("event", kind.rawValue)]) }
+        for reason in RequestLimit.allCases {
+            _ = counter(.requestsRefused, [("reason", reason.rawValue)])
+        }
+        for thread in SharedThread.allCases { _ = turns(of: thread) }
+    }
+
+    private func counter(
+        _ family: MetricFamily, _ labels: [(String, String)]
+    ) -> CoreMetrics.Counter {
+        CoreMetrics.Counter(label: family.name, dimensions: labels, factory: registry)
+    }
+
+    /// Records the turns of a sort of thread.
+    package func turns(of thread: SharedThread) -> TurnRecorder {
+        TurnRecorder(
+            Recorder(
+                label: MetricFamily.turnCPU.name, dimensions: [("thread", thread.rawValue)],
+                aggregate: true, factory: registry))
+    }
+
+    /// Counts a request that a limit refused.
+    package func requestRefused(_ reason: RequestLimit) {
+        counter(.requestsRefused, [("reason", reason.rawValue)]).increment()
+    }
+
+    /// Counts a configuration that was read again.
+    package func reloaded(_ outcome: String) {
+        counter(.reloads, [("outcome", outcome)]).increment()
+    }
+
+    /// Counts a problem with pushes that needs an operator.
+    func pushEvent(_ kind: PushAlert) {
+        counter(.pushEvents, [("event", kind.rawValue)]).increment()
+    }
+
+    /// Counts a push that ended.
+    func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
+        counter(
+            .pushes, [("channel", channel), ("outcome", outcome), ("reason", reason ?? "")]
+        ).increment()
+        Recorder(
+            label: MetricFamily.pushSeconds.name, dimensions: [("channel", channel)],
+            aggregate: true, factory: registry
+        ).record(seconds)
+    }
+}
+
+/// The channels that metrics and traces tell apart: pushes to Apple's push service are one, of
+/// whatever type.
+package enum DeliveryChannel: String, CaseIterable, Sendable {
+    /// By a stream held open.
+    case stream
+    /// By asking.
+    case poll
+    /// By Apple's push service.
+    case apns
+    /// By a request to its server.
+    case webhook
+}
+
+/// A histogram for each kind of widget. The kinds it keeps at hand are no more than the registry
+/// tells apart.
+package final class RecorderByKind: Sendable {
+    /// A kind's name for notifications that name several, or everything.
+    static let several = "several"
+    private static let keptMax = 64
+
+    private let make: @Sendable (String) -> Recorder
+    private let recorders = Mutex<[String: Recorder]>([:])
+
+    init(_ make: @escaping @Sendable (String) -> Recorder) {
+        self.make = make
+    }
+
+    /// Counts an observation.
+    package func record(_ seconds: Double, kind: String) {
+        let known = recorders.withLock { $0[kind] }
+        let recorder = known ?? make(kind)
+        if known == nil {
+            recorders.withLock { if $0.count < Self.keptMax { $0[kind] = recorder } }
+        }
+        recorder.record(seconds)
+    }
+}

@@ -1,0 +1,136 @@
+import GatewayCore
+import GatewayStorage
+import ServiceLifecycle
+import Synchronization
+import WidgetModel
+
+/// Looks for the oldest change of each app that a client depends on and has not confirmed.
+///
+/// It asks every client's own keys, as a poll does, a few clients at a time, and rests so long between
+/// that a million clients cost a few hundredths of one processor: then a sweep takes minutes.
+package final class StalenessScanner: Service {
+    /// Of an app, when the oldest change was accepted that is not confirmed, in milliseconds since
+    /// 1970; `nil` for none.
+    package struct Oldest: Sendable, Equatable {
+        /// By clients that hold a stream.
+        package var connected: Int64?
+        /// By others that were heard of since the gateway started.
+        package var away: Int64?
+    }
+
+    private struct Found {
+        var connected = UInt64.max
+        var away = UInt64.max
+    }
+
+    /// Items of clients that are asked for at once, each some microseconds of an event loop.
+    static let itemsAtOnce = 200
+    /// The ratio of rest to work.
+    private static let rest = 30
+    /// It rests only after so much work.
+    private static let worth = Duration.microseconds(100)
+    private static let interval = Duration.seconds(2)
+
+    private let store: SQLiteStore
+    private let catalogs: AppCatalogs
+    private let registry: Registry
+    private let changes: ChangeLog
+    private let loops: ShardLoops
+    private let state = Mutex<[String: Oldest]>([:])
+
+    package init(
+        store: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
+        loops: ShardLoops
+    ) {
+        self.store = store
+        self.catalogs = catalogs
+        self.registry = registry
+        self.changes = changes
+        self.loops = loops
+    }
+
+    /// The result of the last sweep, by app.
+    package var oldest: [String: Oldest] { state.withLock { $0 } }
+
+    /// Sweeps until the gateway stops.
+    package func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                // A sweep that fails, as on a disk that does, must not end the service, and with it
+                // all others: the figures stay those of the last.
+                try? await self.sweep()
+                try await Task.sleep(for: Self.interval)
+            }
+        }
+    }
+
+    private func sweep() async throws {
+        let apps = Set(catalogs.ruleSets.map(\.catalog.app))
+        var found: [String: Found] = [:]
+        let head = store.head
+        var begun = ContinuousClock.now
+        for part in 0..<Registry.partCount {
+            let clients = registry.heardOf(part: part) {
+                apps.contains($0.app) && $1 < head
+            }
+            for (loop, asked) in Dictionary(grouping: clients, by: { loop(of: $0.seen) }) {
+                for portion in asked.portions(costing: Self.itemsAtOnce, each: Self.items) {
+                    try await look(at: portion, on: loops.all[loop], &found)
+                    try await rest(since: &begun)
+                }
+            }
+            try await rest(since: &begun)
+        }
+        var oldest: [String: Oldest] = [:]
+        for app in apps {
+            oldest[app] = Oldest(
+                connected: try await time(of: found[app]?.connected ?? .max),
+                away: try await time(of: found[app]?.away ?? .max))
+        }
+        let swept = oldest
+        state.withLock { $0 = swept }
+    }
+
+    /// The items that a client is looked at for, and one for itself.
+    private static func items(_ client: (key: ClientKey, seen: Registry.Seen)) -> Int {
+        let registration = client.seen.record.registration
+        return 1 + registration.widgets.count + registration.controls.count
+            + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
+    }
+
+    /// The loop that is asked for a client: what it forgot last is the same on all.
+    private func loop(of seen: Registry.Seen) -> Int {
+        Int(seen.loops.first ?? 0)
+    }
+
+    private func look(
+        at clients: ArraySlice<(key: ClientKey, seen: Registry.Seen)>, on loop: ShardLoop,
+        _ found: inout [String: Found]
+    ) async throws {
+        let items = try await loop.unconfirmed(
+            clients.map { ($0.key.app, $0.seen.record, $0.seen.hearing.confirmed) })
+        changes.recentChanges.withLock { recent in
+            for (client, items) in zip(clients, items) {
+                let earliest = items.map { recent.earliest(of: $0) }.min() ?? .max
+                let figure: WritableKeyPath<Found, UInt64> =
+                    client.seen.loops.isEmpty ? \.away : \.connected
+                let known = found[client.key.app, default: Found()][keyPath: figure]
+                found[client.key.app, default: Found()][keyPath: figure] = min(known, earliest)
+            }
+        }
+    }
+
+    private func rest(since begun: inout ContinuousClock.Instant) async throws {
+        let worked = ContinuousClock.now - begun
+        guard worked >= Self.worth else { return }
+        try await Task.sleep(for: worked * Self.rest)
+        begun = .now
+    }
+
+    /// Returns when an entry of the log was accepted, or the oldest that the log still has.
+    private func time(of sequence: UInt64) async throws -> Int64? {
+        guard sequence < .max else { return nil }
+        let kept = max(sequence, store.floor + 1)
+        return try await store.logRow(kept)?.acceptedAt
+    }
+}

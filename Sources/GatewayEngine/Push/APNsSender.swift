@@ -1,0 +1,190 @@
+import GatewayCore
+import GatewayDelivery
+import GatewayPush
+import GatewaySigning
+import GatewayStorage
+import WidgetModel
+
+/// Makes pushes through APNs: one pool for each team, key and environment, whatever the apps.
+final class APNsSender: PushSender {
+    private typealias Place = PushDesk.Place
+
+    /// As what APNs knows a sender, and where.
+    private struct Account: Hashable {
+        let credential: PushConfiguration.Credential
+        /// What is in the files of the credential.
+        let proof: PushFiles.Credential.Proof
+        let environment: APNsEnvironment
+        let origin: String?
+        let trust: String?
+    }
+
+    /// What the connections of a pool are for. APNs ties each to the topics it has seen: a new one
+    /// wants new connections.
+    private struct Purpose: Hashable {
+        let account: Account
+        var topics: Set<String> = []
+    }
+
+    private struct Route {
+        let account: Account
+        let pool: APNsPool
+        let forms: [APNsPushType: APNsPushForm]
+    }
+
+    private let routes: [Place: Route]
+    private let pools: [Purpose: APNsPool]
+
+    /// Opens no connection before the first push.
+    ///
+    /// - Parameters:
+    ///   - former: Whose pools are gone on with where nothing about them is new.
+    ///   - share: Where the provider tokens of an issuer are kept.
+    ///   - adjust: Changes what a pool does by itself.
+    init(
+        _ configuration: PushConfiguration, _ files: PushFiles, after former: APNsSender? = nil,
+        share: (_ issuer: String) -> ProviderTokenShare,
+        adjust: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) {
+        var accounts: [(app: PushConfiguration.App, account: Account)] = []
+        var purposes: [Account: Purpose] = [:]
+        for app in configuration.apps {
+            guard let proof = files.credentials[app.credential]?.proof else { continue }
+            for environment in app.environments {
+                let account = Account(
+                    credential: app.credential, proof: proof, environment: environment,
+                    origin: configuration.hosts[environment].map { "https://\($0)" },
+                    trust: configuration.trust)
+                accounts.append((app, account))
+                purposes[account, default: Purpose(account: account)].topics.formUnion(
+                    app.forms.values.map(\.topic))
+            }
+        }
+        var pools: [Purpose: APNsPool] = [:]
+        for purpose in purposes.values {
+            let account = purpose.account
+            guard let credential = Self.credential(account.credential, files, share) else {
+                continue
+            }
+            var settings = APNsPool.Configuration(account.environment, credential)
+            if let origin = account.origin { settings.origin = origin }
+            settings.caFile = account.trust
+            adjust(&settings)
+            pools[purpose] = former?.pools[purpose] ?? APNsPool(settings)
+        }
+        var routes: [Place: Route] = [:]
+        for (app, account) in accounts {
+            guard let pool = purposes[account].flatMap({ pools[$0] }) else { continue }
+            routes[Place(app: app.app, environment: account.environment)] = Route(
+                account: account, pool: pool, forms: app.forms)
+        }
+        self.pools = pools
+        self.routes = routes
+    }
+
+    /// Where this sender pushes as another account, or in another form, than one before it.
+    func mended(since former: APNsSender?) -> Set<PushDesk.Place> {
+        Set(
+            routes.compactMap { place, route in
+                let before = former?.routes[place]
+                return before?.account == route.account && before?.forms == route.forms
+                    ? nil : place
+            })
+    }
+
+    /// Sends again what APNs refused.
+    func resume() {
+        for pool in pools.values { pool.resume() }
+    }
+
+    private static func credential(
+        _ credential: PushConfiguration.Credential, _ files: PushFiles,
+        _ share: (String) -> ProviderTokenShare
+    ) -> APNsPool.Configuration.Credential? {
+        switch (credential, files.credentials[credential]) {
+        case (.key(let team, let id, _), .key(let key)?):
+            .key(.init(key, id: id, team: team, share: share("\(team).\(id)")))
+        case (_, .certificate(let certificate, let key, _)?):
+            .certificate(.init(certificate: certificate, key: key))
+        default: nil
+        }
+    }
+
+    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        guard case .apns(let address) = order.address,
+            let route = routes[Place(app: order.client.app, environment: order.environment)],
+            let form = route.forms[address.type]
+        else {
+            // The environment has no key: nothing can be sent there before one is configured.
+            finished(
+                PushReport(
+                    result: .apns(.stop(.credential)), reason: "NotConfigured",
+                    alert: .credentialRefused))
+            return
+        }
+        guard
+            var push = APNsPush(
+                token: address.token, form: form, registeredAt: order.registeredAt)
+        else {
+            // One client's token says nothing of the others'.
+            finished(PushReport(result: .apns(.dropAddress), reason: "BadToken"))
+            return
+        }
+        push.failures = order.failures
+        let other = Place(app: order.client.app, environment: order.environment.other)
+        push.mayTryOtherEnvironment = order.mayTryOtherEnvironment && routes[other] != nil
+        route.pool.push(push) { finished(PushReport($0)) }
+    }
+
+    func drain() async {
+        await drain(except: nil)
+    }
+
+    /// Lets the pushes end that are under way by pools which another sender does not go on with.
+    func drain(except next: APNsSender?) async {
+        await withTaskGroup { group in
+            for (purpose, pool) in pools where next?.pools[purpose] !== pool {
+                group.addTask { await pool.drain() }
+            }
+        }
+    }
+}
+
+extension PushReport {
+    fileprivate init(_ result: APNsPushResult) {
+        var mayHaveArrived = false
+        switch result.outcome {
+        case .answered(let status, let reason, _):
+            self.status = status
+            self.reason = reason
+        case .failed(let failure):
+            reason = failure.rawValue
+            mayHaveArrived = failure != .notProcessed && failure != .notConnected
+        case nil: reason = "NotSent"
+        }
+        self.result = .apns(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
+        reference = result.id
+        // What was not sent was refused by nobody: the push before it was.
+        alert = result.outcome == nil ? nil : result.reaction.alert
+    }
+}
+
+extension ProviderTokenShare {
+    /// The place of an issuer's token in a store.
+    static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
+        ProviderTokenShare(
+            read: {
+                let row = (try? await store.providerTokens())?.first { $0.issuer == issuer }
+                return row.map { SharedProviderToken(text: $0.token, issuedAt: $0.issuedAt) }
+            },
+            replace: { old, new in
+                let row = ProviderTokenRow(
+                    issuer: issuer, issuedAt: new.issuedAt, token: new.text)
+                let held = try? await store.write(cost: 1_024) {
+                    try $0.replaceProviderToken(old?.text, with: row)
+                }.value
+                return held.map { SharedProviderToken(text: $0.token, issuedAt: $0.issuedAt) }
+                    ?? new
+            })
+    }
+}

@@ -1,0 +1,102 @@
+import GatewayCore
+import GatewayPush
+import Synchronization
+import WidgetModel
+
+/// Push problems that need an operator: the latest of each app, in memory. A problem that occurs
+/// repeatedly is one event with a count.
+package final class PushAlerts: Sendable {
+    /// One event.
+    package struct Event: Sendable {
+        /// The number of the last occurrence among all.
+        package fileprivate(set) var number: Int64
+        /// The time of the last occurrence, in milliseconds since 1970.
+        package fileprivate(set) var at: Int64
+        /// The number of occurrences.
+        package fileprivate(set) var times: UInt64
+        package let kind: PushAlert
+        /// The one client it is about, if it is about one.
+        package let client: String?
+        /// A sentence or two for people: the problem and what follows from it.
+        package let text: String
+    }
+
+    /// Most events of an app; beyond it the one that was longest ago is forgotten.
+    static let eventsMax = 1_000
+
+    private struct State {
+        var last: Int64 = 0
+        var events: [String: [Event]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Notes what happened.
+    ///
+    /// - Returns: the event, with how often it happened.
+    @discardableResult
+    func note(
+        _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
+        reason: String? = nil, at moment: Int64
+    ) -> Event {
+        let text = kind.text(channel: channel ?? "", reason: reason ?? "")
+        return state.withLock { state in
+            state.last += 1
+            var events = state.events[app] ?? []
+            var event = Event(
+                number: state.last, at: moment, times: 1, kind: kind, client: client, text: text)
+            if let known = events.lastIndex(where: {
+                $0.kind == kind && $0.client == client && $0.text == text
+            }) {
+                event.times += events.remove(at: known).times
+            }
+            events.append(event)
+            if events.count > Self.eventsMax { events.removeFirst() }
+            state.events[app] = events
+            return event
+        }
+    }
+
+    /// An app's events, the newest first.
+    package func events(of app: String) -> [Event] {
+        state.withLock { $0.events[app] ?? [] }.reversed()
+    }
+}
+
+extension WebhookSchedule.Disabled {
+    var alert: PushAlert {
+        switch self {
+        case .gone: .webhookGone
+        case .failing: .webhookFailing
+        }
+    }
+}
+
+extension PushAlert {
+    /// The problem and what follows from it, in a sentence or two for people.
+    ///
+    /// - Parameter reason: A peer's word: it is cut short.
+    fileprivate func text(channel: String, reason: String) -> String {
+        let reason = String(reason.prefix(64))
+        return switch self {
+        case .topicRefused:
+            "APNs refuses the topic of \(channel) pushes: \(reason). None is made there until "
+                + "the gateway starts again with another configuration."
+        case .credentialRefused:
+            "APNs refuses the key or certificate of \(channel) pushes: \(reason)."
+        case .pairingRefused:
+            "APNs says that tokens of \(channel) pushes are of another topic: \(reason). Clients "
+                + "concerned are left alone until they register another token."
+        case .requestRefused:
+            "APNs finds \(channel) pushes wrong: \(reason). Look at the options of their form, or "
+                + "at the version of the gateway."
+        case .answerUnknown:
+            "APNs answered \(channel) pushes in a way that this version does not know: \(reason)."
+        case .webhookGone:
+            "The webhook answered 410. It is not asked until the client is registered again."
+        case .webhookFailing:
+            "The webhook failed for five days. It is not asked until the client is registered "
+                + "again."
+        }
+    }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import GatewayCore
+import GatewayPush
+import WidgetModel
+
+/// What is kept of a client that is pushed to, as bytes: JSON, as everything else in the store.
+package enum PushClientPayload {
+    static func data(_ saved: PushDesk.SavedClient) -> Data {
+        var object: JSONObject = [
+            "lanes": .array(saved.lanes.map(lane)),
+            "addresses": .array(saved.addresses.map(address)),
+        ]
+        if let budget = saved.budget { object["budget"] = self.budget(budget) }
+        return Data(JSONValue.object(object).serialized)
+    }
+
+    /// - Throws: ``LogPayload/Unreadable``.
+    package static func read(_ payload: Data) throws -> PushDesk.SavedClient {
+        let value = try JSONValue(parsing: Array(payload))
+        guard let object = value.objectValue, let lanes = object["lanes"]?.arrayValue,
+            let addresses = object["addresses"]?.arrayValue
+        else { throw LogPayload.Unreadable(reason: "a pushed client without lanes") }
+        return PushDesk.SavedClient(
+            lanes: try lanes.map(readLane), addresses: try addresses.map(readAddress),
+            budget: try object["budget"].map(readBudget))
+    }
+
+    // MARK: Lanes
+
+    private static func lane(_ lane: PushDesk.SavedClient.Lane) -> JSONValue {
+        let attempts = lane.attempts
+        return [
+            "sort": .string(lane.sort.text), "savedAt": .integer(attempts.savedAt),
+            "latest": .bits(attempts.latest), "confirmed": .bits(attempts.confirmed),
+            "urgency": .integer(Int64(attempts.urgency)),
+            "answers": .bool(attempts.isKnownToAnswer), "held": .integer(attempts.held),
+            "grace": .integer(attempts.grace),
+            "addresses": .array(
+                attempts.addresses.map {
+                    [
+                        "id": .bits($0.id), "delivered": .bits($0.delivered),
+                        "spokeSince": .bits($0.spokeSince),
+                        "givenUp": .bits($0.givenUp), "failures": .integer(Int64($0.failures)),
+                        "repeats": .integer(Int64($0.repeats)), "awaits": .bool($0.awaitsSign),
+                        "usable": .bool($0.isUsable), "wait": .integer($0.wait),
+                        "repeatWait": .integer($0.repeatWait),
+                    ]
+                }),
+        ]
+    }
+
+    private static func readLane(_ value: JSONValue) throws -> PushDesk.SavedClient.Lane {
+        let lane = try Members(value)
+        return .init(
+            sort: PushCategory(text: try lane.text("sort")),
+            attempts: .init(
+                savedAt: try lane.number("savedAt"), latest: try lane.bits("latest"),
+                confirmed: try lane.bits("confirmed"),
+                urgency: UInt8(clamping: try lane.number("urgency")),
+                isKnownToAnswer: try lane.flag("answers"), held: try lane.number("held"),
+                grace: try lane.number("grace"),
+                addresses: try lane.list("addresses").map {
+                    let address = try Members($0)
+                    return .init(
+                        id: try address.bits("id"), delivered: try address.bits("delivered"),
+                        // Older versions did not keep it; a resend then says everything.
+                        spokeSince: address.object["spokeSince"] == nil
+                            ? 0 : try address.bits("spokeSince"),
+                        givenUp: try address.bits("givenUp"),
+                        failures: Int(clamping: try address.number("failures")),
+                        repeats: Int(clamping: try address.number("repeats")),
+                        awaitsSign: try address.flag("awaits"),
+                        isUsable: try address.flag("usable"), wait: try address.number("wait"),
+                        repeatWait: try address.number("repeatWait"))
+                }))
+    }
+
+    // MARK: Addresses
+
+    private static func address(_ address: PushDesk.SavedClient.Address) -> JSONValue {
+        var object: JSONObject = ["id": .bits(address.id)]
+        if let environment = address.environment {
+            object["environment"] = .integer(Int64(environment.current.rawValue))
+            object["standing"] = .integer(Int64(environment.standing.rawValue))
+        }
+        if let webhook = address.webhook {
+            object["webhook"] = [
+                "savedAt": .integer(webhook.savedAt), "message": .bits(webhook.message),
+                "content": .bits(webhook.content), "delivered": .bool(webhook.isDelivered),
+                "failures": .integer(Int64(webhook.failures)),
+                "failingFor": .integer(webhook.failingFor),
+                "disabled": .integer(Int64(webhook.disabled)),
+            ]
+        }
+        return .object(object)
+    }
+
+    private static func readAddress(
+        _ value: JSONValue
+    ) throws -> PushDesk.SavedClient.Address {
+        let address = try Members(value)
+        var environment: APNsEnvironmentChoice?
+        if address.object["environment"] != nil {
+            guard
+                let current = APNsEnvironment(
+                    rawValue: UInt8(clamping: try address.number("environment"))),
+                let standing = APNsEnvironmentChoice.Standing(
+                    rawValue: UInt8(clamping: try address.number("standing")))
+            else { throw LogPayload.Unreadable(reason: "a pushed client's environment") }
+            environment = APNsEnvironmentChoice(current: current, standing: standing)
+        }
+        let webhook = try address.object["webhook"].map { value in
+            let webhook = try Members(value)
+            return WebhookSchedule.Saved(
+                savedAt: try webhook.number("savedAt"), message: try webhook.bits("message"),
+                content: try webhook.bits("content"), isDelivered: try webhook.flag("delivered"),
+                failures: Int(clamping: try webhook.number("failures")),
+                failingFor: try webhook.number("failingFor"),
+                disabled: UInt8(clamping: try webhook.number("disabled")))
+        }
+        return .init(id: try address.bits("id"), environment: environment, webhook: webhook)
+    }
+
+    // MARK: Budgets
+
+    private static func budget(_ budget: PushBudget.Saved) -> JSONValue {
+        [
+            "savedAt": .integer(budget.savedAt), "widgets": .integer(budget.widgets),
+            "controls": .integer(budget.controls), "background": .integer(budget.background),
+            "pushed": .array(
+                budget.pushed.map { ["kind": .bits($0.kind), "age": .integer($0.age)] }),
+        ]
+    }
+
+    private static func readBudget(_ value: JSONValue) throws -> PushBudget.Saved {
+        let budget = try Members(value)
+        return PushBudget.Saved(
+            savedAt: try budget.number("savedAt"), widgets: try budget.number("widgets"),
+            controls: try budget.number("controls"), background: try budget.number("background"),
+            pushed: try budget.list("pushed").map {
+                let pushed = try Members($0)
+                return .init(kind: try pushed.bits("kind"), age: try pushed.number("age"))
+            })
+    }
+
+    /// The members of an object of which all are needed.
+    private struct Members {
+        let object: JSONObject
+
+        init(_ value: JSONValue) throws {
+            guard let object = value.objectValue else {
+                throw LogPayload.Unreadable(reason: "a pushed client: not an object")
+            }
+            self.object = object
+        }
+
+        func number(_ name: String) throws -> Int64 { try need(name, \.integerValue) }
+        func bits(_ name: String) throws -> UInt64 { UInt64(bitPattern: try number(name)) }
+        func flag(_ name: String) throws -> Bool { try need(name, \.boolValue) }
+        func text(_ name: String) throws -> String { try need(name, \.stringValue) }
+        func list(_ name: String) throws -> [JSONValue] { try need(name, \.arrayValue) }
+
+        private func need<T>(_ name: String, _ read: (JSONValue) -> T?) throws -> T {
+            guard let value = object[name].flatMap(read) else {
+                throw LogPayload.Unreadable(reason: "a pushed client without `\(name)`")
+            }
+            return value
+        }
+    }
+}
+
+extension JSONValue {
+    /// All 64 bits, in the numbers JSON is read with here.
+    fileprivate static func bits(_ value: UInt64) -> JSONValue {
+        .integer(Int64(bitPattern: value))
+    }
+}
+
+extension PushCategory {
+    private static let controlPrefix = "control "
+
+    /// The sort in a word; controls by their ids.
+    var text: String {
+        switch self {
+        case .everything: "everything"
+        case .timelines: "timelines"
+        case .recommendations: "recommendations"
+        case .control(let id): Self.controlPrefix + id
+        }
+    }
+
+    /// Reads ``text``; what it does not know is a sort nothing has, and is left alone.
+    init(text: String) {
+        switch text {
+        case "everything": self = .everything
+        case "timelines": self = .timelines
+        case "recommendations": self = .recommendations
+        default: self = .control(id: String(text.dropFirst(Self.controlPrefix.count)))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import GatewayCore
+import GatewayPush
+import GatewayStorage
+
+extension PushDesk {
+    /// Creates a desk with the clients that can be pushed to, and what the store has of them.
+    init(
+        _ shard: Shard, terms: Terms, hash: SipHash, restoredFrom store: SQLiteStore,
+        _ registry: Registry, clock: GatewayClock
+    ) throws {
+        self.init(shard, terms: terms, hash: hash)
+        var saved: [ClientKey: PushDesk.SavedClient] = [:]
+        try store.pushClients { rows in
+            for row in rows {
+                guard let payload = row.payload else { continue }
+                saved[ClientKey(app: row.key.app, client: row.key.client)] =
+                    try UnreadableRow.naming("the state of pushes to", row.key) {
+                        try PushClientPayload.read(payload)
+                    }
+            }
+        }
+        let (now, wall) = (clock.now(), clock.wallMilliseconds())
+        for (key, record) in registry.pushable {
+            restore(record, app: key.app, saved[key], now: now, wall: wall)
+        }
+        if try store.hasVoidPositions() {
+            // A tail of the log is lost, and who is only pushed to shows no cursor that would tell.
+            forgetPositions(now: now)
+            let changed = takeChanged(limit: .max, now: now, wall: wall)
+            try store.replaceVoidPositions(
+                with: changed.map { PushClientRow($0.key, $0.saved) })
+        }
+    }
+}
+
+extension PushClientRow {
+    /// Creates a row of what is kept of a client; `nil` deletes it.
+    init(_ key: ClientKey, _ saved: PushDesk.SavedClient?) {
+        self.init(
+            key: RegistrationKey(app: key.app, client: key.client),
+            payload: saved.map(PushClientPayload.data))
+    }
+}

@@ -1,0 +1,459 @@
+import CLinux
+import CoreMetrics
+import Foundation
+import GatewayCore
+import GatewayDelivery
+import GatewayPush
+import GatewayStorage
+import Logging
+import NIOCore
+import Synchronization
+import WidgetModel
+
+/// The thin shell around the core's ``GatewayCore/PushDesk``: hands in what happens and the time,
+/// has pushes made, and persists what has to outlive the program.
+// Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
+// point hops to.
+package final class PushLoop: @unchecked Sendable {
+    /// An event that the scheduler has to know of.
+    package enum Event: Sendable {
+        /// The log's writer wrote something; the receipts of a message are not for this loop.
+        case log(LogMessage)
+        /// A client opened a stream, from a cursor; 0 when everything was stale for it.
+        /// The epoch is that of the cursor.
+        case streamOpened(ClientKey, resuming: UInt64, in: EpochID)
+        /// A client's stream ended.
+        case streamEnded(ClientKey)
+        /// A client polled.
+        case polled(ClientKey)
+        /// A client acknowledged everything up to a cursor, judged in an epoch.
+        case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
+    }
+
+    /// The parts of the gateway that the shell acts on.
+    package struct Dependencies: Sendable {
+        let store: SQLiteStore
+        /// Takes an address out of a client's registration.
+        let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
+        /// Makes the pushes for an address; `nil` where nothing is configured to.
+        let sender: @Sendable (PushOrder) -> (any PushSender)?
+        /// Returns when a change was accepted, in milliseconds since 1970; `nil` for one of long ago.
+        let acceptTime: @Sendable (UInt64) -> Int64?
+
+        package init(
+            store: SQLiteStore,
+            drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
+            sender: @escaping @Sendable (PushOrder) -> (any PushSender)?,
+            acceptTime: @escaping @Sendable (UInt64) -> Int64?
+        ) {
+            self.store = store
+            self.drop = drop
+            self.sender = sender
+            self.acceptTime = acceptTime
+        }
+    }
+
+    /// The interval at which changes are persisted.
+    private static let savingInterval = TimeAmount.seconds(1)
+    /// The interval of counting the states of all clients, which costs a look at each.
+    private static let censusInterval = TimeAmount.seconds(10)
+    /// Clients, and attempts, that are persisted in one transaction.
+    private static let savedMax = 1_000
+    /// Attempts that wait to be persisted; beyond it the oldest are forgotten.
+    private static let attemptsMax = 100_000
+    /// The longest wait for a moment, in milliseconds: one that never comes is waited for in turns.
+    private static let waitMax: Int64 = 86_400_000
+
+    let loop: any EventLoop
+    /// Push problems that need an operator.
+    package let events = PushAlerts()
+    private let clock: GatewayClock
+    private let metrics: GatewayMetrics
+    private let logger: Logger
+    private let tracing: GatewayTracing?
+    private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
+    private let reachedPosition: Atomic<UInt64>
+    private let lastCensus = Mutex(PushDesk.Census())
+    private var desk: PushDesk
+    private var dependencies: Dependencies?
+    /// The epoch of the cursors that pushes carry.
+    private var epoch: EpochID
+    private var attempts: [PushAttemptRow] = []
+    private var timer: (at: Int64, task: Task<Void, Never>)?
+    /// Events taken from the inbox that wait for their turn.
+    private var pending = CircularBuffer<Event>()
+    private let turn: TurnRecorder
+    private var isSaving = false
+    private var isStopping = false
+
+    /// A loop that makes no push before ``start(_:)``.
+    init(
+        loop: any EventLoop, desk: PushDesk, epoch: EpochID, clock: GatewayClock,
+        metrics: GatewayMetrics, tracing: GatewayTracing?, logger: Logger
+    ) {
+        self.loop = loop
+        self.epoch = epoch
+        self.desk = desk
+        self.clock = clock
+        self.metrics = metrics
+        self.tracing = tracing
+        self.logger = logger
+        turn = metrics.turns(of: .push)
+        reachedPosition = Atomic(desk.position)
+    }
+
+    // MARK: From other threads
+
+    /// Notes what happened, in order.
+    package func submit(_ events: [Event]) {
+        let mustSchedule = inbox.withLock { inbox in
+            inbox.events.append(contentsOf: events)
+            defer { inbox.isScheduled = true }
+            return !inbox.isScheduled
+        }
+        if mustSchedule { loop.execute { self.takeEvents() } }
+    }
+
+    /// The last log entry that is decided for pushes.
+    package var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
+
+    /// Returns whether everything that was submitted has been applied.
+    func isCaughtUp() async throws -> Bool {
+        try await loop.submit {
+            self.pending.isEmpty && self.inbox.withLock { $0.events.isEmpty }
+        }.get()
+    }
+
+    /// The states of all clients a few seconds ago.
+    package var standings: PushDesk.Census { lastCensus.withLock { $0 } }
+
+    /// Asks the desk how things stand at its time, in monotonic milliseconds.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (_ desk: PushDesk, _ now: Int64) -> Answer
+    ) async throws -> Answer {
+        try await loop.submit { question(self.desk, self.now) }.get()
+    }
+
+    /// Pushes to a client at once what a person wants said again.
+    package func resend(_ key: ClientKey, channel: NotificationChannel) async throws
+        -> PushDesk.Resent
+    {
+        try await loop.submit { [self] in
+            guard dependencies != nil, !isStopping else { return .busy }
+            let resent = desk.resend(key, channel: channel, now: now)
+            act()
+            return resent
+        }.get()
+    }
+
+    /// Goes by other terms from now on, as the desk does; who makes pushes is another already.
+    package func configure(
+        _ terms: PushDesk.Terms, mended: Set<PushDesk.Place>, liftsStops: Bool
+    ) {
+        loop.execute { [self] in
+            desk.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
+            act()
+        }
+    }
+
+    /// Begins to push, with what is due already.
+    package func start(_ dependencies: Dependencies) {
+        loop.execute { [self] in
+            self.dependencies = dependencies
+            act()
+            save()
+            count()
+        }
+    }
+
+    /// Makes no more pushes, and persists everything once those under way have ended.
+    ///
+    /// - Parameter drain: Returns when those under way have ended.
+    package func stop(_ drain: () async -> Void) async {
+        try? await loop.submit {
+            self.isStopping = true
+            self.timer?.task.cancel()
+        }.get()
+        await drain()
+        while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
+            guard let store = try? await loop.submit({ self.dependencies?.store }).get(),
+                await Self.write(batch, to: store, logger)
+            else { return }
+        }
+    }
+
+    // MARK: The loop
+
+    /// Monotonic milliseconds.
+    private var now: Int64 { clock.now() }
+
+    /// CPU time after which others may use the loop: answers of pushes, and operators' questions.
+    private static let turnNanoseconds: Int64 = 2_000_000
+
+    /// Applies what happened, in order, and goes on later where that takes long.
+    private func takeEvents() {
+        let began = gateway_thread_cpu_nanoseconds()
+        let now = now
+        var hasTime = true
+        while hasTime, takeInbox(), let event = pending.popFirst() {
+            apply(event, now: now)
+            hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
+        }
+        reachedPosition.store(desk.position, ordering: .relaxed)
+        act()
+        turn.record(nanoseconds: gateway_thread_cpu_nanoseconds() - began)
+        if !hasTime { loop.execute { self.takeEvents() } }
+    }
+
+    /// Makes sure that an event is pending; returns whether there is one.
+    private func takeInbox() -> Bool {
+        guard pending.isEmpty else { return true }
+        let events = inbox.withLock { inbox in
+            inbox.isScheduled = !inbox.events.isEmpty
+            defer { inbox.events = [] }
+            return inbox.events
+        }
+        pending.append(contentsOf: events)
+        return !pending.isEmpty
+    }
+
+    private func apply(_ event: Event, now: Int64) {
+        switch event {
+        case .log(.entry(let entry)): desk.apply(entry, now: now)
+        case .log(.registered(let record, let app, _)):
+            desk.registered(record, app: app, now: now)
+        case .log(.confirmed(let record, let app, _)):
+            desk.confirmed(record, app: app, now: now)
+        case .log(.removed(let key)): desk.removed(key)
+        case .log(.traced): break
+        case .log(.epoch(let epoch)): begin(epoch, now: now)
+        case .streamOpened(let key, let cursor, let epoch):
+            // A cursor that was voided since confirms nothing.
+            desk.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
+        case .streamEnded(let key): desk.streamEnded(key, now: now)
+        case .polled(let key): desk.polled(key, now: now)
+        case .acknowledged(let key, let cursor, let epoch):
+            if !isVoid(epoch) { desk.acknowledged(key, upTo: cursor, now: now) }
+        }
+    }
+
+    private func isVoid(_ epoch: EpochID) -> Bool { epoch.ordinal < self.epoch.ordinal }
+
+    /// The log lost a tail: everything is owed to everybody, on disk too.
+    private func begin(_ epoch: EpochID, now: Int64) {
+        self.epoch = epoch
+        desk.forgetPositions(now: now)
+        guard let store = dependencies?.store else { return }
+        // From here on the next start need not do it again.
+        let changed = desk.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
+        desk.putBack(changed.filter { $0.saved == nil }.map { $0.key })
+        let rows = changed.map { PushClientRow($0.key, $0.saved) }
+        DispatchQueue.global().async { [logger] in
+            do {
+                try store.replaceVoidPositions(with: rows)
+            } catch {
+                logger.error(
+                    "void positions of pushes could not be replaced",
+                    metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Does what the desk wants done, and comes back when something is due.
+    private func act() {
+        guard let dependencies, !isStopping else { return }
+        // A push that ends at once leads to more.
+        var actions = desk.takeActions()
+        while !actions.isEmpty {
+            for action in actions { perform(action, dependencies) }
+            actions = desk.takeActions()
+        }
+        schedule()
+    }
+
+    private func perform(_ action: PushDesk.Action, _ dependencies: Dependencies) {
+        switch action {
+        case .push(let order): push(order, dependencies)
+        case .drop(let key, let address):
+            let logger = logger
+            Task {
+                do {
+                    try await dependencies.drop(key, address)
+                } catch {
+                    // It is not pushed to in any case; the registration still shows it.
+                    logger.warning(
+                        "a dead address could not be removed", metadata: ["error": "\(error)"])
+                }
+            }
+        case .disabled(let key, _, let reason):
+            note(reason.alert, app: key.app, client: key.client, dependencies)
+        }
+    }
+
+    /// Records a problem that needs an operator, and logs it: one that occurs repeatedly is logged
+    /// the first time, the second, the fourth and so on.
+    private func note(
+        _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
+        reason: String? = nil, _ dependencies: Dependencies
+    ) {
+        metrics.pushEvent(kind)
+        let event = events.note(
+            kind, app: app, client: client, channel: channel, reason: reason,
+            at: clock.wallMilliseconds())
+        guard event.times & (event.times - 1) == 0 else { return }
+        logger.error(
+            "\(event.text)",
+            metadata: [
+                "app": "\(app)", "client": "\(client ?? "-")", "event": "\(kind.rawValue)",
+                "times": "\(event.times)",
+            ])
+    }
+
+    private func push(_ order: PushOrder, _ dependencies: Dependencies) {
+        var order = order
+        order.epoch = epoch
+        guard let sender = dependencies.sender(order) else {
+            // Nothing is configured for it: it waits for a configuration.
+            desk.finished(
+                order.number, .apns(.stop(.credential)), now: now, random: 0)
+            return
+        }
+        let began = now
+        sender.send(order) { [self, order] report in
+            loop.execute { self.finished(order, report, began: began) }
+        }
+    }
+
+    private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
+        let now = now
+        // Nothing follows from what a person asked for, whatever the answer would mean else.
+        let outcome: PushOutcome =
+            order.isManual && report.outcome != .sent ? .failed : report.outcome
+        metrics.pushEnded(
+            order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
+        if !order.isManual { observeFreshness(order, report) }
+        tracing?.pushed(order, report, outcome, milliseconds: now - began)
+        if let alert = report.alert, !order.isManual, let dependencies {
+            note(
+                alert, app: order.client.app, channel: order.channel,
+                reason: report.reason ?? outcome.rawValue, dependencies)
+        }
+        attempts.append(
+            PushAttemptRow(
+                at: clock.wallMilliseconds(),
+                key: RegistrationKey(app: order.client.app, client: order.client.client),
+                channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
+                reference: report.reference, milliseconds: now - began))
+        if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
+        desk.finished(
+            order.number, report.result, now: now, random: .random(in: .min ... .max))
+        act()
+    }
+
+    /// Measures how long a change took to be pushed: the latest that the push told of.
+    private func observeFreshness(_ order: PushOrder, _ report: PushReport) {
+        guard report.outcome == .sent, !order.content.all,
+            let dependencies, let accepted = dependencies.acceptTime(order.content.sequence)
+        else { return }
+        let channel: DeliveryChannel
+        if case .webhook = order.address { channel = .webhook } else { channel = .apns }
+        metrics.freshnessSent[channel]?.record(
+            Double(max(0, clock.wallMilliseconds() - accepted)) / 1000,
+            kind: order.content.kindLabel)
+    }
+
+    private func schedule() {
+        guard let due = desk.nextDue else { return }
+        if let timer, timer.at <= due { return }
+        timer?.task.cancel()
+        let end = min(due, now + Self.waitMax)
+        let task = Task { [loop, clock] in
+            await clock.sleep(end)
+            if !Task.isCancelled { loop.execute { self.timerRang(due) } }
+        }
+        timer = (due, task)
+    }
+
+    private func timerRang(_ due: Int64) {
+        // Another one may have been set since it rang.
+        guard timer?.at == due else { return }
+        timer = nil
+        desk.advance(now: now)
+        act()
+    }
+
+    /// Counts how everything stands, now and again.
+    private func count() {
+        guard !isStopping else { return }
+        let census = desk.census(now: now)
+        lastCensus.withLock { $0 = census }
+        loop.scheduleTask(in: Self.censusInterval) { self.count() }
+    }
+
+    // MARK: Persisting
+
+    /// The rows of one transaction.
+    private struct Batch: Sendable {
+        let clients: [PushClientRow]
+        let attempts: [PushAttemptRow]
+
+        var isEmpty: Bool { clients.isEmpty && attempts.isEmpty }
+        /// Whether there may be more.
+        var isFull: Bool { max(clients.count, attempts.count) >= PushLoop.savedMax }
+    }
+
+    private func takeBatch() -> Batch {
+        let clients = desk.takeChanged(
+            limit: Self.savedMax, now: now, wall: clock.wallMilliseconds())
+        defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }
+        return Batch(
+            clients: clients.map { PushClientRow($0.key, $0.saved) },
+            attempts: Array(attempts.prefix(Self.savedMax)))
+    }
+
+    /// Persists what changed, and comes back: at once when there is more, or else in a while.
+    private func save() {
+        guard let store = dependencies?.store, !isSaving, !isStopping else { return }
+        let batch = takeBatch()
+        guard !batch.isEmpty else {
+            loop.scheduleTask(in: Self.savingInterval) { self.save() }
+            return
+        }
+        isSaving = true
+        Task { [logger] in
+            let isSaved = await Self.write(batch, to: store, logger)
+            loop.execute { [self] in
+                isSaving = false
+                if !isSaved {
+                    attempts.insert(contentsOf: batch.attempts, at: 0)
+                    desk.putBack(
+                        batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
+                }
+                let hasMore = isSaved && batch.isFull
+                loop.scheduleTask(in: hasMore ? .zero : Self.savingInterval) { self.save() }
+            }
+        }
+    }
+
+    private static func write(_ batch: Batch, to store: SQLiteStore, _ logger: Logger) async -> Bool
+    {
+        do {
+            _ = try await store.write(
+                cost: 1024 * batch.clients.count + 128 * batch.attempts.count
+            ) { transaction in
+                try transaction.putPushClients(batch.clients)
+                try transaction.appendPushAttempts(batch.attempts)
+            }
+            return true
+        } catch {
+            logger.error(
+                "what was pushed could not be noted", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+}
+
+extension PushOrder {
+    /// The kind of push, for people.
+    var channel: String { address.channel.rawValue }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import GatewayCore
+import GatewayPush
+import GatewayStorage
+import Synchronization
+import WidgetModel
+
+/// Everything that makes pushes, as the configuration in force asks for it.
+package final class PushSenders: Sendable {
+    /// The senders of one configuration.
+    package struct Generation: Sendable {
+        fileprivate let apns: APNsSender?
+        fileprivate let webhooks: WebhookPushes?
+        fileprivate let certificateEnds: [String: Date]
+        /// The places to which pushes go as another account, or in another form, than before.
+        package let mended: Set<PushDesk.Place>
+    }
+
+    private struct State {
+        var current: Generation
+        /// Generations that end what they have under way.
+        var retiring: [Int: Task<Void, Never>] = [:]
+        var retired = 0
+    }
+
+    private let state: Mutex<State>
+    private let store: SQLiteStore
+    private let content: WebhookPushes.Content
+
+    /// - Parameter content: What webhooks are told.
+    /// - Throws: ``Faults`` when there is no memory.
+    package init(
+        _ configuration: PushConfiguration, _ files: PushFiles, store: SQLiteStore,
+        _ content: WebhookPushes.Content
+    ) throws(Faults) {
+        self.store = store
+        self.content = content
+        state = Mutex(
+            State(
+                current: try Self.generation(
+                    configuration, files, after: nil, store: store, content: content)))
+    }
+
+    /// What would make pushes under another configuration: where nothing about them is new, by the
+    /// connections there are.
+    ///
+    /// - Throws: ``Faults`` when there is no memory.
+    package func next(
+        _ configuration: PushConfiguration, _ files: PushFiles
+    ) throws(Faults) -> Generation {
+        let current = state.withLock { $0.current }
+        return try Self.generation(
+            configuration, files, after: current, store: store, content: content)
+    }
+
+    private static func generation(
+        _ configuration: PushConfiguration, _ files: PushFiles, after former: Generation?,
+        store: SQLiteStore, content: WebhookPushes.Content
+    ) throws(Faults) -> Generation {
+        var webhooks: WebhookPushes?
+        if configuration.hasWebhooks {
+            webhooks = former?.webhooks
+            if webhooks?.serves(configuration) != true {
+                webhooks = try WebhookPushes(configuration, files, content)
+            }
+        }
+        let apns =
+            configuration.apps.isEmpty
+            ? nil
+            : APNsSender(configuration, files, after: former?.apns) {
+                .stored(in: store, issuer: $0)
+            }
+        return Generation(
+            apns: apns, webhooks: webhooks, certificateEnds: files.certificateEnds,
+            mended: apns?.mended(since: former?.apns) ?? [])
+    }
+
+    /// Has pushes made by another generation from now on. What is under way by connections that it
+    /// has no use for ends there, each push at its deadline at the latest; then they are closed.
+    ///
+    /// - Parameter resumes: Whether what APNs refused is sent again.
+    package func use(_ next: Generation, resumes: Bool) {
+        state.withLock { state in
+            let former = state.current
+            state.current = next
+            state.retired += 1
+            let number = state.retired
+            state.retiring[number] = Task { [weak self] in
+                await former.apns?.drain(except: next.apns)
+                if former.webhooks !== next.webhooks { await former.webhooks?.drain() }
+                self?.ended(number)
+            }
+        }
+        if resumes { next.apns?.resume() }
+    }
+
+    private func ended(_ number: Int) {
+        state.withLock { $0.retiring[number] = nil }
+    }
+
+    /// The times at which the certificates expire by which APNs knows apps.
+    package var certificateEnds: [String: Date] { state.withLock { $0.current.certificateEnds } }
+
+    /// The number of generations with pushes under way, beside the one in force.
+    var retiringCount: Int { state.withLock { $0.retiring.count } }
+
+    /// Returns the sender of a push; `nil` when there is none.
+    package func sender(of order: PushOrder) -> (any PushSender)? {
+        let current = state.withLock { $0.current }
+        switch order.address {
+        case .stream: return nil
+        case .apns: return current.apns
+        case .webhook: return current.webhooks
+        }
+    }
+
+    /// Returns when what is under way has ended, at the latest at the deadline of each push.
+    package func drain() async {
+        let (current, retiring) = state.withLock { ($0.current, $0.retiring) }
+        await current.apns?.drain()
+        await current.webhooks?.drain()
+        for task in retiring.values { await task.value }
+    }
+}

@@ -1,0 +1,113 @@
+import CurlMulti
+import GatewayCore
+import GatewayDelivery
+import GatewayPush
+import GatewaySigning
+import WidgetModel
+
+/// Makes pushes to webhooks: what a poll would answer, signed as Standard Webhooks 1.0 says.
+package final class WebhookPushes: PushSender {
+    /// The content of pushes, and the keys that sign them.
+    package struct Content: Sendable {
+        /// The notification of what is stale, as a compact JWS.
+        let notification: @Sendable (PushOrder) throws(SigningError) -> [UInt8]
+        /// The text of a cursor.
+        let cursor: @Sendable (UInt64, EpochID) -> String
+        /// The keys in use.
+        let signer: @Sendable () -> WebhookSigner?
+        let clock: GatewayClock
+
+        package init(
+            notification: @escaping @Sendable (PushOrder) throws(SigningError) -> [UInt8],
+            cursor: @escaping @Sendable (UInt64, EpochID) -> String,
+            signer: @escaping @Sendable () -> WebhookSigner?,
+            clock: GatewayClock
+        ) {
+            self.notification = notification
+            self.cursor = cursor
+            self.signer = signer
+            self.clock = clock
+        }
+    }
+
+    private let ranges: [String]
+    private let trust: String?
+    private let sender: WebhookSender
+    private let content: Content
+
+    /// - Throws: ``Faults`` when there is no memory.
+    init(
+        _ configuration: PushConfiguration, _ files: PushFiles, _ content: Content
+    ) throws(Faults) {
+        do throws(CurlError) {
+            sender = try WebhookSender(
+                addressGuard: AddressGuard(allowed: files.webhookRanges),
+                caFile: configuration.webhookTrust,
+                connectionsMax: configuration.webhookConnectionsMax)
+        } catch {
+            throw Faults("webhooks.enabled", error.message)
+        }
+        self.content = content
+        ranges = configuration.webhookRanges
+        trust = configuration.webhookTrust
+    }
+
+    /// Returns whether another configuration would make the same pushes.
+    func serves(_ configuration: PushConfiguration) -> Bool {
+        ranges == configuration.webhookRanges && trust == configuration.webhookTrust
+    }
+
+    package func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        guard case .webhook(let url) = order.address, let signer = content.signer() else {
+            finished(Self.failed("NotConfigured"))
+            return
+        }
+        let endpoint: WebhookEndpoint
+        do throws(WebhookEndpoint.Fault) {
+            endpoint = try WebhookEndpoint(url)
+        } catch {
+            finished(Self.failed("BadURL"))
+            return
+        }
+        Task { [sender, content] in
+            let message: WebhookMessage
+            do {
+                message = try Self.message(order, content)
+            } catch {
+                finished(Self.failed("NotSigned"))
+                return
+            }
+            var report = PushReport(result: .webhook(nil), reference: message.id)
+            do throws(CurlError) {
+                let response = try await sender.send(message, to: endpoint, signer: signer)
+                report.result = .webhook(response)
+                report.status = response.status
+                report.reason = response.isSuccess ? nil : String(response.status)
+            } catch {
+                report.reason = error.code.rawValue
+            }
+            finished(report)
+        }
+    }
+
+    func drain() async {
+        await sender.drain()
+    }
+
+    private static func failed(_ reason: String) -> PushReport {
+        PushReport(result: .webhook(nil), reason: reason)
+    }
+
+    private static func message(
+        _ order: PushOrder, _ content: Content
+    ) throws(SigningError) -> WebhookMessage {
+        let notification = try content.notification(order)
+        let body: JSONValue = [
+            "cursor": .string(content.cursor(order.position, order.epoch)),
+            "notifications": [.string(String(decoding: notification, as: UTF8.self))],
+        ]
+        return WebhookMessage(
+            id: "msg_" + String(order.message, radix: 16), timestamp: content.clock.wallSeconds(),
+            body: body.serialized)
+    }
+}

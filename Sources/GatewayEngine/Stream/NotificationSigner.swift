@@ -1,0 +1,97 @@
+import GatewayCore
+import GatewaySigning
+import Synchronization
+import WidgetModel
+
+/// Turns what a shard wants said into signed notifications: one signature for each statement, for
+/// all who hear it on whichever event loop, so that fan-out costs no signature of its own.
+package final class NotificationSigner: Sendable {
+    /// Signed statements kept for other loops and later readers, per stripe.
+    private static let keptMax = 512
+    /// A kept statement is handed out again for so long, in seconds.
+    private static let keptSeconds: Int64 = 20
+
+    private struct Statement: Hashable {
+        let app: String
+        let content: StaleSet
+        let causeTime: String?
+    }
+
+    private struct Stripe {
+        var kept: [Statement: (issuedAt: Int64, bytes: [UInt8])] = [:]
+    }
+
+    private let issuer: String
+    private let lifetime: Int64
+    private let signer: Mutex<JWSSigner>
+    private let nonce: UInt64
+    /// Striped, so that loops which sign different things do not wait for each other.
+    private let stripes: [Mutexed<Stripe>]
+    package let signatures = Counter()
+
+    /// - Parameters:
+    ///   - issuer: The gateway's URL.
+    ///   - lifetime: From `iat` to `exp`, in seconds.
+    ///   - nonce: Random; makes `jti` unique across starts.
+    package init(issuer: String, lifetime: Int64, signer: JWSSigner, nonce: UInt64) {
+        self.issuer = issuer
+        self.lifetime = lifetime
+        self.signer = Mutex(signer)
+        self.nonce = nonce
+        stripes = (0..<16).map { _ in Mutexed(Stripe()) }
+    }
+
+    /// Signs with another key from now on.
+    package func use(_ signer: JWSSigner) {
+        self.signer.withLock { $0 = signer }
+    }
+
+    /// The compact JWS that says `content` to clients of `app`.
+    ///
+    /// - Parameter now: Seconds since 1970.
+    package func notification(
+        app: String, content: StaleSet, causeTime: String?, now: Int64
+    ) throws(SigningError) -> [UInt8] {
+        let statement = Statement(app: app, content: content, causeTime: causeTime)
+        var hasher = Hasher()
+        hasher.combine(statement)
+        let index = Int(UInt(bitPattern: hasher.finalize()) % UInt(stripes.count))
+        let result = stripes[index].withLock { stripe -> Result<[UInt8], SigningError> in
+            if let kept = stripe.kept[statement], now - kept.issuedAt < Self.keptSeconds,
+                now >= kept.issuedAt
+            {
+                return .success(kept.bytes)
+            }
+            do throws(SigningError) {
+                let bytes = try sign(statement, now: now)
+                if stripe.kept.count >= Self.keptMax {
+                    stripe.kept.removeAll(keepingCapacity: true)
+                }
+                stripe.kept[statement] = (now, bytes)
+                return .success(bytes)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func sign(_ statement: Statement, now: Int64) throws(SigningError) -> [UInt8] {
+        let number = signatures.increment()
+        var claims = ReloadNotification(
+            issuer: issuer, audience: statement.app, issuedAt: now, expires: now + lifetime,
+            id: String(nonce, radix: 36) + "-" + String(number, radix: 36),
+            sequence: statement.content.sequence, all: statement.content.all,
+            causeTime: statement.causeTime)
+        for name in statement.content.names {
+            switch name.target {
+            case .timeline:
+                claims.reload.append(.init(kind: name.kind, parameters: name.parameters))
+            case .recommendations: claims.recommendations.append(name.kind)
+            case .relevance: claims.relevance.append(name.kind)
+            case .control: claims.controls.append(name.kind)
+            }
+        }
+        return try signer.withLock { $0 }.sign(payload: claims.json.serialized)
+    }
+}

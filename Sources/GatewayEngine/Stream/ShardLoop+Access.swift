@@ -1,0 +1,60 @@
+import GatewayCore
+import Logging
+import NIOCore
+import WidgetModel
+
+/// Ending the streams of those who lost the right to them.
+extension ShardLoop {
+    /// A pass over all streams, in turns of the loop.
+    struct AccessSweep {
+        let policy: AccessPolicy
+        /// The slot that is looked at next.
+        var next = 0
+        /// The number of streams ended so far.
+        var ended = 0
+    }
+
+    /// CPU that one turn of a sweep may take, in milliseconds.
+    private static let sweepTurn: Int64 = 2
+    /// The pause between two turns. Without one the loop would not look at its sockets in between.
+    private static let sweepPause = TimeAmount.milliseconds(1)
+    /// Streams looked at between two looks at the clock.
+    private static let sweepStride = 8
+
+    /// Ends every stream that was opened by what `policy` no longer admits, in order, telling each
+    /// reader to come back after a time of its own. Called by any thread.
+    package func endStreams(notAdmittedBy policy: AccessPolicy) {
+        loop.execute { [self] in
+            let isUnderWay = accessSweep != nil
+            accessSweep = AccessSweep(policy: policy)
+            if !isUnderWay { continueAccessSweep() }
+        }
+    }
+
+    private func continueAccessSweep() {
+        guard !isDraining, var sweep = accessSweep else { return }
+        let end = now + Self.sweepTurn
+        let wall = clock.wallSeconds()
+        while sweep.next < details.count {
+            let slot = sweep.next
+            sweep.next += 1
+            if let id = sessions[slot].id, let detail = details[slot],
+                !sweep.policy.admits(detail.token, now: wall)
+            {
+                sweep.ended += 1
+                self.end(id, farewell)
+            }
+            if sweep.next.isMultiple(of: Self.sweepStride), now >= end {
+                accessSweep = sweep
+                loop.scheduleTask(in: Self.sweepPause) { self.continueAccessSweep() }
+                return
+            }
+        }
+        accessSweep = nil
+        if sweep.ended > 0 {
+            logger.notice(
+                "streams ended: what they were admitted by was taken away",
+                metadata: ["streams": "\(sweep.ended)"])
+        }
+    }
+}

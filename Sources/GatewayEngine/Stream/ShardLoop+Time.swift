@@ -1,0 +1,104 @@
+import CoreMetrics
+import GatewayCore
+import GatewayTLS
+import HeapModule
+import NIOCore
+
+/// Collapse windows, heartbeats and deadlines: one timer a second for all streams, and one for the
+/// next window.
+extension ShardLoop {
+    /// Seconds between two heartbeats of an idle stream.
+    static let heartbeatSeconds = 15
+    /// Deadlines of streams that are gone, beyond as many as are open, before they are swept.
+    private static let deadlinesSlack = 1_024
+
+    /// The time at which a stream has to end.
+    struct Deadline: Comparable {
+        let at: Int64
+        let id: StreamID
+        static func < (left: Deadline, right: Deadline) -> Bool { left.at < right.at }
+    }
+
+    /// The timers of the loop.
+    struct Clockwork {
+        /// The streams whose heartbeat is due in each second to come.
+        var wheel: [[StreamID]] = Array(repeating: [], count: heartbeatSeconds)
+        var place = 0
+        var deadlines = Heap<Deadline>()
+        var windowTimer: (at: Int64, task: Scheduled<Void>)?
+        var ticking: RepeatedTask?
+    }
+
+    /// Monotonic milliseconds.
+    var now: Int64 { clock.now() }
+
+    /// Starts the loop's one timer; it runs until ``drain()`` or ``stop()``.
+    package func start() {
+        loop.execute { [self] in
+            clockwork.ticking = loop.scheduleRepeatedTask(
+                initialDelay: .seconds(1), delay: .seconds(1)
+            ) { _ in self.tick() }
+        }
+    }
+
+    func stopClockwork() {
+        clockwork.ticking?.cancel()
+        clockwork.windowTimer?.task.cancel()
+    }
+
+    func note(_ id: StreamID, wantsHeartbeat: Bool, expires: Int64) {
+        if wantsHeartbeat { clockwork.wheel[clockwork.place].append(id) }
+        let life = max(0, min(expires - clock.wallSeconds(), 365 * 24 * 3600))
+        clockwork.deadlines.insert(Deadline(at: now + life * 1000, id: id))
+    }
+
+    func scheduleWindow() {
+        guard let end = shard.nextWindowEnd else { return }
+        if let timer = clockwork.windowTimer, timer.at <= end { return }
+        clockwork.windowTimer?.task.cancel()
+        let task = loop.scheduleTask(in: .milliseconds(max(0, end - now))) { self.endWindows() }
+        clockwork.windowTimer = (end, task)
+    }
+
+    func endWindows() {
+        clockwork.windowTimer = nil
+        guard !isDraining else { return }
+        shard.endWindows(now: now)
+        pump()
+        scheduleWindow()
+    }
+
+    private func tick() {
+        guard !isDraining else { return }
+        let place = (clockwork.place + 1) % Self.heartbeatSeconds
+        clockwork.place = place
+        let due = clockwork.wheel[place]
+        clockwork.wheel[place].removeAll(keepingCapacity: true)
+        publishFigures()
+        let now = now
+        for id in due where isOpen(id) {
+            clockwork.wheel[place].append(id)
+            if let since = details[Int(id.slot)]?.stalledSince {
+                if now - since >= settings.stallMilliseconds { closeStalled(id) }
+            } else {
+                sendHeartbeat(id)
+            }
+        }
+        // Tokens outlive most streams: what is kept for streams that are gone must not add up.
+        if clockwork.deadlines.count > 2 * openStreams + Self.deadlinesSlack {
+            clockwork.deadlines = Heap(clockwork.deadlines.unordered.filter { isOpen($0.id) })
+        }
+        while let deadline = clockwork.deadlines.min, deadline.at <= now {
+            clockwork.deadlines.removeMin()
+            end(deadline.id)
+        }
+    }
+
+    /// The reader takes nothing: there is no use in a farewell.
+    private func closeStalled(_ id: StreamID) {
+        metrics.streamsStalled.increment()
+        let session = sessions[Int(id.slot)]
+        if let stream = session.stream { connections.close(stream) } else { session.sink?.end(nil) }
+        close(id)
+    }
+}

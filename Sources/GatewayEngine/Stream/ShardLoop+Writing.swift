@@ -1,0 +1,244 @@
+import CoreMetrics
+import GatewayCore
+import GatewayTLS
+import Logging
+import NIOCore
+import WidgetModel
+
+/// Writes the output of the shard to streams.
+extension ShardLoop {
+    /// Frames for one stream leave together, in pieces of about so many bytes.
+    private static let joinedBytesMax = 64 * 1024
+
+    /// Buffers that are reused from turn to turn, so that a delivery allocates nothing.
+    struct Writing {
+        var isPumping = false
+        /// Streams that take bytes again.
+        var recovered: [StreamID] = []
+        /// Streams that took nothing any more.
+        var gone: [StreamID] = []
+        /// The signed frames of the shard's output, with and without their id.
+        var framesWithID: [Frame?] = []
+        var framesWithoutID: [Frame?] = []
+        /// Several frames of one stream.
+        var joined: [UInt8] = []
+        /// The head of the answer that opens a stream; leaves with the first frame.
+        var preface: [UInt8] = []
+        /// Idle streams stand at the same place, most of the time.
+        var heartbeat: (watermark: UInt64, frame: Frame)?
+    }
+
+    /// Signs what the shard wants said and writes it, each stream once.
+    func pump() {
+        guard !writing.isPumping else { return }
+        writing.isPumping = true
+        repeat {
+            for id in writing.recovered where isOpen(id) {
+                note(id, isStalled: false)
+                shard.recovered(id)
+            }
+            writing.recovered.removeAll(keepingCapacity: true)
+            write()
+        } while !writing.recovered.isEmpty
+        writing.isPumping = false
+    }
+
+    private func write() {
+        let frameCount = shard.output.frames.count
+        writing.framesWithID.removeAll(keepingCapacity: true)
+        writing.framesWithoutID.removeAll(keepingCapacity: true)
+        writing.framesWithID.append(contentsOf: repeatElement(nil, count: frameCount))
+        writing.framesWithoutID.append(contentsOf: repeatElement(nil, count: frameCount))
+        var delivered = 0
+        let began = tracing == nil ? 0 : GatewayTracing.now
+        for place in 0..<shard.output.touched.count {
+            let (id, first) = shard.output.touched[place]
+            delivered += write(Int(first), to: id)
+        }
+        if delivered > 0 {
+            metrics.deliveries.increment(by: delivered)
+            observeFreshness()
+            if let tracing { observeTraces(tracing, since: began) }
+        }
+        let ended = shard.output.ended
+        shard.clearOutput()
+        for id in ended { end(id) }
+        closeGone()
+    }
+
+    /// Writes a stream's frames of this turn; returns how many they were.
+    private func write(_ first: Int, to id: StreamID) -> Int {
+        let slot = Int(id.slot)
+        guard sessions[slot].id == id else { return 0 }
+        let delivery = shard.output.deliveries[first]
+        if delivery.next >= 0 || !writing.preface.isEmpty { return writeJoined(first, to: id) }
+        guard let frame = frame(delivery) else {
+            // Unsigned, it cannot be sent, and its id must not be: the reader comes back.
+            end(id)
+            return 0
+        }
+        #if INJECTED_COST
+            // In no product: what Deploy/check-costs has to notice.
+            writing.joined = Array(frame.chunk.prefix(64))
+        #endif
+        settle(send(frame, slot), id, watermark(after: delivery, sessions[slot].watermark))
+        return 1
+    }
+
+    private func writeJoined(_ first: Int, to id: StreamID) -> Int {
+        let slot = Int(id.slot)
+        var watermark = sessions[slot].watermark
+        var count = 0
+        var place = first
+        beginJoining()
+        while place >= 0 {
+            let delivery = shard.output.deliveries[place]
+            guard let frame = frame(delivery) else {
+                // The head may be among what was joined: the end must not come before it.
+                if !writing.joined.isEmpty { settle(sendJoined(slot), id, watermark) }
+                end(id)
+                return count
+            }
+            join(frame, slot)
+            count += 1
+            watermark = self.watermark(after: delivery, watermark)
+            place = Int(delivery.next)
+            if writing.joined.count >= Self.joinedBytesMax || place < 0 {
+                settle(sendJoined(slot), id, watermark)
+                // What follows is covered by the catch-up.
+                guard isOpen(id), details[slot]?.stalledSince == nil else { return count }
+            }
+        }
+        return count
+    }
+
+    private func watermark(
+        after delivery: ShardOutput.Delivery, _ watermark: UInt64
+    ) -> UInt64 {
+        guard delivery.carriesID else { return watermark }
+        return max(watermark, shard.output.frames[Int(delivery.frame)].watermark)
+    }
+
+    private func beginJoining() {
+        writing.joined.removeAll(keepingCapacity: true)
+        writing.joined.append(contentsOf: writing.preface)
+        writing.preface = []
+    }
+
+    private func join(_ frame: Frame, _ slot: Int) {
+        if sessions[slot].stream != nil {
+            writing.joined.append(contentsOf: frame.chunk)
+        } else {
+            writing.joined.append(contentsOf: frame.blocks.readableBytesView)
+        }
+    }
+
+    private func sendJoined(_ slot: Int) -> SinkResult {
+        defer { writing.joined.removeAll(keepingCapacity: true) }
+        if let stream = sessions[slot].stream {
+            return writing.joined.withUnsafeBytes { result(connections.send($0, to: stream)) }
+        }
+        return sessions[slot].sink?.send(ByteBuffer(bytes: writing.joined)) ?? .gone
+    }
+
+    @inline(__always)
+    private func send(_ frame: Frame, _ slot: Int) -> SinkResult {
+        if let stream = sessions[slot].stream {
+            return frame.chunk.withUnsafeBytes { result(connections.send($0, to: stream)) }
+        }
+        return sessions[slot].sink?.send(frame.blocks) ?? .gone
+    }
+
+    @inline(__always)
+    private func result(_ write: StreamWrite) -> SinkResult {
+        switch write {
+        case .sent: .sent
+        case .queued: .full
+        case .refused: .gone
+        }
+    }
+
+    @inline(__always)
+    private func settle(_ result: SinkResult, _ id: StreamID, _ watermark: UInt64) {
+        if case .sent = result {
+            sessions[Int(id.slot)].watermark = watermark
+        } else {
+            fallBehind(result, id, watermark)
+        }
+    }
+
+    private func fallBehind(_ result: SinkResult, _ id: StreamID, _ watermark: UInt64) {
+        let slot = Int(id.slot)
+        // Sending may have ended it, as with a long-poll.
+        guard sessions[slot].id == id else { return }
+        if case .full = result {
+            // What was given is on its way; nothing more until it has left.
+            sessions[slot].watermark = watermark
+            note(id, isStalled: true)
+            shard.lagging(id, since: watermark)
+        } else {
+            shard.lagging(id, since: sessions[slot].watermark)
+            if sessions[slot].stream != nil { writing.gone.append(id) }
+        }
+    }
+
+    /// Connections that took nothing any more end; not while frames are handed out.
+    private func closeGone() {
+        for id in writing.gone where isOpen(id) {
+            if let stream = sessions[Int(id.slot)].stream { connections.close(stream) }
+            close(id)
+        }
+        writing.gone.removeAll(keepingCapacity: true)
+    }
+
+    private func frame(_ delivery: ShardOutput.Delivery) -> Frame? {
+        let index = Int(delivery.frame)
+        let known =
+            delivery.carriesID ? writing.framesWithID[index] : writing.framesWithoutID[index]
+        return known ?? sign(index, carriesID: delivery.carriesID)
+    }
+
+    private func sign(_ index: Int, carriesID: Bool) -> Frame? {
+        let content = shard.output.frames[index]
+        do {
+            let notification = try signer.notification(
+                app: content.app, content: content.content, causeTime: content.causeTime,
+                now: clock.wallSeconds())
+            let id = carriesID ? cursors.text(content.watermark, in: epoch) : nil
+            let frame = Frame(EventStreamEncoder.reload(id: id, notification: notification))
+            if carriesID {
+                writing.framesWithID[index] = frame
+            } else {
+                writing.framesWithoutID[index] = frame
+            }
+            return frame
+        } catch {
+            logger.error("a notification could not be signed", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    private func observeFreshness() {
+        let wall = clock.wallMilliseconds()
+        for frame in shard.output.frames where frame.acceptedAt > 0 {
+            metrics.freshnessSent[.stream]?.record(
+                Double(max(0, wall - frame.acceptedAt)) / 1000, kind: frame.content.kindLabel)
+        }
+    }
+
+    /// Tells an idle stream where it stands.
+    func sendHeartbeat(_ id: StreamID) {
+        guard let watermark = shard.heartbeat(id) else { return }
+        let frame: Frame
+        if let known = writing.heartbeat, known.watermark == watermark {
+            frame = known.frame
+        } else {
+            frame = Frame(EventStreamEncoder.heartbeat(id: cursors.text(watermark, in: epoch)))
+            writing.heartbeat = (watermark, frame)
+        }
+        beginJoining()
+        join(frame, Int(id.slot))
+        settle(sendJoined(Int(id.slot)), id, watermark)
+        if !writing.isPumping { closeGone() }
+    }
+}

@@ -1,0 +1,528 @@
+import CoreMetrics
+import GatewayCore
+import GatewaySigning
+import GatewayTLS
+import Logging
+import NIOCore
+import Synchronization
+import WidgetModel
+
+/// One event loop's share of the gateway: a shard, and the streams whose connections live on the
+/// loop. The thin shell around the core's `Shard`: it hands in time and log entries, signs, and
+/// writes.
+// Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
+// point checks or hops to.
+package final class ShardLoop: @unchecked Sendable {
+    /// The parameters of a new stream or of a poll.
+    package struct Opening {
+        let key: ClientKey
+        /// The conditions that the registration in force must meet when the loop acts on it.
+        let terms: RegistrationTerms
+        /// The cursor it goes on from.
+        let cursor: JudgedCursor
+        let kinds: Set<String>?
+        /// The token it was admitted by; the stream ends when that no longer counts.
+        let grant: StreamGrant
+        /// The end of the token, in seconds since 1970; the stream ends with it.
+        let expires: Int64
+
+        package init(
+            key: ClientKey, terms: RegistrationTerms, cursor: JudgedCursor, kinds: Set<String>?,
+            grant: StreamGrant, expires: Int64
+        ) {
+            self.key = key
+            self.terms = terms
+            self.cursor = cursor
+            self.kinds = kinds
+            self.grant = grant
+            self.expires = expires
+        }
+    }
+
+    /// The reason why a stream is not opened, or a poll not answered.
+    package enum Failure: Error {
+        /// The request is refused, as of now.
+        case refused(EngineError)
+        /// The gateway is stopping, or the connection is gone.
+        case unavailable
+    }
+
+    /// The carrier of a stream.
+    package enum Carrier {
+        /// An HTTP/1.1 connection, and the head of the answer.
+        case connection(TLSConnection, head: [UInt8])
+        /// Anything else; heartbeats only where somebody reads them.
+        case sink(any EventSink, wantsHeartbeat: Bool)
+    }
+
+    /// The part of a stream that a delivery needs.
+    struct Session {
+        /// `nil` where no stream has the place.
+        var id: StreamID?
+        /// The id last given to the stream.
+        var watermark: UInt64 = 0
+        /// An HTTP/1.1 stream; `nil` where `sink` is not.
+        var stream: TLSStream?
+        var sink: (any EventSink)?
+    }
+
+    /// The part of a stream that is needed only when something about it changes.
+    struct SessionDetail {
+        let key: ClientKey
+        /// The token it was opened by.
+        let token: VerifiedToken
+        /// Whether the desk that pushes knows of the stream.
+        let isNoted: Bool
+        /// The kinds it is narrowed to.
+        let kinds: Set<String>?
+        /// The time of opening, in monotonic milliseconds.
+        let openedAt: Int64
+        /// The time since which nothing fits, in monotonic milliseconds.
+        fileprivate(set) var stalledSince: Int64?
+    }
+
+    /// Something that waits for the shard.
+    private struct Wait {
+        let position: UInt64
+        /// The ordinal of the epoch.
+        let ordinal: UInt32
+        let resume: () -> Void
+    }
+
+    /// An answer to a poll.
+    package struct PollAnswer {
+        package let stale: StaleSet
+        /// The position the answer holds for, and the epoch of its cursor.
+        package let position: UInt64
+        package let epoch: EpochID
+        /// The position from which the client really resumed.
+        package let point: ResumePoint
+    }
+
+    package let loop: any EventLoop
+    /// Its place among the event loops.
+    let index: LoopIndex
+    let settings: StreamSettings
+    let signer: NotificationSigner
+    let registry: Registry
+    let metrics: GatewayMetrics
+    let cursors: CursorCodec
+    let clock: GatewayClock
+    /// Hears of streams of clients that can be pushed to; `nil` where nothing is pushed.
+    let push: PushLoop?
+    /// `nil` where nothing is traced.
+    let tracing: GatewayTracing?
+    let logger: Logger
+    private let tlsSettings: TLSServerSettings
+    private let inbox = Mutex<(messages: [LogMessage], isScheduled: Bool)>(([], false))
+    /// Messages that were taken out of the inbox and wait for a later turn.
+    private var backlog: ArraySlice<LogMessage> = []
+    /// Keys that are looked up in one turn of the loop; the rest waits for the next.
+    private static let keysPerTurn = 8_192
+    /// The cost of a message besides its keys, in keys.
+    private static let messageKeys = 8
+    private let openStreamCount = Atomic<Int>(0)
+    private let reachedPosition = Atomic<UInt64>(0)
+    private let published = Mutex(ShardFigures())
+
+    var shard: Shard
+    /// The epoch of the cursors that the loop gives.
+    private(set) var epoch: EpochID
+    /// The TLS connections among the streams.
+    private(set) lazy var connections = TLSStreams(
+        loop: loop, settings: tlsSettings,
+        owner: .init(
+            drained: { [unowned self] in if let id = id(named: $0) { drained(id) } },
+            ended: { [unowned self] in if let id = id(named: $0) { close(id) } }))
+    var sessions: [Session] = []
+    var details: [SessionDetail?] = []
+    var writing = Writing()
+    var clockwork = Clockwork()
+    /// The sweep under way, if there is one.
+    var accessSweep: AccessSweep?
+    private var waiting: [Wait] = []
+    private(set) var isDraining = false
+    /// Streams that take no bytes.
+    private var lagging = 0
+
+    init(
+        loop: any EventLoop, index: LoopIndex, shard: Shard, settings: StreamSettings,
+        tlsSettings: TLSServerSettings, signer: NotificationSigner, registry: Registry,
+        metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, push: PushLoop?,
+        tracing: GatewayTracing?, logger: Logger
+    ) {
+        self.loop = loop
+        self.index = index
+        self.shard = shard
+        self.settings = settings
+        self.tlsSettings = tlsSettings
+        self.signer = signer
+        self.registry = registry
+        self.metrics = metrics
+        self.cursors = cursors
+        self.clock = clock
+        epoch = cursors.epoch
+        self.push = push
+        self.tracing = tracing
+        self.logger = logger
+        reachedPosition.store(shard.position, ordering: .relaxed)
+    }
+
+    // MARK: From other threads
+
+    /// Streams open now.
+    var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
+
+    /// The last log entry applied.
+    package var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
+
+    /// The status of the shard a second ago.
+    package var figures: ShardFigures { published.withLock { $0 } }
+
+    /// Hands messages to the loop, in order. Called by the log's writer only.
+    func submit(_ messages: [LogMessage]) {
+        let mustSchedule = inbox.withLock { inbox in
+            inbox.messages.append(contentsOf: messages)
+            defer { inbox.isScheduled = true }
+            return !inbox.isScheduled
+        }
+        if mustSchedule { loop.execute { self.takeMessages() } }
+    }
+
+    // MARK: The log
+
+    private func takeMessages() {
+        if backlog.isEmpty {
+            backlog = inbox.withLock { inbox in
+                defer { inbox.messages = [] }
+                return inbox.messages[...]
+            }
+        }
+        let now = now
+        let wall = clock.wallMilliseconds()
+        var traced: [TracedChange] = []
+        var keys = 0
+        while keys < Self.keysPerTurn, let message = backlog.popFirst() {
+            keys += Self.messageKeys
+            switch message {
+            case .entry(let entry):
+                shard.apply(entry, now: now)
+                keys += entry.keyCount
+                metrics.freshnessDecided.record(Double(max(0, wall - entry.acceptedAt)) / 1000)
+            case .registered(let record, let app, let receipts):
+                follow(ClientKey(app: app, client: record.client))
+                receipts.record(shard.position)
+            case .confirmed(let record, let app, let receipts):
+                shard.confirmed(record, app: app)
+                receipts.record(shard.position)
+            case .removed(let key): shard.removed(client: key.client, app: key.app)
+            case .epoch(let epoch): begin(epoch)
+            case .traced(let change): traced.append(change)
+            }
+        }
+        reachedPosition.store(shard.position, ordering: .relaxed)
+        pump()
+        for change in traced { change.passed() }
+        resumeWaiting()
+        scheduleWindow()
+        goOnTaking()
+    }
+
+    /// Has the streams of a client follow the registration in force, or end where there is none.
+    ///
+    /// The registration in force may be newer than the message that arrived. Streams that were opened
+    /// with the newer one must not return to widgets that their client no longer holds.
+    private func follow(_ key: ClientKey) {
+        if let record = registry.record(key) {
+            shard.registered(record, app: key.app)
+        } else {
+            shard.removed(client: key.client, app: key.app)
+        }
+    }
+
+    /// Has a later turn take what is left of the messages, after the loop's sockets were looked at: a
+    /// loop runs all tasks that are ready before it does that.
+    private func goOnTaking() {
+        if backlog.isEmpty {
+            backlog = []
+            let isEmpty = inbox.withLock { inbox in
+                inbox.isScheduled = !inbox.messages.isEmpty
+                return inbox.messages.isEmpty
+            }
+            if isEmpty { return }
+            return loop.execute { self.takeMessages() }
+        }
+        loop.scheduleTask(in: .milliseconds(1)) { self.takeMessages() }
+    }
+
+    /// Begins an epoch after the log has lost a tail: tells every open stream that everything is stale.
+    private func begin(_ epoch: EpochID) {
+        // Earlier notifications leave with cursors of the previous epoch, which are void.
+        pump()
+        self.epoch = epoch
+        writing.heartbeat = nil
+        for slot in sessions.indices { sessions[slot].watermark = 0 }
+        shard.voidCursors()
+        pump()
+    }
+
+    /// Calls `body` on the loop once the shard has reached `position`, in the epoch of a cursor or a
+    /// later one.
+    package func whenReached(
+        _ position: UInt64, in epoch: EpochID? = nil, _ body: @escaping () -> Void
+    ) {
+        loop.assertInEventLoop()
+        let wait = Wait(position: position, ordinal: epoch?.ordinal ?? 0, resume: body)
+        if hasReached(wait) { body() } else { waiting.append(wait) }
+    }
+
+    private func hasReached(_ wait: Wait) -> Bool {
+        shard.position >= wait.position && epoch.ordinal >= wait.ordinal
+    }
+
+    private func resumeWaiting() {
+        guard !waiting.isEmpty else { return }
+        let ready = waiting.filter(hasReached)
+        waiting.removeAll(where: hasReached)
+        for wait in ready { wait.resume() }
+    }
+
+    // MARK: Questions
+
+    /// Returns what is stale for a client now, by the registration and the epoch in force.
+    package func poll(_ opening: Opening) throws(Failure) -> PollAnswer {
+        loop.assertInEventLoop()
+        let record = try record(for: opening)
+        let point = opening.cursor.point(in: epoch)
+        guard
+            let stale = shard.poll(
+                record, app: opening.key.app, since: point, kinds: opening.kinds)
+        else { throw .refused(.unknownApp) }
+        return PollAnswer(stale: stale, position: shard.position, epoch: epoch, point: point)
+    }
+
+    /// Returns the registration in force of the client that asks: the one that the shard applied last,
+    /// or a newer one whose message is still on its way.
+    ///
+    /// - Throws: ``Failure`` when the client was admitted by a token that is no longer trusted.
+    private func record(for opening: Opening) throws(Failure) -> ClientRecord {
+        guard opening.grant.isInForce else { throw .refused(.tokenRevoked) }
+        do throws(RegistrationTerms.Refusal) {
+            return try opening.terms.accept(registry.record(opening.key))
+        } catch {
+            throw .refused(EngineError(error))
+        }
+    }
+
+    /// The kinds whose recommendation set a client is owed, and the position that holds for; `nil`
+    /// for an app without a catalog.
+    func owedSets(
+        of record: ClientRecord, app: String
+    ) -> (kinds: Set<String>, position: UInt64)? {
+        loop.assertInEventLoop()
+        guard
+            let stale = shard.poll(
+                record, app: app, since: .after(shard.position), kinds: nil)
+        else { return nil }
+        let kinds =
+            stale.all
+            ? record.confirmed.keys.map { $0 }
+            : stale.names.filter { $0.target == .recommendations }.map(\.kind)
+        return (Set(kinds), shard.position)
+    }
+
+    /// For each of a client's widgets, what its streams were told after `floor`.
+    func toldKeys(
+        of widgets: [ConfiguredWidget], of record: ClientRecord, app: String, after floor: UInt64
+    ) async throws -> [[ToldKey]] {
+        try await loop.submit {
+            widgets.map {
+                self.shard.toldKeys(
+                    of: $0, attributes: record.attributes, app: app, after: floor)
+            }
+        }.get()
+    }
+
+    // MARK: Streams
+
+    /// Opens a stream that was counted in, by the registration in force. It gets the catch-up, or
+    /// else the cursor it stands at.
+    ///
+    /// - Parameter makeCarrier: Called when nothing stands in the way any more, with where the
+    ///   client really resumes; `nil` where the connection is gone.
+    /// - Throws: ``Failure``; then the stream has to be counted out, and what the caller made is
+    ///   the caller's to close.
+    package func open(
+        _ opening: Opening, on makeCarrier: (ResumePoint) -> Carrier?
+    ) throws(Failure) -> StreamID {
+        loop.assertInEventLoop()
+        guard !isDraining, !writing.isPumping else { throw .unavailable }
+        let record = try record(for: opening)
+        guard shard.ruleSet(of: opening.key.app) != nil else {
+            throw .refused(.unknownApp)
+        }
+        let point = opening.cursor.point(in: epoch)
+        guard let carrier = makeCarrier(point),
+            let id = shard.open(
+                record, app: opening.key.app, since: point, kinds: opening.kinds)
+        else { throw .unavailable }
+        var session = Session(id: id)
+        if case .after(let sequence) = point { session.watermark = sequence }
+        var wantsHeartbeat = true
+        switch carrier {
+        case .connection(let connection, let head):
+            guard let stream = connections.adopt(connection, name: Self.name(of: id)) else {
+                shard.clearOutput()
+                shard.close(id)
+                throw .unavailable
+            }
+            session.stream = stream
+            writing.preface = head
+        case .sink(let sink, let wanted):
+            session.sink = sink
+            wantsHeartbeat = wanted
+        }
+        while sessions.count <= Int(id.slot) {
+            sessions.append(Session())
+            details.append(nil)
+        }
+        sessions[Int(id.slot)] = session
+        details[Int(id.slot)] = SessionDetail(
+            key: opening.key, token: opening.grant.token,
+            isNoted: notePush(opening, point, record, isStream: wantsHeartbeat),
+            kinds: opening.kinds, openedAt: now)
+        openStreamCount.wrappingAdd(1, ordering: .relaxed)
+        metrics.streamsOpened.increment()
+        registry.noteStream(opening.key, on: index)
+        note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
+        if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
+        return id
+    }
+
+    /// Tells the desk that pushes of a stream, which may spare a push; a poll that waits is none.
+    private func notePush(
+        _ opening: Opening, _ point: ResumePoint, _ record: ClientRecord, isStream: Bool
+    ) -> Bool {
+        guard let push, isStream, record.isPushable else { return false }
+        var cursor: UInt64 = 0
+        // A stream of some kinds only says nothing of the others.
+        if case .after(let sequence) = point, opening.kinds == nil { cursor = sequence }
+        push.submit([.streamOpened(opening.key, resuming: cursor, in: epoch)])
+        return true
+    }
+
+    /// The stream is over. May be called more than once.
+    package func close(_ id: StreamID) {
+        loop.assertInEventLoop()
+        guard isOpen(id), let detail = details[Int(id.slot)] else { return }
+        let told = sessions[Int(id.slot)].watermark
+        note(id, isStalled: false)
+        metrics.streamSeconds.record(Double(now - detail.openedAt) / 1000)
+        sessions[Int(id.slot)] = Session()
+        details[Int(id.slot)] = nil
+        shard.close(id)
+        if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
+        registry.releaseStream(detail.key, on: index, toldUpTo: told, kinds: detail.kinds)
+        registry.noteSeen(detail.key)
+        openStreamCount.wrappingSubtract(1, ordering: .relaxed)
+    }
+
+    /// Ends a stream in order, after `farewell` if there is one.
+    func end(_ id: StreamID, _ farewell: Frame? = nil) {
+        guard isOpen(id) else { return }
+        let session = sessions[Int(id.slot)]
+        if let stream = session.stream {
+            let last = (farewell?.chunk ?? []) + ChunkedCoding.last
+            last.withUnsafeBytes { connections.end(stream, farewell: $0) }
+            close(id)
+        } else {
+            // It tells when it is gone.
+            session.sink?.end(farewell?.blocks)
+        }
+    }
+
+    /// The stream takes bytes again.
+    package func drained(_ id: StreamID) {
+        loop.assertInEventLoop()
+        guard isOpen(id), details[Int(id.slot)]?.stalledSince != nil else { return }
+        writing.recovered.append(id)
+        // A sink may drain while frames are being sent; the catch-up then waits for their end.
+        if !writing.isPumping { pump() }
+    }
+
+    /// Notes that an open stream takes no bytes, or does again.
+    func note(_ id: StreamID, isStalled: Bool) {
+        let slot = Int(id.slot)
+        guard let detail = details[slot], isStalled != (detail.stalledSince != nil) else { return }
+        details[slot]?.stalledSince = isStalled ? now : nil
+        lagging += isStalled ? 1 : -1
+        if isStalled { metrics.streamsLagged.increment() }
+    }
+
+    /// Publishes the status of the shard.
+    func publishFigures() {
+        let figures = ShardFigures(
+            collapsed: shard.collapsed, lagging: lagging, windows: shard.windows)
+        published.withLock { $0 = figures }
+    }
+
+    func isOpen(_ id: StreamID) -> Bool {
+        Int(id.slot) < sessions.count && sessions[Int(id.slot)].id == id
+    }
+
+    private static func name(of id: StreamID) -> UInt64 {
+        UInt64(id.serial) << 32 | UInt64(id.slot)
+    }
+
+    private func id(named name: UInt64) -> StreamID? {
+        let slot = Int(UInt32(truncatingIfNeeded: name))
+        guard slot < sessions.count, let id = sessions[slot].id, Self.name(of: id) == name
+        else { return nil }
+        return id
+    }
+
+    // MARK: The end
+
+    /// Ends every stream, telling each reader to come back after a time of its own.
+    ///
+    /// - Returns: Succeeds when every connection is closed; bounded by the time a peer is given to
+    ///   end its side.
+    package func drain() -> EventLoopFuture<Void> {
+        loop.assertInEventLoop()
+        isDraining = true
+        stopClockwork()
+        for session in sessions {
+            guard let id = session.id else { continue }
+            end(id, farewell)
+        }
+        return connections.emptied()
+    }
+
+    /// Tells a reader to come back after a time of its own.
+    var farewell: Frame {
+        let retry = Int.random(in: settings.drainRetryMilliseconds)
+        return Frame(EventStreamEncoder.retry(milliseconds: retry))
+    }
+
+    /// Lets go of everything; the loop is about to stop.
+    package func stop() {
+        loop.assertInEventLoop()
+        isDraining = true
+        stopClockwork()
+        connections.stop()
+    }
+}
+
+/// Bounds of held-open streams.
+package struct StreamSettings: Sendable, Equatable {
+    /// A stream that takes no bytes for so long is closed, in milliseconds; it resumes from its
+    /// cursor at no loss.
+    package var stallMilliseconds: Int64 = 30_000
+    /// Reconnection time told to every reader at the start, in milliseconds.
+    package var retryMilliseconds = 2_000
+    /// Reconnection times told when the gateway stops, so that not everybody returns at once.
+    package var drainRetryMilliseconds = 500...5_000
+
+    /// The defaults.
+    package init() {}
+}

@@ -1,0 +1,20 @@
+import NIOCore
+
+/// The shards by event loop.
+package struct ShardLoops: Sendable {
+    package let all: [ShardLoop]
+    private let byLoop: [ObjectIdentifier: ShardLoop]
+
+    /// Streams open now, on all of them.
+    package var openStreams: Int { all.reduce(0) { $0 + $1.openStreams } }
+
+    init(_ all: [ShardLoop]) {
+        self.all = all
+        byLoop = Dictionary(uniqueKeysWithValues: all.map { (ObjectIdentifier($0.loop), $0) })
+    }
+
+    /// The shard of a connection's loop.
+    package func shard(of loop: any EventLoop) -> ShardLoop? {
+        byLoop[ObjectIdentifier(loop)]
+    }
+}

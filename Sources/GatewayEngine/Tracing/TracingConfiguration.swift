@@ -1,0 +1,94 @@
+import CurlMulti
+import Foundation
+import GatewayTLS
+import OpenTelemetry
+import WidgetModel
+
+/// What is traced, and where spans go.
+package struct TracingConfiguration: Sendable {
+    /// The collector.
+    package var endpoint: CollectorEndpoint
+    /// Of the traces that begin here, the share that is recorded.
+    package var share = 1.0
+    /// A file with header fields for the collector, which may be secrets.
+    package var fieldsFile: String?
+    /// Certificates in PEM to trust at the collector, instead of the system's.
+    package var trust: String?
+    /// Longest wait for the collector's answer, in seconds.
+    package var timeoutSeconds: Int64 = 10
+    /// `service.name`.
+    package var service = "timeline-gateway"
+    /// What else is said of this gateway, by name.
+    package var attributes: [(name: String, value: String)] = []
+
+    /// Spans of every trace, for a collector.
+    package init(endpoint: CollectorEndpoint) {
+        self.endpoint = endpoint
+    }
+
+    /// The longest file of header fields, in bytes.
+    private static let fieldsBytesMax = 16 * 1_024
+
+    /// The header fields of every request to the collector.
+    ///
+    /// - Throws: ``Faults`` that name the file and never say what is in it.
+    func fields() throws(Faults) -> CurlFields {
+        var fields = [
+            ("content-type", "application/json"), ("user-agent", "timeline-gateway"),
+        ]
+        if let fieldsFile {
+            guard let data = FileManager.default.contents(atPath: fieldsFile),
+                data.count <= Self.fieldsBytesMax,
+                let text = String(validating: data, as: UTF8.self)
+            else {
+                throw Faults(
+                    "tracing.headers",
+                    "\(fieldsFile) is no readable text of at most \(Self.fieldsBytesMax) bytes")
+            }
+            for (number, line) in text.split(
+                separator: "\n", omittingEmptySubsequences: false
+            ).enumerated() {
+                let line = line.trimmingCharacters(in: .whitespacesAndNewlines)
+                if line.isEmpty || line.hasPrefix("#") { continue }
+                let parts = line.split(separator: ":", maxSplits: 1)
+                let name = parts[0].trimmingCharacters(in: .whitespaces)
+                let value = parts.dropFirst().first?.trimmingCharacters(in: .whitespaces) ?? ""
+                guard !name.isEmpty, !value.isEmpty,
+                    !fields.contains(where: { $0.0 == name.lowercased() })
+                else {
+                    throw Faults(
+                        "tracing.headers",
+                        "line \(number + 1) of \(fieldsFile) must be NAME: VALUE, of a name "
+                            + "that is not set already")
+                }
+                fields.append((name.lowercased(), value))
+            }
+        }
+        do throws(CurlError) {
+            return try CurlFields(fields.map { (name: $0.0, value: $0.1) })
+        } catch {
+            throw Faults(
+                "tracing.headers", "\(fieldsFile ?? "") has what is no header field")
+        }
+    }
+
+    /// Reads the files it names, as the gateway would.
+    ///
+    /// - Throws: ``Faults`` with every option whose file is wrong.
+    package func checkFiles() throws(Faults) {
+        var faults = Faults()
+        do throws(Faults) {
+            _ = try fields()
+        } catch {
+            faults.add(error, under: "")
+        }
+        if let trust {
+            do throws(TLSError) {
+                try PEMSource.file(trust).checkCertificates()
+            } catch {
+                faults.add("tracing.ca", error.message)
+            }
+        }
+        guard faults.isEmpty else { throw faults }
+    }
+}

@@ -1,0 +1,134 @@
+import GatewayEngine
+import WidgetModel
+
+/// The OpenAPI document of a port, made from `openapi.yaml`.
+package struct OpenAPIDocument: Sendable {
+    /// A port that answers its own document.
+    package enum Port: Sendable, Equatable {
+        /// The port of backends and clients.
+        case tls
+        /// The port of operators.
+        case admin(isLoopback: Bool)
+    }
+
+    /// The path of the document on both ports.
+    package static let path = "/openapi.json"
+
+    /// The document.
+    package let json: JSONValue
+
+    /// Creates the document of a port.
+    ///
+    /// - Parameter limits: The limits that schemas of requests state.
+    package init(of port: Port, limits: Limits) {
+        var document = Self.source(limits)
+        let patches = ["x-admin", "x-loopback", "x-shared"].map { name in
+            defer { document[name] = nil }
+            return document[name] ?? [:]
+        }
+        guard case .admin(let isLoopback) = port else {
+            json = .object(document)
+            return
+        }
+        document.changeOperations { _, operation in operation.requireOperator() }
+        document = JSONValue.object(document).merging(patch: patches[0]).objectValue ?? document
+        document.changeOperations { method, operation in
+            operation.change("responses") { $0.changeAll { $0.addAdminHeaders() } }
+            if isLoopback, method == "get" { operation.allowWithoutToken() }
+        }
+        document.change("components") { components in
+            components.change("responses") { $0.changeAll { $0.addAdminHeaders() } }
+        }
+        json =
+            isLoopback
+            ? JSONValue.object(document).merging(patch: patches[1]) : .object(document)
+    }
+
+    /// Returns the text with the values that it names.
+    private static func source(_ limits: Limits) -> JSONObject {
+        let values: [String: JSONValue] = [
+            "$version": .string(productVersion),
+            "$stringBytes": .integer(Int64(limits.stringBytesMax)),
+            "$catalogKinds": .integer(Int64(limits.catalogKindsMax)),
+            "$postEvents": .integer(Int64(limits.postEventsMax)),
+            "$registrationWidgets": .integer(Int64(limits.registrationWidgetsMax)),
+            "$clientKeys": .integer(Int64(limits.clientKeysMax)),
+        ]
+        let text = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+        do {
+            return try JSONValue(yaml: text).replacingStrings(by: values).objectValue ?? [:]
+        } catch {
+            preconditionFailure("openapi.yaml: \(error)")
+        }
+    }
+}
+
+extension JSONValue {
+    fileprivate func replacingStrings(by values: [String: JSONValue]) -> JSONValue {
+        switch self {
+        case .string(let text): return values[text] ?? self
+        case .array(let elements): return .array(elements.map { $0.replacingStrings(by: values) })
+        case .object(var object):
+            for member in object.members {
+                object[member.name] = member.value.replacingStrings(by: values)
+            }
+            return .object(object)
+        default: return self
+        }
+    }
+}
+
+extension JSONObject {
+    fileprivate mutating func change(_ name: String, _ change: (inout JSONObject) -> Void) {
+        guard var object = self[name]?.objectValue else { return }
+        change(&object)
+        self[name] = .object(object)
+    }
+
+    fileprivate mutating func changeAll(_ change: (inout JSONObject) -> Void) {
+        for member in members { self.change(member.name, change) }
+    }
+
+    fileprivate mutating func changeOperations(
+        _ change: (_ method: String, inout JSONObject) -> Void
+    ) {
+        self.change("paths") { paths in
+            paths.changeAll { operations in
+                for method in operations.members.map(\.name) {
+                    operations.change(method) { change(method, &$0) }
+                }
+            }
+        }
+    }
+
+    /// Changes an operation of the TLS port to what it is on the admin port: rates are not limited,
+    /// and the token needs the operator's scope besides the route's own.
+    fileprivate mutating func requireOperator() {
+        change("responses") { $0["429"] = nil }
+        let alternatives = self["security"]?.arrayValue ?? []
+        self["security"] = .array(
+            alternatives.compactMap { alternative in
+                guard let scopes = alternative.objectValue?["bearer"]?.arrayValue else {
+                    return nil
+                }
+                let all = Set(scopes.compactMap(\.stringValue)).union(["operator"])
+                return ["bearer": .array(all.sorted().map { .string($0) })]
+            })
+    }
+
+    /// Adds that the operation needs no token.
+    fileprivate mutating func allowWithoutToken() {
+        let alternatives = self["security"]?.arrayValue ?? []
+        if !alternatives.contains([:]) { self["security"] = .array([[:]] + alternatives) }
+    }
+
+    /// Adds the headers that every response of the admin port has, except those that it has itself.
+    fileprivate mutating func addAdminHeaders() {
+        guard self["$ref"] == nil else { return }
+        var headers = self["headers"]?.objectValue ?? [:]
+        for (name, _) in AdminHeaders.fields where headers[name] == nil {
+            headers[name] = ["$ref": .string("#/components/headers/" + name)]
+        }
+        self["headers"] = .object(headers)
+    }
+}

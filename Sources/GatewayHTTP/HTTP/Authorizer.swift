@@ -1,0 +1,142 @@
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayTLS
+import Synchronization
+import WidgetModel
+
+/// Says who a request comes from and what it may do.
+package struct Authorizer: Sendable {
+    let access: AccessState
+
+    package init(access: AccessState) {
+        self.access = access
+    }
+
+    /// Whether client certificates stand for anything.
+    var takesCertificates: Bool { !access.grants.all.isEmpty }
+
+    /// The token of a request, or what stands in for it.
+    ///
+    /// - Throws: 401 without a valid one (RFC 6750), 403 when its issuer may not vouch for it.
+    package func token(
+        _ authorization: String?, certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> VerifiedToken {
+        guard let authorization else {
+            if let grant = grant(certificateURIs()) { return grant }
+            throw Problem.unauthorized(
+                "token-missing", "Send the header `Authorization: Bearer TOKEN`.")
+        }
+        guard let token = Self.bearerToken(authorization) else {
+            throw Problem.unauthorized(
+                "token-malformed", "The Authorization header must be `Bearer TOKEN`.")
+        }
+        do throws(TokenRejection) {
+            return try access.verifier.verify(token, now: access.now())
+        } catch {
+            throw error.isInvalidToken
+                ? Problem.unauthorized(error.code, error.message)
+                : Problem.forbidden(error.code, error.message)
+        }
+    }
+
+    /// The token of a request that counts against the limits of its source address, app and client.
+    ///
+    /// - Throws: As ``token(_:certificateURIs:)``, and 429.
+    func token(
+        _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits?,
+        certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> VerifiedToken {
+        guard let limits else {
+            return try self.token(authorization, certificateURIs: certificateURIs)
+        }
+        do throws(ProblemDetails) {
+            try limits.requireFewRefusedTokens(source)
+        } catch {
+            // Others at the address, whose tokens are known to be valid, need not suffer.
+            guard let bearer = authorization.flatMap(Self.bearerToken),
+                access.verifier.isKnown(bearer, now: access.now())
+            else { throw error }
+        }
+        let token: VerifiedToken
+        do throws(ProblemDetails) {
+            token = try self.token(authorization, certificateURIs: certificateURIs)
+        } catch {
+            if authorization != nil { limits.noteRefusedToken(source) }
+            throw error
+        }
+        try limits.admit(token)
+        return token
+    }
+
+    /// What follows the scheme `Bearer`, written in letters of either case, and a space.
+    private static func bearerToken(_ authorization: String) -> [UInt8]? {
+        var authorization = authorization
+        // Sound: the pointer is read within the closure that lends it.
+        return authorization.withUTF8 { bytes in
+            let scheme = "bearer".utf8
+            guard bytes.count > scheme.count + 1, bytes[scheme.count] == UInt8(ascii: " "),
+                zip(bytes, scheme).allSatisfy({ $0 | 0x20 == $1 })
+            else { return nil }
+            return Array(bytes[(scheme.count + 1)...])
+        }
+    }
+
+    private func grant(_ uris: [String]) -> VerifiedToken? {
+        let grants = access.grants.all
+        for uri in uris {
+            if let grant = grants.first(where: { $0.uri == uri }) {
+                return VerifiedToken(
+                    issuer: "certificate", subject: uri, app: grant.app, scopes: grant.scopes,
+                    expires: .max, validFrom: 0, attributes: [:], kid: "")
+            }
+        }
+        return nil
+    }
+
+    /// Requires a scope for an app.
+    package func require(_ scope: Scope, _ token: VerifiedToken, app: String) throws(ProblemDetails)
+    {
+        guard token.concerns(app: app) else {
+            throw Problem.forbidden("wrong-app", "The token is for another app.")
+        }
+        guard token.scopes.contains(scope) else {
+            throw Problem.forbidden(
+                "insufficient-scope", "The token lacks the scope \(scope.rawValue).")
+        }
+    }
+
+    /// Requires the client itself, or, where `backendMay` says so, a backend of the app. Whether
+    /// the client exists makes no difference to the answer.
+    func requireClient(
+        _ token: VerifiedToken, _ key: ClientKey, backendMay: Bool
+    ) throws(ProblemDetails) {
+        guard token.concerns(app: key.app) else {
+            throw Problem.forbidden("wrong-app", "The token is for another app.")
+        }
+        if backendMay, token.scopes.contains(.clientsWrite) { return }
+        guard token.scopes.contains(.client) else {
+            let needed = backendMay ? "client or clients:write" : "client"
+            throw Problem.forbidden("insufficient-scope", "The token lacks the scope \(needed).")
+        }
+        guard token.subject == key.client else {
+            throw Problem.forbidden("wrong-client", "The token is for another client.")
+        }
+    }
+
+    /// Returns the attributes that a client's token vouches for, where they are not those that the
+    /// registration in force has of the client's latest token.
+    ///
+    /// - Throws: 403 where they contradict the registration.
+    func newClaims(
+        _ token: VerifiedToken, _ record: ClientRecord
+    ) throws(ProblemDetails) -> [String: [String]]? {
+        guard record.origins.token != token.attributes else { return nil }
+        do throws(ClientAttributes.Refusal) {
+            _ = try record.origins.presenting(token.attributes)
+        } catch {
+            throw Problem.attributes(error)
+        }
+        return token.attributes
+    }
+}

@@ -1,0 +1,104 @@
+import GatewayEngine
+import GatewayTLS
+import NIOCore
+import NIOHTTP1
+
+/// Dispatches accepted connections to the event loops, round robin: to a shard, if the first request
+/// is admitted to an event stream, and otherwise into a channel, where routes respond.
+///
+/// Each accepting thread has one, used on that thread alone: tokens are verified there, so that an
+/// event loop gets admitted event streams only.
+final class ConnectionDispatcher: Reception {
+    /// A connection whose event stream is admitted.
+    private struct AdmittedConnection: Sendable {
+        let connection: TLSConnection
+        let admitted: StreamAdmission.Admitted
+        /// The beginning of the response.
+        let head: [UInt8]
+    }
+
+    private let channels: GatewayChannel
+    private let admission: StreamAdmission?
+    private let shards: [ShardLoop]
+    /// The index of the event loop that got the last connection.
+    private var lastLoop: Int
+    /// The connections to open, by shard.
+    private var pending: [[AdmittedConnection]]
+
+    init(_ channels: GatewayChannel) {
+        (self.channels, admission) = (channels, channels.admission)
+        shards = admission?.loops.all ?? []
+        pending = Array(repeating: [], count: shards.count)
+        // Several threads must not keep the same order.
+        lastLoop = Int.random(in: channels.loops.indices)
+    }
+
+    func take(_ arrived: Arrived) -> Bool {
+        lastLoop = (lastLoop + 1) % channels.loops.count
+        guard let connection = admittedStream(arrived) else {
+            channels.start(arrived, on: channels.loops[lastLoop])
+            return false
+        }
+        pending[lastLoop].append(connection)
+        return true
+    }
+
+    func passOn() {
+        guard let admission else { return }
+        for (index, shard) in shards.enumerated() where !pending[index].isEmpty {
+            let connections = pending[index]
+            pending[index] = []
+            shard.loop.execute { Self.open(connections, on: shard, admission) }
+        }
+    }
+
+    /// Returns the event stream that a connection asks for if everything allows it; otherwise the
+    /// route says what stands in the way.
+    private func admittedStream(_ arrived: Arrived) -> AdmittedConnection? {
+        let connection = arrived.connection
+        guard let admission, connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
+            let request = FirstRequest.read(bytes, channels.settings), request.wantsStream,
+            let admitted = try? admission.admit(
+                request, from: nil, certificateURIs: { connection.peerCertificateURIs }),
+            admitted.newClaims == nil, admission.admitStream(admitted.key)
+        else { return nil }
+        connection.becomeStream()
+        return AdmittedConnection(
+            connection: connection, admitted: admitted,
+            head: EventStreamHead(admission, admitted, from: admitted.cursor.point).http1)
+    }
+
+    /// Returns the response to a request for a stream that is not opened, after which its connection
+    /// ends.
+    private static func rejection(_ error: EngineError, _ admission: StreamAdmission) -> ByteBuffer
+    {
+        var answer = Problem.engine(error).answer
+        answer.head.headers.add(name: FieldName.connection, value: "close")
+        answer.head.headers.add(name: FieldName.date, value: admission.date.text)
+        return answer.http1(bodyBytesMax: .max).beginning
+    }
+
+    /// Opens the streams on their loop, by the registrations in force there and then.
+    private static func open(
+        _ connections: [AdmittedConnection], on shard: ShardLoop, _ admission: StreamAdmission
+    ) {
+        for one in connections {
+            shard.whenReached(one.admitted.head, in: one.admitted.cursor.epoch) {
+                do throws(ShardLoop.Failure) {
+                    _ = try shard.open(one.admitted.opening) { point in
+                        // Cursors may have been voided since.
+                        let head =
+                            point == one.admitted.cursor.point
+                            ? one.head : EventStreamHead(admission, one.admitted, from: point).http1
+                        return .connection(one.connection, head: head)
+                    }
+                } catch {
+                    admission.registry.releaseStream(one.admitted.key)
+                    if case .refused(let error) = error {
+                        shard.end(one.connection, after: rejection(error, admission))
+                    }
+                }
+            }
+        }
+    }
+}

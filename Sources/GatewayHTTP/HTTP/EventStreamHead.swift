@@ -1,0 +1,55 @@
+import GatewayCore
+import GatewayEngine
+import NIOHTTP1
+import WidgetModel
+
+/// The beginning of the response to an admitted event stream.
+struct EventStreamHead {
+    private let cursor: String
+    private let date: String
+    /// The first blocks of the event stream.
+    let firstBlocks: [UInt8]
+
+    /// The head of an answer to a client that resumes at `point`.
+    init(
+        _ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted, from point: ResumePoint
+    ) {
+        cursor = admission.resumedCursor(point, in: admitted.cursor.epoch)
+        date = admission.date.text
+        firstBlocks = EventStreamEncoder.retry(
+            milliseconds: admission.streamSettings.retryMilliseconds)
+    }
+
+    /// The fields that all have.
+    private static let fields: HTTPHeaders = [
+        FieldName.contentType: EventStreamEncoder.mediaType,
+        FieldName.cacheControl: "no-store, no-transform",
+        FieldName.accelBuffering: "no",
+    ]
+
+    var response: HTTPResponseHead {
+        var headers = Self.fields
+        headers.add(name: FieldName.timelineCursor, value: cursor)
+        headers.add(name: FieldName.date, value: date)
+        return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
+    }
+
+    /// Both as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand: a gateway that
+    /// restarts says it to everybody.
+    var http1: [UInt8] {
+        var bytes = Self.http1Start
+        bytes.reserveCapacity(512)
+        bytes.append(contentsOf: cursor.utf8)
+        bytes.append(contentsOf: "\r\nDate: ".utf8)
+        bytes.append(contentsOf: date.utf8)
+        bytes.append(contentsOf: "\r\n\r\n".utf8)
+        bytes.append(contentsOf: ChunkedCoding.chunk(of: firstBlocks).bytes)
+        return bytes
+    }
+
+    private static let http1Start: [UInt8] = {
+        let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+        return Array(
+            "HTTP/1.1 200 OK\r\n\(lines)Transfer-Encoding: chunked\r\nTimeline-Cursor: ".utf8)
+    }()
+}

@@ -1,0 +1,89 @@
+import GatewayEngine
+import NIOHTTP1
+
+/// Names of header fields.
+package enum FieldName {
+    package static let accept = "Accept"
+    package static let allow = "Allow"
+    package static let authorization = "Authorization"
+    package static let cacheControl = "Cache-Control"
+    static let connection = "Connection"
+    static let contentLength = "Content-Length"
+    package static let contentType = "Content-Type"
+    package static let date = "Date"
+    package static let eTag = "ETag"
+    static let expect = "Expect"
+    package static let host = "Host"
+    static let ifMatch = "If-Match"
+    package static let ifNoneMatch = "If-None-Match"
+    package static let origin = "Origin"
+    /// `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+    static let rateLimit = "RateLimit"
+    static let rateLimitPolicy = "RateLimit-Policy"
+    static let retryAfter = "Retry-After"
+    /// `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.2).
+    package static let secFetchSite = "Sec-Fetch-Site"
+    package static let vary = "Vary"
+    static let wwwAuthenticate = "WWW-Authenticate"
+    /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
+    static let lastEventID = "Last-Event-ID"
+    /// The cursor an answer was really resumed from.
+    static let timelineCursor = "Timeline-Cursor"
+    /// The digest of the registration that a client believes in force, or that is.
+    static let timelineRegistration = "Timeline-Registration"
+    /// Keeps proxies from buffering an event stream.
+    static let accelBuffering = "X-Accel-Buffering"
+    /// `Prefer` (RFC 7240 section 2).
+    static let prefer = "Prefer"
+    /// `Preference-Applied` (RFC 7240 section 3).
+    static let preferenceApplied = "Preference-Applied"
+}
+
+extension HTTPHeaders {
+    /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
+    func value(_ name: String) -> String? {
+        var only: String?
+        for field in self where field.name.isSameField(as: name) {
+            guard only == nil else { return values(name).joined(separator: ", ") }
+            only = field.value.fieldValue
+        }
+        return only
+    }
+
+    /// The values of all fields of a name.
+    func values(_ name: String) -> [String] { self[name].map(\.fieldValue) }
+}
+
+extension String {
+    /// Whether two names of fields, which are tokens (RFC 9110 section 5.1), are the same but for
+    /// the case of letters.
+    fileprivate func isSameField(as name: String) -> Bool {
+        utf8.count == name.utf8.count && isField(beginningWith: name)
+    }
+
+    /// Whether a field's name, which is a token, begins with letters and hyphens; the case of
+    /// letters does not matter.
+    func isField(beginningWith name: String) -> Bool {
+        var (own, name) = (self, name)
+        // Sound: the pointers are read within the closures that lend them. The bit tells letters and
+        // hyphens from no other characters of a token.
+        return own.withUTF8 { own in
+            name.withUTF8 { name in
+                own.count >= name.count
+                    && name.indices.allSatisfy { own[$0] | 0x20 == name[$0] | 0x20 }
+            }
+        }
+    }
+
+    /// The text without the white space around it, which is not part of a field's value (RFC 9110
+    /// section 5.5).
+    var fieldValue: String {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        guard let first = utf8.first, let last = utf8.last, isSpace(first) || isSpace(last) else {
+            return self
+        }
+        let rest = utf8.drop(while: isSpace)
+        guard let end = rest.lastIndex(where: { !isSpace($0) }) else { return "" }
+        return String(self[rest.startIndex...end])
+    }
+}

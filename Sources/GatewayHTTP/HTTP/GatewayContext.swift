@@ -1,0 +1,47 @@
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayTLS
+import NIOCore
+import WidgetModel
+
+/// What a request's handler knows of its connection and path.
+package struct GatewayContext: Sendable {
+    /// The connection, or the HTTP/2 stream.
+    let channel: any Channel
+    /// What stands for the names of the route's path, as it was sent.
+    let names: [(name: String, text: String)]
+    /// Who a request without a token comes from: the admin port knows that of some.
+    var reader: VerifiedToken?
+
+    /// An app or client of the path, decoded.
+    ///
+    /// Checked here for every route: names are compared as strings in memory and as bytes on disk,
+    /// and only plain ASCII is the same name for both.
+    ///
+    /// - Throws: 400 when it is not percent-encoded UTF-8, 422 when it is no valid id.
+    func name(_ parameter: String) throws -> String {
+        guard let text = names.first(where: { $0.name == parameter })?.text else {
+            throw Problem.noSuchRoute
+        }
+        guard let name = text.percentDecoded else {
+            throw Problem.malformed("The path is not percent-encoded UTF-8.")
+        }
+        guard Identifier.isValid(name) else { throw Problem.wrongName(parameter) }
+        return name
+    }
+
+    /// The client of the path.
+    func clientKey() throws -> ClientKey {
+        ClientKey(app: try name("app"), client: try name("client"))
+    }
+
+    /// The SAN URIs of the connection's client certificate.
+    func certificateURIs() async -> [String] {
+        // A stream of HTTP/2 has the connection as its parent.
+        let connection = channel.parent ?? channel
+        let uris = try? await connection.pipeline.handler(type: TLSServerHandler.self)
+            .map(\.peerCertificateURIs).get()
+        return uris ?? []
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import GatewayEngine
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+extension GatewayRequest {
+    /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
+    package func header(_ name: String) -> String? { head.headers.value(name) }
+
+    /// The query's parameters, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    func query() throws -> [(name: String, value: String)] {
+        try QueryText.parameters(PathSegments(head.uri).query)
+    }
+
+    /// The one value of a query parameter.
+    ///
+    /// - Throws: 400 as ``query()`` does, and when it is given twice.
+    package func queryValue(_ name: String) throws -> String? {
+        let values = try query().filter { $0.name == name }.map(\.value)
+        guard values.count <= 1 else {
+            throw Problem.malformed("The query has `\(name)` more than once.")
+        }
+        return values.first
+    }
+
+    /// Requires that the client takes `mediaType` (RFC 9110 section 12.5.1).
+    ///
+    /// - Throws: 406.
+    func requireAcceptable(_ mediaType: String) throws {
+        let ranges = head.headers.values(FieldName.accept).flatMap { $0.split(separator: ",") }
+            .map { MediaType(String($0)).essence }
+        let essence = MediaType(mediaType).essence
+        let family = essence.prefix { $0 != "/" } + "/*"
+        guard
+            ranges.isEmpty
+                || ranges.contains(where: { $0 == "*/*" || $0 == essence || $0 == family })
+        else { throw Problem.notAcceptable("This resource is \(essence) only.") }
+    }
+
+    /// The whole body, refused as too large before more than `limit` bytes are kept. Its bytes count
+    /// as in work until the request is answered.
+    ///
+    /// - Throws: 413; 503 when too many bytes are in work.
+    func bytes(upTo limit: Int) async throws -> [UInt8] {
+        func require(_ isWithin: Bool) throws {
+            guard isWithin else {
+                throw Problem.tooLarge("At most \(limit) bytes are allowed here.")
+            }
+        }
+        switch body {
+        case .whole(let buffer):
+            guard let buffer else { return [] }
+            try require(buffer.readableBytes <= limit)
+            try await account?.reserve(buffer.readableBytes)
+            account?.charge(buffer.readableBytes)
+            return Array(buffer.readableBytesView)
+        case .pieces(let pieces):
+            let length = header(FieldName.contentLength).flatMap { Int($0) }
+            if let length { try require(length <= limit) }
+            // Nothing more of the body is read from the connection while it waits for its room.
+            let step = 64 * 1024
+            var reserved = max(0, length ?? min(limit, step))
+            if reserved > 0 { try await account?.reserve(reserved) }
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(reserved)
+            for try await buffer in pieces {
+                let count = bytes.count + buffer.readableBytes
+                try require(count <= limit)
+                if count > reserved {
+                    let more = max(count - reserved, min(limit - reserved, max(step, reserved)))
+                    try await account?.reserve(more)
+                    reserved += more
+                }
+                bytes.append(contentsOf: buffer.readableBytesView)
+            }
+            account?.charge(bytes.count)
+            return bytes
+        }
+    }
+
+    /// The body as JSON; for small bodies, see ``DocumentWork``.
+    ///
+    /// - Throws: 400, 413, 415.
+    func json(upTo limit: Int) async throws -> JSONValue {
+        try Self.json(try await jsonBytes(upTo: limit))
+    }
+
+    /// The body, which has to be declared as JSON.
+    ///
+    /// - Throws: 413, 415.
+    func jsonBytes(upTo limit: Int) async throws -> [UInt8] {
+        let contentType = header(FieldName.contentType)
+        guard let contentType, MediaType(contentType).isJSON else {
+            throw Problem.unsupportedMediaType(
+                contentType == nil
+                    ? "Content-Type is missing; send application/json" : "send application/json")
+        }
+        return try await bytes(upTo: limit)
+    }
+
+    /// Parses a body.
+    ///
+    /// - Throws: 400.
+    static func json(_ bytes: [UInt8]) throws -> JSONValue {
+        do throws(JSONFault) {
+            return try JSONValue(parsing: bytes)
+        } catch {
+            throw Problem.malformed("The body is not JSON: \(error)")
+        }
+    }
+}
+
+/// Reads query texts.
+enum QueryText {
+    /// More parameters than this are refused.
+    private static let parametersMax = 64
+
+    /// The parameters of a query, decoded, in order.
+    ///
+    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    static func parameters(
+        _ query: String
+    ) throws(ProblemDetails) -> [(name: String, value: String)] {
+        let parts = query.split(separator: "&")
+        guard parts.count <= parametersMax else {
+            throw Problem.malformed("The query has more than \(parametersMax) parameters.")
+        }
+        var parameters: [(name: String, value: String)] = []
+        for part in parts {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = pair[0].percentDecoded,
+                let value = pair.count > 1 ? pair[1].percentDecoded : "",
+                !(name + value).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+            else {
+                throw Problem.malformed(
+                    "The query must be percent-encoded UTF-8 without control characters.")
+            }
+            parameters.append((name, value))
+        }
+        return parameters
+    }
+}

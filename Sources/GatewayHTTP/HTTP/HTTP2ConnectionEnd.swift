@@ -1,0 +1,122 @@
+import GatewayEngine
+import NIOCore
+import NIOExtras
+import NIOHTTP2
+
+/// Ends an HTTP/2 connection that was idle for too long, and when the server stops.
+// Sound: NIO calls handler and stream delegate on the connection's event loop only.
+final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    /// For requests that are under way when the server stops.
+    private static let grace = TimeAmount.seconds(2)
+
+    private let firstRequestTimeout: TimeAmount
+    private let idleTimeout: TimeAmount
+    private var context: ChannelHandlerContext?
+    private var openStreams: Set<HTTP2StreamID> = []
+    private var newestStream = HTTP2StreamID.rootStream
+    private var idleTimer: Scheduled<Void>?
+
+    init(firstRequestTimeout: TimeAmount, idleTimeout: TimeAmount) {
+        self.firstRequestTimeout = firstRequestTimeout
+        self.idleTimeout = idleTimeout
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        startIdleTimer(firstRequestTimeout, context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+        self.context = nil
+    }
+
+    func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
+        openStreams.insert(id)
+        newestStream = max(newestStream, id)
+        idleTimer?.cancel()
+        idleTimer = nil
+    }
+
+    func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
+        openStreams.remove(id)
+        if openStreams.isEmpty, let context { startIdleTimer(idleTimeout, context) }
+    }
+
+    /// Whether a stream was open before; only clients open streams, which are odd.
+    func isOver(_ id: UInt32) -> Bool {
+        guard id % 2 == 1, let number = Int32(exactly: id) else { return false }
+        let id = HTTP2StreamID(number)
+        return id <= newestStream && !openStreams.contains(id)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            end(after: openStreams.isEmpty ? .zero : Self.grace, context)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    private func startIdleTimer(_ time: TimeAmount, _ context: ChannelHandlerContext) {
+        idleTimer?.cancel()
+        idleTimer = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.end(after: .zero, context)
+        }
+    }
+
+    /// Sends GOAWAY, and closes after a time with another one that names the newest request: a client
+    /// whose later request was on its way then knows that nothing was done for it, and repeats it
+    /// elsewhere (RFC 9113 section 6.8).
+    private func end(after time: TimeAmount, _ context: ChannelHandlerContext) {
+        if time > .zero { sendGoAway(upTo: .maxID, context) }
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.sendGoAway(upTo: self.newestStream, context)
+            context.close(promise: nil)
+        }
+    }
+
+    private func sendGoAway(upTo last: HTTP2StreamID, _ context: ChannelHandlerContext) {
+        let frame = HTTP2Frame(
+            streamID: .rootStream,
+            payload: .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil))
+        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+}
+
+/// Ends an HTTP/2 connection whose peer broke the protocol. It stands before NIO's HTTP/2 handler,
+/// which answers with GOAWAY and leaves the rest to others: whoever caused that must not keep the
+/// connection. Errors of one stream reset that stream and do not come here.
+final class HTTP2ProtocolErrorEnd: ChannelOutboundHandler {
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    /// Length of a frame's header, and of GOAWAY's last stream id (RFC 9113 sections 4.1 and 6.8).
+    private static let errorCodeOffset = 9 + 4
+    private static let goAwayType: UInt8 = 7
+    private var mustClose = false
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .byteBuffer(let frame) = unwrapOutboundIn(data),
+            frame.getInteger(at: frame.readerIndex + 3, as: UInt8.self) == Self.goAwayType,
+            let code = frame.getInteger(
+                at: frame.readerIndex + Self.errorCodeOffset, as: UInt32.self), code != 0
+        {
+            mustClose = true
+        }
+        context.write(data, promise: promise)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        if mustClose { context.close(promise: nil) }
+    }
+}

@@ -1,0 +1,139 @@
+import GatewayCore
+import GatewayEngine
+import GatewayTLS
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// How a request becomes an event stream.
+extension HTTPConnectionHandler {
+    func admit(_ request: ReloadsRequest) {
+        guard let context, let admission = setup.admission,
+            let shard = admission.loops.shard(of: context.eventLoop),
+            let admitted = admittedStream(request, from: context.channel.remoteAddress),
+            admission.admitStream(admitted.key)
+        else { return decline() }
+        reservation = admitted.key
+        guard let claims = admitted.newClaims else {
+            return openWhenReached(admitted, on: shard)
+        }
+        // The token vouches for other attributes than are in force: they come first.
+        let clients = admission.clients
+        let presented = context.eventLoop.makePromise(of: ClientRecord.self)
+        presented.completeWithTask { try await clients.present(claims, of: admitted.key) }
+        presented.futureResult.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success: self.openWhenReached(admitted, on: shard)
+            // The route meets the same, and says what it is.
+            case .failure: self.decline()
+            }
+        }
+    }
+
+    /// Returns the stream a request asks for if nothing stands in its way; what does is for the route
+    /// to say, which counts the request once more.
+    private func admittedStream(
+        _ request: ReloadsRequest, from address: SocketAddress?
+    ) -> StreamAdmission.Admitted? {
+        guard let tls, let admission = setup.admission else { return nil }
+        let source = SourceAddress(address)
+        do {
+            try admission.requestLimits.admit(source)
+            return try admission.admit(
+                request, from: source, certificateURIs: { tls.peerCertificateURIs })
+        } catch {
+            return nil
+        }
+    }
+
+    /// Lets a route respond.
+    private func decline() {
+        releaseReservation()
+        guard let context else { return }
+        perform(machine.streamDeclined(now: context.eventLoop.now))
+    }
+
+    private func openWhenReached(_ admitted: StreamAdmission.Admitted, on shard: ShardLoop) {
+        shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
+            self.open(admitted, on: shard)
+        }
+    }
+
+    private func open(_ admitted: StreamAdmission.Admitted, on shard: ShardLoop) {
+        guard machine.isAdmitting, let context, let tls, let admission = setup.admission else {
+            return
+        }
+        if !isHTTP2, !tls.isDetachable {
+            // The response before is still on its way.
+            tls.onDrained = {
+                tls.onDrained = nil
+                self.open(admitted, on: shard)
+            }
+            return
+        }
+        // The shard counts the stream from here on; where it does not open it, the catch releases it.
+        reservation = nil
+        do throws(ShardLoop.Failure) {
+            let id = try shard.open(admitted.opening) {
+                carrier(
+                    EventStreamHead(admission, admitted, from: $0), tls: tls, context: context)
+            }
+            if isHTTP2, self.context != nil {
+                stream = (shard, id)
+            } else if isHTTP2 {
+                shard.close(id)
+            } else {
+                // The connection is the shard's; the channel goes.
+                close()
+            }
+        } catch {
+            admission.registry.releaseStream(admitted.key)
+            switch error {
+            // Nothing was said yet: the route answers why.
+            case .refused: decline()
+            case .unavailable: close()
+            }
+        }
+    }
+
+    /// Leaves HTTP: begins the response, or gives the connection away. `nil` when it is gone.
+    private func carrier(
+        _ head: EventStreamHead, tls: TLSServerHandler, context: ChannelHandlerContext
+    ) -> ShardLoop.Carrier? {
+        guard isHTTP2 else { return tls.detach().map { .connection($0, head: head.http1) } }
+        machine.streamOpened()
+        context.write(wrapOutboundOut(.head(head.response)), promise: nil)
+        context.writeAndFlush(
+            wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: head.firstBlocks)))), promise: nil)
+        return .sink(self, wantsHeartbeat: true)
+    }
+
+    private func releaseReservation() {
+        guard let key = reservation else { return }
+        reservation = nil
+        setup.admission?.registry.releaseStream(key)
+    }
+
+    /// The channel is gone.
+    func closeStream() {
+        releaseReservation()
+        guard let (shard, id) = stream else { return }
+        stream = nil
+        shard.close(id)
+    }
+}
+
+extension HTTPConnectionHandler: EventSink {
+    func send(_ blocks: ByteBuffer) -> SinkResult {
+        guard let context, machine.isStreaming else { return .gone }
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(blocks))), promise: nil)
+        return context.channel.isWritable ? .sent : .full
+    }
+
+    func end(_ farewell: ByteBuffer?) {
+        guard let context, machine.isStreaming else { return }
+        if let farewell { _ = send(farewell) }
+        machine.streamEnded()
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+}

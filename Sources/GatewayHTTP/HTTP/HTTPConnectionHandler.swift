@@ -1,0 +1,277 @@
+import GatewayCore
+import GatewayEngine
+import GatewayTLS
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// The last handler of an HTTP/1.1 connection, or of an HTTP/2 stream: performs the actions of its
+/// `HTTPConnectionMachine`.
+///
+/// An HTTP/1.1 connection whose request is an admitted event stream leaves its channel behind, with
+/// all handlers: the event loop's shard writes to its socket. Of HTTP/2 the stream stays, and the
+/// shard writes to it through this handler. Everything else, declined event streams included, is for
+/// the routes.
+///
+/// Bound to its channel's event loop: all members are used on that loop only.
+final class HTTPConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    let setup: GatewayChannel
+    /// The connection's; `nil` without TLS.
+    let tls: TLSServerHandler?
+    let isHTTP2: Bool
+    /// When the head of the first request has to be there.
+    private let requestDue: NIODeadline
+    private let progress: ResponseProgress
+    var machine: HTTPConnectionMachine
+    /// `nil` once the channel is gone.
+    private(set) var context: ChannelHandlerContext?
+    private lazy var writer = ResponseWriter(
+        isHTTP2: isHTTP2, timeout: setup.settings.answerTimeout, connection: progress,
+        onStall: { self.giveUpResponse(connectionToo: $0) },
+        onWritten: { self.responseWritten() })
+    /// Takes the rest of the body of the request whose route works.
+    private var body: RequestBody.Pieces.Source?
+    /// Asks for the pieces of the response's body.
+    private var pieces: Task<Void, Never>?
+    private var requestTimer: Scheduled<Void>?
+    private var idleTimer: Scheduled<Void>?
+    /// The client whose event stream is counted and not open yet.
+    var reservation: ClientKey?
+    /// The event stream that the shard writes here (HTTP/2).
+    var stream: (shard: ShardLoop, id: StreamID)?
+
+    /// - Parameter progress: The progress of all responses of the connection.
+    init(
+        _ setup: GatewayChannel, tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
+        progress: ResponseProgress
+    ) {
+        self.setup = setup
+        self.tls = tls
+        self.isHTTP2 = isHTTP2
+        self.requestDue = requestDue
+        self.progress = progress
+        machine = HTTPConnectionMachine(
+            isHTTP2: isHTTP2, offersStreams: setup.admission != nil && tls != nil,
+            settings: setup.settings)
+    }
+
+    // MARK: Events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        setup.newest?.add(self)
+        startRequestTimer(at: requestDue)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { leave() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        leave()
+        context.fireChannelInactive()
+    }
+
+    private func leave() {
+        setup.newest?.remove(self)
+        requestTimer?.cancel()
+        idleTimer?.cancel()
+        pieces?.cancel()
+        writer.stop()
+        perform(machine.channelClosed())
+        closeStream()
+        context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        perform(machine.received(unwrapInboundIn(data), now: context.eventLoop.now))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        perform(machine.readCompleted())
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if machine.readRequested() { context.read() }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        let isWritable = context.channel.isWritable
+        if isWritable, let stream { stream.shard.drained(stream.id) }
+        perform(machine.writabilityChanged(to: isWritable))
+        context.fireChannelWritabilityChanged()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        perform(machine.failed(error))
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent: perform(machine.quiesce())
+        case ChannelEvent.inputClosed: perform(machine.inputClosed())
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// Whether a route works, or its response is being written.
+    var isResponding: Bool { machine.isResponding }
+
+    /// Ends the connection at once.
+    func close() { perform(machine.abort()) }
+
+    /// The route wants more of its body, or no more at all.
+    func bodyWanted() { perform(machine.bodyWanted()) }
+
+    // MARK: Actions
+
+    func perform(_ actions: [HTTPConnectionMachine.Action]) {
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: HTTPConnectionMachine.Action) {
+        switch action {
+        case .admitStream(let request): admit(request)
+        case .sendContinue: sendContinue()
+        case .respond(let request, let isWhole): respond(to: request, isWhole: isWhole)
+        case .forwardBody(let bytes):
+            if case .stopProducing? = body?.yield(bytes) { machine.bodyFilled() }
+        case .endBody(let failure):
+            let ended = body
+            body = nil
+            if let failure { ended?.finish(failure.error) } else { ended?.finish() }
+        case .cancelPieces: pieces?.cancel()
+        case .refuse(let problem): refuse(problem)
+        case .close: context?.close(promise: nil)
+        case .closeOutput: context?.close(mode: .output, promise: nil)
+        case .read: context?.read()
+        case .startRequestTimer:
+            guard requestTimer == nil, let context else { return }
+            startRequestTimer(at: context.eventLoop.now + setup.settings.requestTimeout)
+        case .cancelRequestTimer:
+            requestTimer?.cancel()
+            requestTimer = nil
+        case .startIdleTimer(let due): startIdleTimer(at: due)
+        }
+    }
+
+    private func startRequestTimer(at due: NIODeadline) {
+        requestTimer = context?.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
+            self.requestTimer = nil
+            self.perform(self.machine.requestTimedOut())
+        }
+    }
+
+    private func startIdleTimer(at due: NIODeadline) {
+        guard idleTimer == nil, let loop = context?.eventLoop else { return }
+        idleTimer = loop.assumeIsolated().scheduleTask(deadline: due) {
+            self.idleTimer = nil
+            let isWriting = self.writer.isWriting
+            self.perform(self.machine.idleTimedOut(now: loop.now, isWriting: isWriting))
+        }
+    }
+
+    private func sendContinue() {
+        guard let context else { return }
+        if isHTTP2 {
+            let head = HTTPResponseHead(version: .http1_1, status: .continue)
+            context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+        } else {
+            // Nothing between this handler and TLS looks at what goes out by HTTP/1.1.
+            let bytes = ByteBuffer(bytes: GatewayAnswer.http1Continue)
+            context.writeAndFlush(NIOAny(IOData.byteBuffer(bytes)), promise: nil)
+        }
+    }
+
+    // MARK: Responses
+
+    private func respond(to request: HTTPConnectionMachine.Request, isWhole: Bool) {
+        guard let context else { return }
+        let (channel, loop) = (context.channel, context.eventLoop)
+        var body = RequestBody.whole(request.body)
+        if !isWhole {
+            let pieces = RequestBody.Pieces.makeSequence(
+                elementType: ByteBuffer.self, failureType: (any Error).self,
+                backPressureStrategy: .init(lowWatermark: 2, highWatermark: 10),
+                finishOnDeinit: true, delegate: BodyDemand(self, on: loop))
+            self.body = pieces.source
+            if let bytes = request.body { _ = pieces.source.yield(bytes) }
+            body = .pieces(pieces.sequence)
+        }
+        let routed = GatewayRequest(head: request.head, body: body)
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        setup.open.beginAnswer()
+        Task(executorPreference: setup.responder.executor) { [setup] in
+            let answer = await setup.responder.respond(to: routed, on: channel)
+            loop.execute {
+                handler.value.write(answer)
+                setup.open.endAnswer()
+            }
+        }
+    }
+
+    /// Writes the response that is due; `nil` ends the connection.
+    private func write(_ answer: GatewayAnswer?) {
+        guard var answer else { return close() }
+        guard let framing = machine.framing, let context else { return }
+        if framing.isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }
+        if framing.omitsBody { answer.omitBody() }
+        switch answer.content {
+        case .whole, .omitted:
+            if writer.write(answer, to: context) { responseWritten() }
+        case .pieces(let pieces):
+            writer.begin(answer.head, isChunked: framing.allowsChunks, to: context)
+            write(pieces, on: context.eventLoop)
+        }
+    }
+
+    /// Writes a body as it comes, until it ends or is cancelled.
+    private func write(_ pieces: AsyncStream<ByteBuffer>, on loop: any EventLoop) {
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        self.pieces = Task(executorPreference: setup.responder.executor) {
+            for await piece in pieces {
+                let written = loop.flatSubmit { handler.value.append(piece, on: loop) }
+                guard (try? await written.get()) != nil else { break }
+            }
+            loop.execute { handler.value.endPieces() }
+        }
+        if machine.isQuiescing { self.pieces?.cancel() }
+    }
+
+    private func append(_ piece: ByteBuffer, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        guard let context else { return loop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
+        return writer.append(piece, to: context)
+    }
+
+    private func endPieces() {
+        pieces = nil
+        if let context, isResponding { writer.end(to: context) }
+        responseWritten()
+    }
+
+    private func responseWritten() {
+        guard let context else { return }
+        perform(machine.responseWritten(now: context.eventLoop.now))
+    }
+
+    /// Refuses what is no request, for everybody behind, and closes.
+    private func refuse(_ problem: ProblemDetails) {
+        guard let context else { return }
+        var answer = problem.answer
+        setup.responder.complete(&answer.head.headers)
+        if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
+        // A problem is shorter than one round.
+        _ = writer.write(answer, to: context)
+        context.close(promise: nil)
+    }
+
+    private func giveUpResponse(connectionToo: Bool) {
+        let connection = context?.channel.parent
+        setup.onUnreadAnswer()
+        close()
+        if isHTTP2, connectionToo { connection?.close(promise: nil) }
+    }
+}

@@ -1,0 +1,457 @@
+import GatewayEngine
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// Decides what one HTTP/1.1 connection, or one HTTP/2 stream, does next: what is read, which request
+/// gets its response, and when our side ends. Owns no channel, task, timer or clock.
+///
+/// Requests are read ahead of their responses, so receiving and responding have a state each. Only
+/// what came in one read is read ahead: reading pauses while a request has no route.
+struct HTTPConnectionMachine {
+    /// A request on its way to its route.
+    struct Request: Equatable {
+        let head: HTTPRequestHead
+        /// The part of the body that has come; `nil` without any.
+        var body: ByteBuffer?
+        /// Whether `100 Continue` must be sent before more of the body comes.
+        fileprivate let awaitsContinue: Bool
+
+        fileprivate mutating func append(_ bytes: ByteBuffer) {
+            if body?.writeImmutableBuffer(bytes) == nil { body = bytes }
+        }
+    }
+
+    /// How a response is written, which its request decides.
+    struct Framing: Equatable {
+        /// The connection ends with the response.
+        let isLast: Bool
+        /// The request was `HEAD`: the response states a length and has no body.
+        let omitsBody: Bool
+        /// A body of unknown length may come in chunks, which HTTP/1.0 lacks.
+        let allowsChunks: Bool
+
+        fileprivate init(_ head: HTTPRequestHead, isHTTP2: Bool) {
+            let isHTTP10 = head.version == .http1_0
+            // RFC 9112 section 9.3. A peer of HTTP/1.0 is never kept.
+            isLast = !isHTTP2 && (!head.isKeepAlive || isHTTP10)
+            omitsBody = head.method == .HEAD
+            allowsChunks = !isHTTP10
+        }
+    }
+
+    /// An error that ended the input.
+    struct Failure: Equatable {
+        let error: any Error
+
+        static func == (one: Failure, other: Failure) -> Bool {
+            "\(one.error)" == "\(other.error)"
+        }
+    }
+
+    enum Action: Equatable {
+        /// Admit the request to an event stream, then report `streamOpened`, `streamDeclined` or
+        /// `abort`.
+        case admitStream(ReloadsRequest)
+        /// Write `100 Continue` (RFC 9110 section 15.2.1).
+        case sendContinue
+        /// Run the route of a request. Unless it is whole, its body goes on with `forwardBody`.
+        case respond(Request, isWhole: Bool)
+        /// Hand the route a piece of its body; report `bodyFilled` if it must read before more.
+        case forwardBody(ByteBuffer)
+        /// Let the route's body end, in its place or by a failure.
+        case endBody(Failure?)
+        /// Cancel the response's body if it comes in pieces.
+        case cancelPieces
+        /// Write a problem as the last response, then close.
+        case refuse(ProblemDetails)
+        case close
+        case closeOutput
+        /// Read from the channel: an earlier read was put off.
+        case read
+        /// Start the timer for the end of a request, unless it runs.
+        case startRequestTimer
+        case cancelRequestTimer
+        /// Start the idle timer, unless it runs.
+        case startIdleTimer(NIODeadline)
+    }
+
+    /// The reason why nothing more is received.
+    private enum InputEnd {
+        case peer
+        case failed(Failure)
+    }
+
+    /// The receiving side. Each state goes to `ended` by the peer's end or an error.
+    private enum Input {
+        /// Between two requests. Can transition to `reading` by a head.
+        case idle
+        /// No route has the request yet. Can transition to `idle` with its end, or to `forwarding`
+        /// when its turn comes first.
+        case reading(Request)
+        /// The route takes the body as it comes; while it is full, nothing is read. Can transition to
+        /// `idle` with the request's end, or to `discarding` (HTTP/2) with its response.
+        case forwarding(isFull: Bool)
+        /// The rest of a request that has its response. Can transition to `idle` with its end.
+        case discarding
+        /// Nothing more is received. `cutsBody` if the route at work lacks the rest of its body.
+        case ended(InputEnd, cutsBody: Bool)
+    }
+
+    /// The responding side. Each state goes to `closed` with the channel, and to `draining` when the
+    /// connection has to end.
+    private enum Output {
+        /// No request has come. Can transition to `idle` or `admitting` by the first head.
+        case connected
+        /// No response is in flight. Can transition to `responding` when a request is there and the
+        /// channel is writable, or to `admitting` when one asks for an event stream.
+        case idle
+        /// An event stream was asked for. Holds what has come since. Can transition to `streaming`,
+        /// or back to `idle`, where a route responds.
+        case admitting([HTTPServerRequestPart])
+        /// A route works, or its response is being written. Can transition to `idle`.
+        case responding(Framing)
+        /// A shard writes the event stream (HTTP/2).
+        case streaming
+        /// Our side has ended: what comes is dropped.
+        case draining
+        case closed
+    }
+
+    /// Parts of requests held during an admission: a request for an event stream has no body.
+    private static let heldPartsMax = 16
+
+    private let isHTTP2: Bool
+    private let offersStreams: Bool
+    private let settings: ConnectionSettings
+    private var input = Input.idle
+    private var output = Output.connected
+    /// Whole requests without a route, oldest first.
+    private var pending = CircularBuffer<Request>()
+    private var isWritable = true
+    /// A read was asked for and put off.
+    private var isReadHeld = false
+    /// The gateway stops: the connection ends when all responses are written.
+    private(set) var isQuiescing = false
+    private var lastActive = NIODeadline.uptimeNanoseconds(0)
+
+    /// - Parameter offersStreams: Whether event streams are opened here; otherwise their requests are
+    ///   for the routes.
+    init(isHTTP2: Bool, offersStreams: Bool, settings: ConnectionSettings) {
+        (self.isHTTP2, self.offersStreams, self.settings) = (isHTTP2, offersStreams, settings)
+    }
+
+    /// Whether a route works, or its response is being written.
+    var isResponding: Bool { framing != nil }
+
+    /// How to write the response that is due; `nil` when none is.
+    var framing: Framing? {
+        if case .responding(let framing) = output { framing } else { nil }
+    }
+
+    /// Whether a request may still become an event stream.
+    var isAdmitting: Bool { if case .admitting = output { true } else { false } }
+
+    /// Whether blocks of an event stream may be written.
+    var isStreaming: Bool { if case .streaming = output { true } else { false } }
+
+    /// Whether every request that came has its response.
+    var isIdle: Bool {
+        if case .idle = output, case .idle = input { pending.isEmpty } else { false }
+    }
+}
+
+// MARK: Requests
+
+extension HTTPConnectionMachine {
+    /// Receives a part of a request.
+    mutating func received(_ part: HTTPServerRequestPart, now: NIODeadline) -> [Action] {
+        switch output {
+        case .admitting(var parts):
+            guard parts.count < Self.heldPartsMax else { return abort() }
+            parts.append(part)
+            output = .admitting(parts)
+            return []
+        case .streaming, .draining, .closed: return []
+        case .connected, .idle, .responding: break
+        }
+        switch part {
+        case .head(let head): return receivedHead(head, now: now)
+        case .body(let bytes): return receivedBody(bytes)
+        case .end: return resumingRead(receivedEnd())
+        }
+    }
+
+    private mutating func receivedHead(_ head: HTTPRequestHead, now: NIODeadline) -> [Action] {
+        guard case .idle = input else { return [] }
+        lastActive = now
+        var actions: [Action] = []
+        if case .connected = output {
+            output = .idle
+            actions = [.cancelRequestTimer]
+        }
+        if let problem = head.problem(isHTTP2: isHTTP2, settings) {
+            // The responses before it come first.
+            return actions
+                + (isIdle ? refuse(problem) : failed(HTTPParserError.invalidHeaderToken))
+        }
+        if isIdle, offersStreams, head.method == .GET, case let request = ReloadsRequest(head),
+            request.wantsStream
+        {
+            output = .admitting([.head(head)])
+            return actions + [.admitStream(request)]
+        }
+        return actions + accept(head)
+    }
+
+    private mutating func accept(_ head: HTTPRequestHead) -> [Action] {
+        let expectsContinue = head.headers.value(FieldName.expect)?.lowercased() == "100-continue"
+        // The route decides whether to read the body. `100 Continue` must not be written into the
+        // response before.
+        let isNext = isIdle
+        input = .reading(Request(head: head, awaitsContinue: expectsContinue && !isNext))
+        return expectsContinue && isNext ? [.sendContinue] : []
+    }
+
+    private mutating func receivedBody(_ bytes: ByteBuffer) -> [Action] {
+        switch input {
+        case .reading(var request):
+            // Otherwise the bytes would be copied.
+            input = .idle
+            request.append(bytes)
+            input = .reading(request)
+            return []
+        case .forwarding: return [.forwardBody(bytes)]
+        case .idle, .discarding, .ended: return []
+        }
+    }
+
+    private mutating func receivedEnd() -> [Action] {
+        switch input {
+        case .idle, .ended: return []
+        case .reading(let request):
+            input = .idle
+            pending.append(request)
+            return [.cancelRequestTimer] + next()
+        case .forwarding:
+            input = .idle
+            return [.cancelRequestTimer, .endBody(nil)]
+        case .discarding:
+            input = .idle
+            return [.cancelRequestTimer]
+        }
+    }
+
+    /// All parts of one read were received: a request whose end is not among them starts without it.
+    mutating func readCompleted() -> [Action] {
+        guard isReceiving else { return [] }
+        return resumingRead([.startRequestTimer] + next())
+    }
+
+    /// Whether a request's end has not come.
+    private var isReceiving: Bool {
+        switch (output, input) {
+        case (.idle, .reading), (.idle, .discarding), (.responding, .reading),
+            (.responding, .forwarding):
+            true
+        default: false
+        }
+    }
+
+    /// The route must read its body before more of it is read from the channel.
+    mutating func bodyFilled() {
+        if case .forwarding = input { input = .forwarding(isFull: true) }
+    }
+
+    /// The route wants more of its body, or no more at all.
+    mutating func bodyWanted() -> [Action] {
+        if case .forwarding = input { input = .forwarding(isFull: false) }
+        return resumingRead([])
+    }
+
+    /// Returns whether the channel may be read now; otherwise `read` follows later.
+    mutating func readRequested() -> Bool {
+        isReadHeld = !isReadAllowed
+        return !isReadHeld
+    }
+
+    private var isReadAllowed: Bool {
+        switch (output, input) {
+        case (.idle, .reading), (.responding, .reading), (_, .forwarding(isFull: true)): false
+        default: pending.isEmpty
+        }
+    }
+
+    private mutating func resumingRead(_ actions: [Action]) -> [Action] {
+        guard isReadHeld, isReadAllowed else { return actions }
+        isReadHeld = false
+        return actions + [.read]
+    }
+}
+
+// MARK: Event streams
+
+extension HTTPConnectionMachine {
+    /// The event stream's response begins.
+    mutating func streamOpened() {
+        if isAdmitting { output = .streaming }
+    }
+
+    /// The event stream's response has ended.
+    mutating func streamEnded() {
+        if isStreaming { output = .draining }
+    }
+
+    /// No event stream is opened: a route says why.
+    mutating func streamDeclined(now: NIODeadline) -> [Action] {
+        guard case .admitting(let parts) = output, case .head(let head)? = parts.first else {
+            return []
+        }
+        output = .idle
+        let actions = accept(head)
+        return parts.dropFirst().reduce(into: actions) { $0 += received($1, now: now) }
+    }
+}
+
+// MARK: Responses
+
+extension HTTPConnectionMachine {
+    /// Starts the next request, or ends the connection when there is none and it has to end.
+    private mutating func next() -> [Action] {
+        guard case .idle = output, isWritable else { return [] }
+        if let request = pending.popFirst() {
+            output = .responding(Framing(request.head, isHTTP2: isHTTP2))
+            return [.respond(request, isWhole: true)]
+        }
+        switch input {
+        case .reading(let request):
+            input = .forwarding(isFull: false)
+            output = .responding(Framing(request.head, isHTTP2: isHTTP2))
+            let respond = Action.respond(request, isWhole: false)
+            return request.awaitsContinue ? [.sendContinue, respond] : [respond]
+        case .ended(.failed(let failure), _):
+            guard let error = failure.error as? HTTPParserError else { return abort() }
+            return refuse(Problem.notHTTP(error))
+        case .idle, .forwarding, .discarding, .ended(.peer, _):
+            if isQuiescing { return abort() }
+            if case .ended = input { return drain(.closeOutput) }
+            return []
+        }
+    }
+
+    /// The response under way was written to its end.
+    mutating func responseWritten(now: NIODeadline) -> [Action] {
+        guard case .responding(let framing) = output else { return [] }
+        lastActive = now
+        output = .idle
+        var actions: [Action] = []
+        switch input {
+        case .forwarding:
+            input = .discarding
+            actions = [.endBody(nil)]
+            // Waiting for the rest of a request that has its response would let the peer hold the
+            // connection. In HTTP/2 it holds only the stream.
+            if !isHTTP2 { return actions + drain(.close) }
+        case .ended(_, cutsBody: true) where !isHTTP2: return drain(.close)
+        case .idle, .reading, .discarding, .ended: break
+        }
+        if !isHTTP2 { actions.append(.startIdleTimer(now + TimeAmount(settings.idleTimeout))) }
+        actions += framing.isLast ? drain(.closeOutput) : next()
+        return resumingRead(actions)
+    }
+
+    /// The channel takes bytes again, or no more for now: whoever does not read gets no further
+    /// response.
+    mutating func writabilityChanged(to isWritable: Bool) -> [Action] {
+        self.isWritable = isWritable
+        return isWritable ? resumingRead(next()) : []
+    }
+}
+
+// MARK: Ends
+
+extension HTTPConnectionMachine {
+    /// The time for the first head, or for the end of a request, is over.
+    mutating func requestTimedOut() -> [Action] {
+        if case .connected = output { return abort() }
+        return isReceiving ? abort() : []
+    }
+
+    /// The idle timer fired.
+    ///
+    /// - Parameter isWriting: Whether the peer has not taken all of the last response: how long it may
+    ///   is not for this timer.
+    mutating func idleTimedOut(now: NIODeadline, isWriting: Bool) -> [Action] {
+        switch output {
+        case .responding, .streaming, .closed: return []
+        case .connected, .idle, .admitting, .draining: break
+        }
+        if isWriting { lastActive = now }
+        let due = lastActive + TimeAmount(settings.idleTimeout)
+        return now >= due ? drain(.close) : [.startIdleTimer(due)]
+    }
+
+    /// What comes is not HTTP, or breaks off. Requests that are whole still get their responses.
+    mutating func failed(_ error: any Error) -> [Action] {
+        switch output {
+        case .connected, .admitting:
+            return (error as? HTTPParserError).map { refuse(Problem.notHTTP($0)) } ?? []
+        case .idle, .responding: return endInput(.failed(Failure(error: error)), error)
+        case .streaming, .draining, .closed: return []
+        }
+    }
+
+    /// The peer has ended its side. Requests that are whole still get their responses.
+    mutating func inputClosed() -> [Action] {
+        switch output {
+        case .connected: return abort()
+        case .admitting where !isHTTP2: return abort()
+        case .idle where !isHTTP2, .responding where !isHTTP2:
+            return endInput(.peer, ChannelError.inputClosed)
+        case .idle, .admitting, .responding, .streaming, .draining, .closed: return []
+        }
+    }
+
+    private mutating func endInput(_ end: InputEnd, _ error: any Error) -> [Action] {
+        var actions: [Action] = [.cancelRequestTimer]
+        switch input {
+        case .ended(.failed, _): return []
+        case .ended(.peer, let cutsBody): input = .ended(end, cutsBody: cutsBody)
+        case .forwarding:
+            input = .ended(end, cutsBody: true)
+            actions.append(.endBody(Failure(error: error)))
+        case .idle, .reading, .discarding: input = .ended(end, cutsBody: false)
+        }
+        return resumingRead(actions + next())
+    }
+
+    /// The gateway stops. Responses in flight go on, and the shard ends event streams.
+    mutating func quiesce() -> [Action] {
+        if case .connected = output { return abort() }
+        isQuiescing = true
+        return [.cancelPieces] + next()
+    }
+
+    /// Ends the connection at once.
+    mutating func abort() -> [Action] {
+        if case .closed = output { [] } else { drain(.close) }
+    }
+
+    private mutating func refuse(_ problem: ProblemDetails) -> [Action] { drain(.refuse(problem)) }
+
+    private mutating func drain(_ last: Action) -> [Action] {
+        output = .draining
+        pending.removeAll()
+        return [last]
+    }
+
+    /// The channel is gone.
+    mutating func channelClosed() -> [Action] {
+        output = .closed
+        pending.removeAll()
+        guard case .forwarding = input else { return [] }
+        let failure = Failure(error: ChannelError.ioOnClosedChannel)
+        input = .ended(.peer, cutsBody: true)
+        return [.endBody(failure)]
+    }
+}

@@ -1,0 +1,28 @@
+import NIOCore
+
+/// The open connections of a plain port. Beyond the limit the newest one stays and an old one goes:
+/// whoever comes to ask is answered, however many others came to say nothing.
+package final class NewestConnections: Sendable {
+    private let connectionsMax: Int
+    /// Oldest first; at most as many as the limit.
+    private let open: NIOLoopBoundBox<[HTTPConnectionHandler]>
+
+    /// - Parameter loop: The one that serves them all.
+    package init(_ connectionsMax: Int, on loop: any EventLoop) {
+        self.connectionsMax = connectionsMax
+        open = .makeBoxSendingValue([], eventLoop: loop)
+    }
+
+    func add(_ connection: HTTPConnectionHandler) {
+        if open.value.count >= connectionsMax {
+            // One whose request is being responded to goes only when all are.
+            let index = open.value.firstIndex { !$0.isResponding } ?? 0
+            open.value.remove(at: index).close()
+        }
+        open.value.append(connection)
+    }
+
+    func remove(_ connection: HTTPConnectionHandler) {
+        open.value.removeAll { $0 === connection }
+    }
+}

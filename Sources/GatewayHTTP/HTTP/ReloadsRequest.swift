@@ -1,0 +1,54 @@
+import Foundation
+import GatewayEngine
+import NIOHTTP1
+import WidgetModel
+
+/// A request for what is stale, as far as it is looked at to admit it.
+struct ReloadsRequest: Equatable {
+    /// The target, as it was sent.
+    var path: String
+    var authorization: String?
+    /// The cursor a stream goes on from (WHATWG HTML, section 9.2.4).
+    var lastEventID: String?
+    /// The digest of the registration that the client believes in force.
+    var registration: String?
+    /// It asks for a held-open stream.
+    var wantsStream: Bool
+
+    init(
+        path: String, authorization: String?, lastEventID: String?, registration: String? = nil,
+        wantsStream: Bool
+    ) {
+        self.path = path
+        self.authorization = authorization
+        self.lastEventID = lastEventID
+        self.registration = registration
+        self.wantsStream = wantsStream
+    }
+
+    /// What a request's head says.
+    init(_ head: HTTPRequestHead) {
+        path = head.uri
+        authorization = head.headers.value(FieldName.authorization)
+        lastEventID = head.headers.value(FieldName.lastEventID)
+        registration = head.headers.value(FieldName.timelineRegistration)
+        wantsStream =
+            head.method == .GET
+            && head.headers.values(FieldName.accept).contains(where: Self.acceptsEventStream)
+    }
+
+    /// Whether an `Accept` field lists event streams (RFC 9110 section 12.5.1).
+    static func acceptsEventStream(_ accept: String) -> Bool {
+        accept == EventStreamEncoder.mediaType
+            || accept.split(separator: ",").contains {
+                MediaType(String($0)).essence == EventStreamEncoder.mediaType
+            }
+    }
+}
+
+extension StringProtocol {
+    /// Decoded; `nil` when it is not percent-encoded UTF-8 (RFC 3986 section 2.1).
+    package var percentDecoded: String? {
+        utf8.contains(UInt8(ascii: "%")) ? removingPercentEncoding : String(self)
+    }
+}

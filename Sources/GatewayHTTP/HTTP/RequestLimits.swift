@@ -1,0 +1,217 @@
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayTLS
+import NIOCore
+import Synchronization
+import WidgetModel
+
+/// Limits of the requests of the TLS port: rates by source address, app and client, and the bytes of
+/// bodies in work. Asked before the work of a request; safe to use from any thread.
+package final class RequestLimits: Sendable {
+    fileprivate typealias Caller = CheckedContinuation<Bool, Never>
+
+    /// Bytes of a body that cost as much as a request.
+    private static let bytesPerToken = 16 * 1024
+    /// The longest time a body waits for the budget; well within the time a request may take.
+    private static let bodyWait = TimeAmount.seconds(10)
+    /// Bodies that may wait for the budget; each holds a connection that is not read meanwhile.
+    private static let bodiesWaitingMax = 1_024
+    /// Buckets kept of each sort, of about 100 bytes each.
+    private static let bucketsMax = 65_536
+
+    private let rates: RateLimits
+    private let addresses: Mutex<BucketTable<SourceAddress>>
+    private let apps: Mutex<BucketTable<String>>
+    private let clients: Mutex<BucketTable<ClientKey>>
+    private let refusedTokens: Mutex<BucketTable<SourceAddress>>
+    private let budget: Mutex<ByteBudget<String, Caller>>
+    private let metrics: GatewayMetrics
+    /// Monotonic milliseconds.
+    private let now: @Sendable () -> Int64
+
+    package init(
+        rates: RateLimits, bytesInWork: Int, metrics: GatewayMetrics,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.rates = rates
+        self.metrics = metrics
+        self.now = now
+        addresses = Mutex(BucketTable(rate: rates.address, slotsMax: Self.bucketsMax))
+        apps = Mutex(BucketTable(rate: rates.app, slotsMax: Self.bucketsMax))
+        clients = Mutex(BucketTable(rate: rates.client, slotsMax: Self.bucketsMax))
+        refusedTokens = Mutex(
+            BucketTable(rate: rates.refusedTokens, slotsMax: Self.bucketsMax))
+        budget = Mutex(ByteBudget(limit: bytesInWork, waitingMax: Self.bodiesWaitingMax))
+    }
+
+    /// The bytes of bodies in work now.
+    package var bytesInWork: Int { budget.withLock { $0.used } }
+
+    // MARK: Rates
+
+    /// Counts a request of an address.
+    ///
+    /// - Throws: 429.
+    func admit(_ address: SourceAddress?) throws(ProblemDetails) {
+        guard let address else { return }
+        let now = now()
+        try require(
+            addresses.withLock { $0.take(from: address, now: now) }, .address, rates.address)
+    }
+
+    /// Counts a request of an app, and of the client if it is one.
+    ///
+    /// - Throws: 429.
+    func admit(_ token: VerifiedToken) throws(ProblemDetails) {
+        let now = now()
+        if let client = Self.client(token) {
+            try require(clients.withLock { $0.take(from: client, now: now) }, .client, rates.client)
+        }
+        try require(apps.withLock { $0.take(from: token.app, now: now) }, .app, rates.app)
+    }
+
+    /// Charges the size of a request's body to those it came from.
+    fileprivate func charge(_ bytes: Int, to token: VerifiedToken) {
+        let tokens = Int64(bytes / Self.bytesPerToken)
+        guard tokens > 0 else { return }
+        let now = now()
+        if let client = Self.client(token) {
+            clients.withLock { $0.charge(tokens, to: client, now: now) }
+        }
+        apps.withLock { $0.charge(tokens, to: token.app, now: now) }
+    }
+
+    /// Requires that the address has not sent too many tokens that are not valid.
+    ///
+    /// - Throws: 429.
+    func requireFewRefusedTokens(_ address: SourceAddress?) throws(ProblemDetails) {
+        guard let address else { return }
+        let now = now()
+        let isEmpty = refusedTokens.withLock { $0.remaining(for: address, now: now) == 0 }
+        guard isEmpty else { return }
+        try require(
+            .refused(retryAfter: rates.refusedTokens.period / rates.refusedTokens.count),
+            .refusedTokens, rates.refusedTokens)
+    }
+
+    /// Counts a token that was not valid.
+    func noteRefusedToken(_ address: SourceAddress?) {
+        guard let address else { return }
+        let now = now()
+        refusedTokens.withLock { $0.charge(1, to: address, now: now) }
+    }
+
+    /// A backend is no client, whatever its `sub`.
+    private static func client(_ token: VerifiedToken) -> ClientKey? {
+        token.scopes == [.client] ? ClientKey(app: token.app, client: token.subject) : nil
+    }
+
+    private func require(
+        _ verdict: TokenBucket.Verdict, _ reason: RequestLimit, _ rate: TokenRate
+    ) throws(ProblemDetails) {
+        guard case .refused(let milliseconds) = verdict else { return }
+        metrics.requestRefused(reason)
+        throw Problem.rateLimited(reason, rate, retryAfter: Int((milliseconds + 999) / 1_000))
+    }
+
+    // MARK: Bytes in work
+
+    /// Reserves bytes for a body, or waits for them.
+    ///
+    /// - Throws: 503 when they are not there in time.
+    fileprivate func reserve(_ bytes: Int, _ app: String, _ loop: any EventLoop) async throws {
+        let isGranted = await withCheckedContinuation { (caller: Caller) in
+            switch budget.withLock({ $0.reserve(bytes, for: app, caller) }) {
+            case .granted: caller.resume(returning: true)
+            case .refused: caller.resume(returning: false)
+            case .waits(let id):
+                loop.scheduleTask(in: Self.bodyWait) { self.expire(id, app) }
+            }
+        }
+        guard isGranted else { throw refusal() }
+    }
+
+    private func expire(_ id: UInt64, _ app: String) {
+        let (waiter, granted) = budget.withLock { $0.cancel(id, of: app) }
+        waiter?.resume(returning: false)
+        for caller in granted { caller.resume(returning: true) }
+    }
+
+    /// Reserves further bytes for a body that has a reservation.
+    ///
+    /// - Throws: 503 when they are not there.
+    fileprivate func extend(by bytes: Int, _ app: String) throws {
+        guard budget.withLock({ $0.extend(by: bytes, for: app) }) else { throw refusal() }
+    }
+
+    fileprivate func release(_ bytes: Int, _ app: String) {
+        for caller in budget.withLock({ $0.release(bytes, for: app) }) {
+            caller.resume(returning: true)
+        }
+    }
+
+    private func refusal() -> ProblemDetails {
+        metrics.requestRefused(.bytesInWork)
+        return Problem.unavailable(
+            "Too many bytes of request bodies are in work; retry in 2 s, or send smaller posts.",
+            retryAfter: 2)
+    }
+}
+
+/// The account of one request: the token it came with, and the bytes reserved for its body until it
+/// is answered.
+package final class RequestAccount: Sendable {
+    private struct State: Sendable {
+        var token: VerifiedToken?
+        var app = ""
+        var bytes = 0
+    }
+
+    let limits: RequestLimits
+    let source: SourceAddress?
+    private let loop: any EventLoop
+    private let state = Mutex(State())
+
+    init(_ limits: RequestLimits, _ channel: any Channel) {
+        self.limits = limits
+        source = SourceAddress(channel.remoteAddress)
+        loop = channel.eventLoop
+    }
+
+    /// Notes whose request it is.
+    func identify(_ token: VerifiedToken) {
+        state.withLock { state in
+            state.token = token
+            state.app = token.app
+        }
+    }
+
+    /// Reserves bytes for the body: the first time it waits for them, and then no more.
+    ///
+    /// - Throws: 503.
+    func reserve(_ bytes: Int) async throws {
+        let (app, held) = state.withLock { ($0.app, $0.bytes) }
+        if held == 0 {
+            try await limits.reserve(bytes, app, loop)
+        } else {
+            try limits.extend(by: bytes, app)
+        }
+        state.withLock { $0.bytes += bytes }
+    }
+
+    /// Charges a body that was read to the rates.
+    func charge(_ bytes: Int) {
+        guard let token = state.withLock({ $0.token }) else { return }
+        limits.charge(bytes, to: token)
+    }
+
+    /// Gives the reserved bytes back: the request is answered.
+    func close() {
+        let (app, bytes) = state.withLock { state in
+            defer { state.bytes = 0 }
+            return (state.app, state.bytes)
+        }
+        if bytes > 0 { limits.release(bytes, app) }
+    }
+}

@@ -1,0 +1,29 @@
+import NIOCore
+import NIOHTTP1
+
+/// Responds to the requests of a port.
+package struct Responder: Sendable {
+    /// Runs the work of a request; `nil` for the process's default executor.
+    let executor: (any TaskExecutor)?
+    /// Responds to one request; `nil` closes the connection.
+    private let answer: @Sendable (GatewayRequest, any Channel) async -> GatewayAnswer?
+    /// Adds the fields that every response of the port has, refusals of malformed requests included.
+    let complete: @Sendable (inout HTTPHeaders) -> Void
+
+    package init(
+        executor: (any TaskExecutor)?,
+        complete: @escaping @Sendable (inout HTTPHeaders) -> Void = { _ in },
+        answer: @escaping @Sendable (GatewayRequest, any Channel) async -> GatewayAnswer?
+    ) {
+        self.executor = executor
+        self.complete = complete
+        self.answer = answer
+    }
+
+    /// Returns the response to a request, on its connection or HTTP/2 stream; `nil` closes that.
+    func respond(to request: GatewayRequest, on channel: any Channel) async -> GatewayAnswer? {
+        guard var answer = await answer(request, channel) else { return nil }
+        complete(&answer.head.headers)
+        return answer
+    }
+}

@@ -1,0 +1,228 @@
+import GatewayEngine
+import GatewaySigning
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import WidgetModel
+
+/// The routes of a port: finds the one a request is for, and answers every error as a problem.
+package struct RouteTable: Sendable {
+    package let routes: [GatewayRoute]
+    /// `nil` where requests are not limited.
+    package let limits: RequestLimits?
+    /// `nil` where nothing is traced.
+    package let tracing: GatewayTracing?
+
+    package init(
+        _ routes: [GatewayRoute], limits: RequestLimits? = nil, tracing: GatewayTracing? = nil
+    ) {
+        self.routes = routes
+        self.limits = limits
+        self.tracing = tracing
+    }
+
+    /// Returns the first route of a path, for whatever method.
+    package func route(of segments: PathSegments) -> GatewayRoute? {
+        routes.first { segments.match($0.path) }
+    }
+
+    /// The answer to a request.
+    ///
+    /// - Parameter reader: Who it comes from if it has no token; `nil` where it needs one.
+    /// - Throws: `CancellationError` alone.
+    package func respond(
+        to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
+        logger: Logger
+    ) async throws -> GatewayAnswer {
+        let segments = PathSegments(request.head.uri)
+        guard
+            let route = routes.first(where: {
+                $0.method == request.head.method && segments.match($0.path)
+            })
+        else { return unmatched(segments) }
+        // A name that is empty by mistake must not make more go than was meant.
+        if route.method == .DELETE, segments.hasEmpty { return Problem.noSuchRoute.answer }
+        let context = GatewayContext(
+            channel: channel, names: segments.names(route.path), reader: reader)
+        guard let tracing, route.isTraced else {
+            return try await answer(request, route, context, logger)
+        }
+        return try await tracing.request(request, to: route) {
+            try await answer(request, route, context, logger)
+        }
+    }
+
+    private func answer(
+        _ request: GatewayRequest, _ route: GatewayRoute, _ context: GatewayContext,
+        _ logger: Logger
+    ) async throws -> GatewayAnswer {
+        let account = limits.map { RequestAccount($0, context.channel) }
+        defer { account?.close() }
+        var request = request
+        request.account = account
+        do {
+            if let account { try account.limits.admit(account.source) }
+            return try await route.handler(request, context)
+        } catch let problem as ProblemDetails {
+            return problem.answer
+        } catch let error as EngineError {
+            return Problem.engine(error).answer
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch is HTTPParserError {
+            return Problem.malformed("The request's body is not HTTP.").answer
+        } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
+            // The peer left; there is nobody to answer.
+            return Problem.malformed("The request broke off.").answer
+        } catch {
+            logger.error(
+                "a request failed",
+                metadata: [
+                    "path": "\(request.head.uri.prefix { $0 != "?" })",
+                    "error": "\(type(of: error))",
+                ])
+            return ProblemDetails(
+                status: 500, code: "internal", title: "The gateway failed; its log says why"
+            ).answer
+        }
+    }
+
+    private func unmatched(_ segments: PathSegments) -> GatewayAnswer {
+        let allowed = routes.filter { segments.match($0.path) }.map(\.method)
+        guard !allowed.isEmpty else { return Problem.noSuchRoute.answer }
+        let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+        var answer = Problem.methodNotAllowed(methods).answer
+        answer.head.headers.add(name: FieldName.allow, value: methods)
+        return answer
+    }
+}
+
+/// One route of a port.
+package struct GatewayRoute: Sendable {
+    package typealias Handler =
+        @Sendable (GatewayRequest, GatewayContext) async throws -> GatewayAnswer
+
+    /// A segment of a route's path.
+    package enum Segment: Sendable {
+        /// Exactly these bytes.
+        case literal([UInt8])
+        /// Anything; the context has it by this name.
+        case name(String)
+    }
+
+    package let method: HTTPMethod
+    let path: [Segment]
+    /// The path as OpenTelemetry's `http.route` and the OpenAPI document have it.
+    package let template: String
+    /// Whether its requests are traced: those of backends and operators are, and not those that
+    /// single clients make or are about. Of these there are very many, and what they are about is
+    /// people.
+    let isTraced: Bool
+    let handler: Handler
+
+    /// - Parameter path: As ``path(_:)`` takes it.
+    package init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
+        self.method = method
+        self.path = Self.path(path)
+        let segments = path.split(separator: "/").map {
+            $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"
+        }
+        template = segments.isEmpty ? "/" : segments.joined()
+        isTraced = path.hasPrefix("/v1/") && !path.contains(":client")
+        self.handler = handler
+    }
+
+    /// Returns the route of a port's OpenAPI document.
+    package static func document(of port: OpenAPIDocument.Port, limits: Limits) -> GatewayRoute {
+        let answer = GatewayAnswer(.ok, json: OpenAPIDocument(of: port, limits: limits).json)
+        return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }
+    }
+
+    /// The segments of a path; those that start with a colon stand for anything.
+    package static func path(_ text: String) -> [Segment] {
+        text.split(separator: "/").map {
+            $0.hasPrefix(":") ? .name(String($0.dropFirst())) : .literal(Array($0.utf8))
+        }
+    }
+}
+
+/// The segments of a request target's path, as they were sent; empty ones do not count.
+package struct PathSegments {
+    private let bytes: [UInt8]
+    private var segments: [Range<Int>] = []
+    private var queryStart: Int?
+    /// Whether there is nothing between two slashes, or behind the last.
+    private(set) var hasEmpty = false
+
+    /// What stands behind the path's question mark; empty without one.
+    var query: String {
+        queryStart.map { String(decoding: bytes[$0...], as: UTF8.self) } ?? ""
+    }
+
+    /// Takes the path of an origin-form or absolute-form target (RFC 9112 sections 3.2.1 and
+    /// 3.2.2) apart; any other target has no segments.
+    package init(_ target: String) {
+        bytes = Array(target.utf8)
+        guard let root = Self.pathStart(bytes) else { return }
+        var start = root
+        for index in bytes.indices[root...] {
+            let byte = bytes[index]
+            let isEnd = byte == UInt8(ascii: "?")
+            guard isEnd || byte == UInt8(ascii: "/") else { continue }
+            add(start..<index, root)
+            start = index + 1
+            if isEnd {
+                queryStart = start
+                return
+            }
+        }
+        add(start..<bytes.count, root)
+    }
+
+    private mutating func add(_ segment: Range<Int>, _ root: Int) {
+        if !segment.isEmpty {
+            segments.append(segment)
+        } else if segment.lowerBound > root {
+            hasEmpty = true
+        }
+    }
+
+    /// Where the path begins: behind scheme and authority, if there are any.
+    private static func pathStart(_ target: [UInt8]) -> Int? {
+        if target.first == UInt8(ascii: "/") { return 0 }
+        guard let mark = target.firstRange(of: Array("://".utf8)),
+            ["http", "https"].contains(
+                String(decoding: target[..<mark.lowerBound], as: UTF8.self).lowercased())
+        else { return nil }
+        return target[mark.upperBound...].firstIndex {
+            $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?")
+        }
+    }
+
+    /// Whether they are those of a route's path.
+    func match(_ path: [GatewayRoute.Segment]) -> Bool {
+        path.count == segments.count && begin(with: path)
+    }
+
+    /// Whether the first of them are those of a path.
+    package func begin(with path: [GatewayRoute.Segment]) -> Bool {
+        guard path.count <= segments.count else { return false }
+        for (expected, range) in zip(path, segments) {
+            if case .literal(let literal) = expected, !bytes[range].elementsEqual(literal) {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// The texts that stand for the names of a path that they begin with.
+    package func names(_ path: [GatewayRoute.Segment]) -> [(name: String, text: String)] {
+        var names: [(name: String, text: String)] = []
+        for (expected, range) in zip(path, segments) {
+            guard case .name(let name) = expected else { continue }
+            names.append((name, String(decoding: bytes[range], as: UTF8.self)))
+        }
+        return names
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import NIOCore
+import WidgetModel
+
+/// Decides who may hold a stream or poll: the same rules for a connection's handler and for
+/// the route.
+package struct StreamAdmission: Sendable {
+    let authorizer: Authorizer
+    let requestLimits: RequestLimits
+    let registry: Registry
+    let clients: ClientDirectory
+    let catalogs: AppCatalogs
+    let store: SQLiteStore
+    let cursors: CursorCodec
+    let date: HTTPDateCache
+    let loops: ShardLoops
+    let streamSettings: StreamSettings
+    /// Streams held by all clients together: they outlive the count of connections.
+    let streamsMax: Int
+
+    package init(
+        authorizer: Authorizer, requestLimits: RequestLimits, registry: Registry,
+        clients: ClientDirectory, catalogs: AppCatalogs, store: SQLiteStore, cursors: CursorCodec,
+        date: HTTPDateCache, loops: ShardLoops, streamSettings: StreamSettings, streamsMax: Int
+    ) {
+        self.authorizer = authorizer
+        self.requestLimits = requestLimits
+        self.registry = registry
+        self.clients = clients
+        self.catalogs = catalogs
+        self.store = store
+        self.cursors = cursors
+        self.date = date
+        self.loops = loops
+        self.streamSettings = streamSettings
+        self.streamsMax = streamsMax
+    }
+
+    /// Where a client's reloads are: app and client, in this order.
+    static let path = GatewayRoute.path("/v1/apps/:app/clients/:client/reloads")
+
+    /// A request for what is stale, admitted as of the moment it was read. The registration is
+    /// read again where the answer is made: it may be another one by then.
+    struct Admitted: Sendable {
+        let key: ClientKey
+        /// The terms that the registration in force must meet, now and when the answer is made.
+        let terms: RegistrationTerms
+        /// The attributes that the token vouches for, where the registration in force has others of
+        /// the token before: they have to be put in force first.
+        let newClaims: [String: [String]]?
+        /// Whether the client could be pushed to when it asked.
+        let isPushable: Bool
+        /// The cursor it presented.
+        let cursor: JudgedCursor
+        let kinds: Set<String>?
+        let expires: Int64
+        /// The token it was admitted by.
+        let grant: StreamGrant
+        /// The shard has to have reached this before it answers.
+        let head: UInt64
+
+        var opening: ShardLoop.Opening {
+            .init(
+                key: key, terms: terms, cursor: cursor, kinds: kinds, grant: grant,
+                expires: expires)
+        }
+    }
+
+    /// Checks token, names, rates and registration.
+    ///
+    /// - Parameter source: Where it comes from; `nil` where only its connection counts.
+    /// - Throws: ``ProblemDetails``.
+    func admit(
+        _ request: ReloadsRequest, from source: SourceAddress?,
+        certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> Admitted {
+        let segments = PathSegments(request.path)
+        guard segments.match(Self.path) else { throw Problem.noSuchRoute }
+        let names = segments.names(Self.path)
+        guard let app = names[0].text.percentDecoded, let client = names[1].text.percentDecoded
+        else { throw Problem.malformed("The path is not percent-encoded UTF-8.") }
+        let revision = authorizer.access.revision.current
+        let token = try authorizer.token(
+            request.authorization, from: source, requestLimits, certificateURIs: certificateURIs)
+        guard Identifier.isValid(app) else { throw Problem.wrongName("app") }
+        guard Identifier.isValid(client) else { throw Problem.wrongName("client") }
+        let key = ClientKey(app: app, client: client)
+        try authorizer.requireClient(token, key, backendMay: false)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        let newClaims = try authorizer.newClaims(token, record)
+        try Self.requireRegistered(request.registration, record)
+        let parameters = try QueryText.parameters(segments.query)
+        let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
+        let text = request.lastEventID ?? parameters.first { $0.name == "since" }?.value
+        let cursor = cursors.judge(text)
+        // A cursor that is presented for some kinds says nothing of the others.
+        if kinds.isEmpty, case .after(let sequence) = cursor.point {
+            clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
+        }
+        return Admitted(
+            key: key, terms: RegistrationTerms(vouched: token.attributes), newClaims: newClaims,
+            isPushable: record.isPushable, cursor: cursor,
+            kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
+            grant: StreamGrant(token, at: revision, by: authorizer.access),
+            head: store.head)
+    }
+
+    /// Requires that the registration in force is the one that the client believes in force, if it
+    /// says which.
+    static func requireRegistered(
+        _ digest: String?, _ record: ClientRecord
+    ) throws(ProblemDetails) {
+        guard let digest, digest != record.digest else { return }
+        throw Problem.registrationMismatch(record.digest)
+    }
+
+    /// Counts a stream of the client in, unless it or the gateway holds as many as it may.
+    func admitStream(_ key: ClientKey) -> Bool {
+        loops.openStreams < streamsMax && registry.admitStream(key)
+    }
+
+    /// The cursor an answer names as the one really resumed from.
+    func resumedCursor(_ point: ResumePoint, in epoch: EpochID) -> String {
+        if case .after(let sequence) = point { cursors.text(sequence, in: epoch) } else { "" }
+    }
+}

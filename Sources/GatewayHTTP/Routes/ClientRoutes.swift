@@ -1,0 +1,288 @@
+import CoreMetrics
+import Foundation
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import NIOHTTP1
+import WidgetModel
+
+/// Registrations: own, or any with `clients:write`.
+extension GatewayRoutes {
+    private func client(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> (key: ClientKey, registrar: Registrar) {
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        try authorizer.requireClient(token, key, backendMay: true)
+        let isBackend = token.scopes.contains(.clientsWrite)
+        return (key, isBackend ? .backend : .client(vouched: token.attributes))
+    }
+
+    func putClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let (key, registrar) = try await client(request, context)
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        return try await register(key, size: body.count, registrar) {
+            .document(try GatewayRequest.json(body))
+        }
+    }
+
+    func patchClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let (key, registrar) = try await client(request, context)
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        return try await register(key, size: body.count, registrar) {
+            let patch = try GatewayRequest.json(body)
+            guard patch.objectValue != nil else {
+                throw Problem.wrong(Faults("", "must be an object, not \(patch.shape)"))
+            }
+            return .patch(patch)
+        }
+    }
+
+    private func register(
+        _ key: ClientKey, size: Int, _ registrar: Registrar, _ read: () throws -> RegistrationInput
+    ) async throws -> GatewayAnswer {
+        let outcome = try await documents.run(.bytes(size), for: key.app) {
+            try await clients.register(key, try read(), size: size, by: registrar)
+        }
+        let expires = clock.wallMilliseconds() + Int64(registrationDays) * 86_400_000
+        var answer: JSONObject = [
+            "client": .string(key.client), "cursor": .string(cursors.text(outcome.position)),
+            "expires": .string(timestamp(expires)), "digest": .string(outcome.digest),
+            "warnings": .array(outcome.warnings.list.map(\.json)),
+        ]
+        if outcome.hasWebhook, let signer = keys.webhookSigner {
+            answer["webhookKeys"] = .array(signer.publicKeys.map { .string($0) })
+        }
+        return GatewayAnswer(outcome.isNew ? .created : .ok, json: .object(answer))
+    }
+
+    func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let (key, _) = try await client(request, context)
+        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
+        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        return await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
+            GatewayAnswer(.ok, json: Self.document(record))
+        }
+    }
+
+    /// A registration as it is shown: attributes as they count, push tokens masked.
+    private static func document(_ record: ClientRecord) -> JSONValue {
+        var registration = record.registration
+        registration.attributes = record.attributes
+        guard var object = registration.json(maskingTokens: true).objectValue else { return .null }
+        object["client"] = .string(record.client)
+        object["digest"] = .string(record.digest)
+        return .object(object)
+    }
+
+    func deleteClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let (key, _) = try await client(request, context)
+        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
+        try await clients.remove(key)
+        return GatewayAnswer(.noContent)
+    }
+
+    func listClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let app = try await app(request, context, .clientsWrite)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        let attribute = try request.queryValue("attribute").map(Self.attribute)
+        let limitMax = 1000
+        var limit = 100
+        if let text = try request.queryValue("limit") {
+            guard let number = Int(text), (1...limitMax).contains(number) else {
+                throw Problem.wrong(Faults("limit", "must be a number from 1 to \(limitMax)"))
+            }
+            limit = number
+        }
+        let after = try request.queryValue("after")
+        return try await documents.run(.large, for: app) {
+            let page: RegistrationPage
+            do {
+                page = try await store.registrations(
+                    app: app, attribute: attribute, after: after, limit: limit)
+            } catch let error as StoreError {
+                throw Problem.store(error)
+            }
+            var clients: [JSONValue] = []
+            for row in page.rows {
+                let stored = try StoredRegistration(row.payload, limits: .none)
+                clients.append(Self.document(stored.record(of: row.key.client)))
+            }
+            var answer: JSONObject = ["clients": .array(clients)]
+            if page.hasMore, let last = page.rows.last {
+                answer["after"] = .string(last.key.client)
+            }
+            return GatewayAnswer(.ok, json: .object(answer))
+        }
+    }
+
+    func eraseClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let app = try await app(request, context, .clientsWrite)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        guard let text = try request.queryValue("attribute") else {
+            throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
+        }
+        let erased = try await clients.erase(app: app, attribute: try Self.attribute(text))
+        return GatewayAnswer(.ok, json: ["erased": .integer(Int64(erased))])
+    }
+
+    /// Reads `account:42`.
+    private static func attribute(_ text: String) throws -> (name: String, value: String) {
+        let parts = text.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2 else {
+            throw Problem.malformed("The query must be attribute=NAME:VALUE.")
+        }
+        return (String(parts[0]), String(parts[1]))
+    }
+
+    func postAcknowledgement(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        try authorizer.requireClient(token, key, backendMay: false)
+        let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
+        let acknowledgement = try await documents.run(.bytes(body.count), for: key.app) {
+            try Acknowledgement(try GatewayRequest.json(body), limits: limits)
+        }
+        let cursor = cursors.judge(acknowledgement.cursor)
+        guard case .after(let sequence) = cursor.point else {
+            throw Problem.wrong(
+                Faults("cursor", "is not a cursor of this gateway that still holds"))
+        }
+        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        let claims = try authorizer.newClaims(token, record)
+        try StreamAdmission.requireRegistered(
+            request.header(FieldName.timelineRegistration), record)
+        if let claims {
+            _ = try await clients.present(claims, of: key)
+        }
+        metrics.rebuildFailures.increment(by: acknowledgement.failed)
+        try await clients.acknowledge(
+            key, at: sequence, in: cursor.epoch, recommendations: acknowledgement.recommendations,
+            rebuilt: acknowledgement.rebuilt)
+        return GatewayAnswer(.noContent)
+    }
+}
+
+/// A client's word on what it rebuilt.
+struct Acknowledgement: Sendable {
+    let cursor: String
+    let rebuilt: [RebuildReport]
+    let failed: Int
+    let recommendations: [String]
+
+    init(_ document: JSONValue, limits: Limits) throws {
+        guard let object = document.objectValue else {
+            throw Problem.wrong(Faults("", "must be an object, not \(document.shape)"))
+        }
+        var faults = Faults()
+        func entries(_ name: String) -> [JSONValue] {
+            guard let value = object[name], value != .null else { return [] }
+            guard let elements = value.arrayValue else {
+                faults.add(name, "must be an array, not \(value.shape)")
+                return []
+            }
+            if elements.count > limits.clientKeysMax {
+                faults.add(name, "may have at most \(limits.clientKeysMax) elements")
+            }
+            return elements
+        }
+        let cursor = object["cursor"]?.stringValue
+        if cursor == nil { faults.add("cursor", "is required, as a string") }
+        let rebuilt = entries("rebuilt")
+        let failed = entries("failed")
+        var claims: [RebuildReport] = []
+        for (index, entry) in rebuilt.enumerated() {
+            Self.check(entry, at: "rebuilt[\(index)]", limits, &faults) { object, place, faults in
+                var milliseconds: Double?
+                if let time = object["ms"], time != .null {
+                    switch time {
+                    case .integer(let number): milliseconds = Double(number)
+                    case .number(let number): milliseconds = number
+                    default: milliseconds = nil
+                    }
+                    if !((milliseconds ?? -1) >= 0) {
+                        faults.add("\(place).ms", "must be a number of milliseconds, not negative")
+                    }
+                }
+                claims.append(
+                    RebuildReport(name: Self.name(object, limits), milliseconds: milliseconds))
+            }
+        }
+        for (index, entry) in failed.enumerated() {
+            Self.check(entry, at: "failed[\(index)]", limits, &faults) { object, place, faults in
+                guard let reason = object["reason"], reason != .null else { return }
+                if reason.stringValue == nil { faults.add("\(place).reason", "must be a string") }
+            }
+        }
+        let recommendations = entries("recommendations")
+        for (index, kind) in recommendations.enumerated() {
+            Self.checkKind(kind, at: "recommendations[\(index)]", limits, &faults)
+        }
+        guard faults.isEmpty, let cursor else { throw Problem.wrong(faults) }
+        self.cursor = cursor
+        self.rebuilt = claims
+        self.failed = failed.count
+        self.recommendations = recommendations.compactMap(\.stringValue)
+    }
+
+    /// The timeline that an entry names; values that none can have are left out.
+    private static func name(_ entry: JSONObject, _ limits: Limits) -> TimelineName {
+        var parameters: [String: ParameterValue] = [:]
+        for member in entry["parameters"]?.objectValue?.members ?? [] {
+            var faults = Faults()
+            parameters[member.name] = ParameterValue(
+                member.value, at: member.name, limits: limits, &faults)
+        }
+        return TimelineName(entry["kind"]?.stringValue ?? "", parameters)
+    }
+
+    private static func check(
+        _ entry: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ rest: (JSONObject, String, inout Faults) -> Void
+    ) {
+        guard let object = entry.objectValue else {
+            faults.add(place, "must be an object with at least `kind`, not \(entry.shape)")
+            return
+        }
+        checkKind(object["kind"] ?? .null, at: "\(place).kind", limits, &faults)
+        if let parameters = object["parameters"], parameters != .null,
+            parameters.objectValue == nil
+        {
+            faults.add("\(place).parameters", "must be an object, not \(parameters.shape)")
+        }
+        rest(object, place, &faults)
+    }
+
+    private static func checkKind(
+        _ kind: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults
+    ) {
+        guard let text = kind.stringValue else {
+            faults.add(place, "must be a kind, as a string")
+            return
+        }
+        if let reason = text.isUnfit(limit: limits.stringBytesMax) { faults.add(place, reason) }
+    }
+}
+
+extension ClientRecord {
+    /// Whether writing the registration down may take longer than a turn.
+    fileprivate var isLarge: Bool {
+        let items = registration.recommendations.reduce(0) { $0 + $1.items.count }
+        return registration.widgets.count + registration.controls.count + items > 50
+    }
+}

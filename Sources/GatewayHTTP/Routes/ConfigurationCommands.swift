@@ -1,0 +1,23 @@
+import GatewayDocuments
+import GatewayEngine
+import WidgetModel
+
+/// The operations on the configuration that the routes offer to operators.
+package struct ConfigurationCommands: Sendable {
+    /// Reads the configuration again, as SIGHUP does; returns the changes.
+    let reload: @Sendable () async throws(Faults) -> [ChangedOption]
+    /// Returns the changes that another document would bring.
+    let compare: @Sendable (_ document: [UInt8]) async throws(Faults) -> [ChangedOption]
+    /// The longest document, in bytes.
+    let documentBytesMax: Int
+
+    package init(
+        reload: @escaping @Sendable () async throws(Faults) -> [ChangedOption],
+        compare: @escaping @Sendable (_ document: [UInt8]) async throws(Faults) -> [ChangedOption],
+        documentBytesMax: Int
+    ) {
+        self.reload = reload
+        self.compare = compare
+        self.documentBytesMax = documentBytesMax
+    }
+}

@@ -1,0 +1,47 @@
+import GatewayDocuments
+import GatewayEngine
+import GatewaySigning
+import NIOHTTP1
+import WidgetModel
+
+/// The configuration: for operators of the whole gateway, whose tokens are for the app `*`.
+extension GatewayRoutes {
+    /// Reads the configuration again, as SIGHUP does.
+    func reloadConfiguration(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        try await requireOperatorOfAll(request, context)
+        return try await Self.answer(configuration.reload)
+    }
+
+    /// Says what another configuration, sent as YAML or JSON, would change.
+    func compareConfiguration(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        try await requireOperatorOfAll(request, context)
+        let body = try await request.bytes(upTo: configuration.documentBytesMax)
+        return try await documents.run(.large, for: VerifiedToken.everyApp) {
+            try await Self.answer { () async throws(Faults) -> [ChangedOption] in
+                try await configuration.compare(body)
+            }
+        }
+    }
+
+    private func requireOperatorOfAll(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws {
+        try authorizer.require(.operate, try await token(request, context), app: "*")
+    }
+
+    private static func answer(
+        _ changes: () async throws(Faults) -> [ChangedOption]
+    ) async throws -> GatewayAnswer {
+        let difference: ConfigurationDifference
+        do throws(Faults) {
+            difference = ConfigurationDifference(changes: try await changes())
+        } catch {
+            throw Problem.wrong(error)
+        }
+        return try GatewayAnswer(.ok, document: difference)
+    }
+}

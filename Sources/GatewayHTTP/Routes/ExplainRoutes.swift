@@ -1,0 +1,222 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// Why something was reloaded or not, both ways: from a change, and from a client.
+extension GatewayRoutes {
+    /// Events of one post that are explained; each may be about everybody.
+    static let explainedEventsMax = 100
+    /// An answer is of its moment.
+    private static let notStored: HTTPHeaders = [FieldName.cacheControl: "no-store"]
+
+    func explainChanges(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .changesWrite)
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        return try await documents.run(.large, for: app) {
+            let events = try events(body, of: request)
+            guard events.count <= Self.explainedEventsMax else {
+                throw Problem.tooLarge(
+                    "At most \(Self.explainedEventsMax) events are explained at once.")
+            }
+            guard let ruleSet = catalogs.ruleSet(of: app) else { throw Problem.unknownApp }
+            var explanations: [ChangeExplanation] = []
+            var keys = 0
+            for (index, event) in events.enumerated() {
+                do throws(RuleSet.TooManyKeys) {
+                    explanations.append(try ruleSet.explain(event.change, limits: limits))
+                } catch {
+                    throw Problem.wrong(
+                        Faults(error, limits, index: events.count > 1 ? index : nil))
+                }
+                keys += explanations[index].decision.keys.count
+                guard index == 0 || keys <= limits.changeKeysMax else {
+                    throw Problem.tooLarge(
+                        "The events raise more than \(limits.changeKeysMax) keys together, by "
+                            + "limits.changeKeys; explain fewer of them at once.")
+                }
+            }
+            let subject = ExplainedChanges(
+                app: app, ruleSet: ruleSet, changes: events.map(\.change),
+                decisions: explanations.map(\.decision), sequence: nil)
+            let tallies = try await explainer.tallies(of: subject) { context.channel.isActive }
+            let time = explainer.time
+            var document = ExplainedEvents()
+            document.catalog = ruleSet.sequence
+            document.events = zip(zip(events, explanations), tallies).map { explained, tally in
+                let (event, explanation) = explained
+                var change = ExplainedChange()
+                change.source = event.source
+                change.id = event.id
+                explanation.describe(event.change, by: ruleSet, in: &change)
+                change.holders = tally.summary
+                change.outcomes = tally.outcomes(at: time, withExamples: false)
+                return change
+            }
+            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+        }
+    }
+
+    func explainClient(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .operate)
+        let key = ClientKey(app: app, client: try context.name("client"))
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        return try await documents.run(.large, for: app) {
+            guard let client = try await explainer.client(key) else { throw Problem.unknownClient }
+            return try GatewayAnswer(.ok, document: client, headers: Self.notStored)
+        }
+    }
+
+    func explainLogged(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .operate)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
+            throw Problem.wrong(Faults("sequence", "must be the number of a change"))
+        }
+        return try await documents.run(.large, for: app) {
+            guard let logged = try await explainer.logged(sequence, app: app) else {
+                throw Problem.unknownChange
+            }
+            let explanation: ChangeExplanation
+            do throws(RuleSet.TooManyKeys) {
+                explanation = try logged.ruleSet.explain(logged.change, limits: limits)
+            } catch {
+                throw Problem.wrong(Faults(error, limits, index: nil))
+            }
+            let subject = ExplainedChanges(
+                app: app, ruleSet: logged.ruleSet, changes: [logged.change],
+                decisions: [explanation.decision], sequence: sequence)
+            let tally =
+                try await explainer.tallies(of: subject) { context.channel.isActive }.first
+                ?? HolderTally()
+            var document = ExplainedChange()
+            document.sequence = sequence
+            document.time = timestamp(logged.row.acceptedAt)
+            document.operation = logged.change.operation.rawValue
+            document.urgency = logged.change.urgency.rawValue
+            document.source = logged.row.source
+            document.id = logged.row.eventID
+            document.properties = logged.properties
+            explanation.describe(logged.change, by: logged.ruleSet, in: &document)
+            document.catalog = logged.catalog
+            document.catalogOfThen = logged.isCatalogOfThen
+            document.holders = tally.summary
+            document.outcomes = tally.outcomes(at: explainer.time, withExamples: true)
+            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+        }
+    }
+
+    /// How far back a catalog is held against what happened, in seconds, unless it is said.
+    private static let comparedSeconds: Int64 = 86_400
+
+    func compareCatalog(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .catalogWrite)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        let since = try request.queryValue("since")
+        let seconds = since.map(DurationText.seconds) ?? Self.comparedSeconds
+        guard let seconds, (1...3_650 * 86_400).contains(seconds) else {
+            throw Problem.wrong(
+                Faults("since", "must be seconds or a duration such as 24h or 7d, at most 3650d"))
+        }
+        let body = try await request.bytes(upTo: limits.catalogBytesMax)
+        return try await documents.run(.large, for: app) {
+            let catalog = try catalog(request.header(FieldName.contentType), body, app)
+            do {
+                return try GatewayAnswer(
+                    .ok,
+                    document: try await explainer.difference(
+                        to: catalog, app: app, since: clock.wallMilliseconds() - seconds * 1_000
+                    ) { context.channel.isActive }, headers: Self.notStored)
+            } catch let error as StoreError {
+                throw Problem.store(error)
+            }
+        }
+    }
+
+    func listChanges(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .operate)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        let limit = try request.number("limit", in: 1...1_000) ?? 100
+        let before = try request.number("before", in: 1...Int.max) ?? Int.max
+        return try await documents.run(.large, for: app) {
+            let page: (rows: [LogRow], next: UInt64?)
+            do {
+                page = try await store.changes(
+                    app: app, before: UInt64(before), after: catalogs.removal(of: app),
+                    limit: limit)
+            } catch let error as StoreError {
+                throw Problem.store(error)
+            }
+            var document = ChangePage()
+            for row in page.rows {
+                let logged = try await explainer.logged(row)
+                var change = LoggedChange()
+                change.sequence = row.sequence
+                change.time = timestamp(row.acceptedAt)
+                change.operation = logged.change.operation.rawValue
+                change.urgency = logged.change.urgency.rawValue
+                change.source = row.source
+                change.id = row.eventID
+                change.properties = logged.properties
+                change.entity = logged.change.entity
+                change.entityID = logged.change.id
+                if let decision = try? logged.ruleSet.decide(logged.change, limits: limits) {
+                    change.unmatched = decision.isUnmatched
+                    change.broad = decision.isBroad
+                    change.kinds = logged.ruleSet.keysByKind(decision)
+                }
+                document.changes.append(change)
+            }
+            document.before = page.next
+            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+        }
+    }
+}
+
+extension Explainer.Logged {
+    /// The properties that changed; `nil` for all.
+    fileprivate var properties: [String]? {
+        change.properties.isEmpty ? nil : Array(change.properties)
+    }
+}
+
+extension RuleSet {
+    /// Returns the number of keys that a decision invalidates, by kind.
+    fileprivate func keysByKind(_ decision: Decision) -> JSONMap<Int> {
+        var counts: [String: Int] = [:]
+        for key in decision.keys { counts[rules[key.rule].kind, default: 0] += 1 }
+        return JSONMap(sorting: counts)
+    }
+}
+
+extension GatewayRequest {
+    /// A number of the query.
+    ///
+    /// - Throws: 422 when it is none, or out of range.
+    func number(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
+        guard let text = try queryValue(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Problem.wrong(
+                Faults(
+                    name,
+                    range.upperBound == .max
+                        ? "must be a number of at least \(range.lowerBound)"
+                        : "must be a number from \(range.lowerBound) to \(range.upperBound)"))
+        }
+        return number
+    }
+}

@@ -1,0 +1,295 @@
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// The routes of the TLS port (design, section 5), and what they need.
+package struct GatewayRoutes: Sendable {
+    let admission: StreamAdmission
+    let changes: ChangeLog
+    let clients: ClientDirectory
+    let catalogs: AppCatalogs
+    let registry: Registry
+    let store: SQLiteStore
+    let push: PushLoop?
+    let documents: DocumentWork
+    let authorizer: Authorizer
+    let signer: NotificationSigner
+    let metrics: GatewayMetrics
+    let cursors: CursorCodec
+    let clock: GatewayClock
+    let limits: Limits
+    let keys: KeyService
+    let registrationDays: Int
+    let configuration: ConfigurationCommands
+    let explainer: Explainer
+    let tracing: GatewayTracing?
+
+    package init(
+        admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
+        catalogs: AppCatalogs, registry: Registry, store: SQLiteStore, push: PushLoop?,
+        documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
+        metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
+        keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
+        explainer: Explainer, tracing: GatewayTracing?
+    ) {
+        self.admission = admission
+        self.changes = changes
+        self.clients = clients
+        self.catalogs = catalogs
+        self.registry = registry
+        self.store = store
+        self.push = push
+        self.documents = documents
+        self.authorizer = authorizer
+        self.signer = signer
+        self.metrics = metrics
+        self.cursors = cursors
+        self.clock = clock
+        self.limits = limits
+        self.keys = keys
+        self.registrationDays = registrationDays
+        self.configuration = configuration
+        self.explainer = explainer
+        self.tracing = tracing
+    }
+
+    /// A method that answers the requests of a route.
+    typealias Handler = @Sendable (GatewayRoutes) -> GatewayRoute.Handler
+
+    /// The routes that both ports have.
+    static let shared: [(method: HTTPMethod, path: String, handler: Handler)] = [
+        (.DELETE, appPath, deleteApp),
+        (.PUT, appPath + "/catalog", putCatalog),
+        (.GET, appPath + "/catalog", getCatalog),
+        (.POST, appPath + "/catalog/diff", compareCatalog),
+        (.POST, appPath + "/changes", postChanges),
+        (.GET, appPath + "/changes", listChanges),
+        (.POST, appPath + "/changes/explain", explainChanges),
+        (.GET, appPath + "/changes/:sequence/explain", explainLogged),
+        (.POST, appPath + "/reloads", postReload),
+        (.GET, appPath + "/clients", listClients),
+        (.DELETE, appPath + "/clients", eraseClients),
+        (.PUT, clientPath, putClient),
+        (.PATCH, clientPath, patchClient),
+        (.GET, clientPath, getClient),
+        (.DELETE, clientPath, deleteClient),
+        (.POST, clientPath + "/acks", postAcknowledgement),
+        (.GET, clientPath + "/explain", explainClient),
+        (.POST, clientPath + "/pushes", postPush),
+        (.GET, appPath + "/attempts", listAttempts),
+        (.GET, appPath + "/events", listEvents),
+        (.POST, appPath + "/tokens", postToken),
+        (.POST, "/v1/configuration/reload", reloadConfiguration),
+        (.POST, "/v1/configuration/diff", compareConfiguration),
+        (.GET, "/.well-known/jwks.json", getKeys),
+    ]
+
+    /// The route that needs an event loop with a shard, which the admin port has not.
+    static let reloadsPath = clientPath + "/reloads"
+
+    private static let appPath = "/v1/apps/:app"
+    private static let clientPath = appPath + "/clients/:client"
+
+    /// The table of the TLS port.
+    package var table: RouteTable {
+        RouteTable(
+            adminTable.routes + [
+                GatewayRoute(.GET, Self.reloadsPath, getReloads),
+                .document(of: .tls, limits: limits),
+            ], limits: admission.requestLimits, tracing: tracing)
+    }
+
+    /// The table of the routes that the admin port has too.
+    package var adminTable: RouteTable {
+        RouteTable(
+            Self.shared.map { GatewayRoute($0.method, $0.path, $0.handler(self)) },
+            tracing: tracing)
+    }
+
+    /// The request's token.
+    func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
+        let authorization = request.header(FieldName.authorization)
+        if authorization == nil, let reader = context.reader { return reader }
+        let uris =
+            authorization == nil && authorizer.takesCertificates
+            ? await context.certificateURIs() : []
+        let token = try authorizer.token(
+            authorization, from: request.account?.source, request.account?.limits,
+            certificateURIs: { uris })
+        request.account?.identify(token)
+        return token
+    }
+
+    /// The app of the path, for whose scope the request has a token.
+    func app(
+        _ request: GatewayRequest, _ context: GatewayContext, _ scope: Scope
+    ) async throws -> String {
+        let token = try await token(request, context)
+        let app = try context.name("app")
+        try authorizer.require(scope, token, app: app)
+        return app
+    }
+
+    func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        GatewayAnswer(
+            .ok, json: keys.publishedKeys.json,
+            headers: [
+                FieldName.contentType: JWKSet.mediaType,
+                FieldName.cacheControl: "public, max-age=\(keys.keySetMaxAge)",
+            ])
+    }
+}
+
+extension GatewayRoutes {
+    // MARK: Catalog
+
+    func putCatalog(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .catalogWrite)
+        let contentType = request.header(FieldName.contentType)
+        let precondition = try Self.precondition(request)
+        let body = try await request.bytes(upTo: limits.catalogBytesMax)
+        return try await documents.run(.large, for: app) {
+            let catalog = try catalog(contentType, body, app)
+            let replaced = catalogs.ruleSet(of: app)
+            defer { documents.release(replaced, of: app) }
+            let outcome = try await changes.putCatalog(
+                catalog, contentType: contentType ?? "", body: body, precondition)
+            return GatewayAnswer(
+                outcome.isNew ? .created : .ok,
+                json: [
+                    "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
+                    "sequence": .integer(Int64(clamping: outcome.document.sequence)),
+                    "warnings": .array(catalog.warnings.map(\.json)),
+                ], headers: [FieldName.eTag: outcome.document.etag])
+        }
+    }
+
+    /// A catalog as it was sent.
+    ///
+    /// - Throws: 400, 415, 422.
+    func catalog(_ contentType: String?, _ body: [UInt8], _ app: String) throws -> Catalog {
+        do throws(DocumentRefusal) {
+            return try Catalog(contentType: contentType, body: body, app: app, limits: limits)
+        } catch {
+            throw Problem.document(error)
+        }
+    }
+
+    private static func precondition(_ request: GatewayRequest) throws -> Precondition {
+        if let match = request.header(FieldName.ifMatch) {
+            return .match(
+                match.split(separator: ",").map { tag in
+                    tag.trimmingPrefix { $0 == " " }.reversed().drop { $0 == " " }.reversed()
+                }.map { String($0) })
+        }
+        if let noneMatch = request.header(FieldName.ifNoneMatch) {
+            guard noneMatch == "*" else {
+                throw Problem.malformed("If-None-Match takes `*` only here.")
+            }
+            return .absent
+        }
+        return .none
+    }
+
+    func getCatalog(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .catalogWrite)
+        guard let document = catalogs.document(of: app) else { throw Problem.unknownApp }
+        try request.requireAcceptable(document.contentType)
+        return GatewayAnswer(
+            .ok,
+            headers: [FieldName.contentType: document.contentType, FieldName.eTag: document.etag],
+            body: ByteBuffer(bytes: document.body))
+    }
+
+    // MARK: Changes and reloads
+
+    func postChanges(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .changesWrite)
+        let body = try await request.bytes(upTo: limits.postBytesMax)
+        let outcome = try await documents.run(.bytes(body.count), for: app) {
+            try await changes.post(try events(body, of: request), app: app)
+        }
+        return GatewayAnswer(
+            .accepted,
+            numbers: [
+                "accepted": Int64(outcome.accepted), "duplicates": Int64(outcome.duplicates),
+                "unmatched": Int64(outcome.unmatched), "broad": Int64(outcome.broad),
+                "sequence": Int64(clamping: outcome.sequence),
+            ])
+    }
+
+    /// The events of a post: structured, binary or a batch.
+    ///
+    /// - Throws: 400, 415, 422.
+    func events(_ body: [UInt8], of request: GatewayRequest) throws -> [CloudEvent] {
+        var headers: [(name: String, value: String)] = []
+        for field in request.head.headers where field.name.isField(beginningWith: "ce-") {
+            headers.append((field.name.lowercased(), field.value.fieldValue))
+        }
+        do throws(DocumentRefusal) {
+            return try CloudEventPost(
+                contentType: request.header(FieldName.contentType), headers: headers, body: body,
+                limits: limits
+            ).events
+        } catch {
+            throw Problem.document(error)
+        }
+    }
+
+    func postReload(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .operate)
+        let document = try await request.json(upTo: limits.eventBytesMax)
+        guard let scope = ReloadScope(document) else {
+            throw Problem.wrong(
+                Faults("", #"must be {"all": true}, {"kind": "…"} or {"client": "…"}"#))
+        }
+        let sequence = try await changes.reload(scope, app: app)
+        return GatewayAnswer(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
+    }
+
+    // MARK: Tokens
+
+    func postToken(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> GatewayAnswer {
+        let app = try await app(request, context, .tokensIssue)
+        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        let document = try await request.json(upTo: limits.eventBytesMax)
+        let wanted = try ClientTokenRequest(document, limits: limits)
+        let issued: String?
+        do throws(SigningError) {
+            issued = try keys.issueClientToken(
+                to: wanted.sub, app: app, attributes: wanted.attributes, ttl: wanted.ttl,
+                now: clock.wallSeconds())
+        } catch {
+            guard error.code == .limitExceeded else { throw error }
+            let most = JWS.tokenBytesMax
+            throw Problem.wrong(
+                Faults("attributes", "are too long: a token has at most \(most) bytes"))
+        }
+        guard let token = issued else {
+            throw Problem.forbidden(
+                "no-local-issuer", "This gateway's own issuer is not enabled by configuration.")
+        }
+        return GatewayAnswer(
+            .created,
+            json: [
+                "token": .string(token),
+                "expires": .string(timestamp((clock.wallSeconds() + wanted.ttl) * 1000)),
+            ], headers: [FieldName.cacheControl: "no-store"])
+    }
+}

@@ -1,0 +1,177 @@
+import CoreMetrics
+import GatewayCore
+import GatewayEngine
+import GatewaySigning
+import NIOCore
+import NIOHTTP1
+import WidgetModel
+
+/// What is stale for a client: polls and long-polls. Streams never come here but to be refused.
+extension GatewayRoutes {
+    /// Longest wait of a long-poll, in seconds.
+    static let waitSecondsMax = 60
+
+    func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> GatewayAnswer
+    {
+        let uris =
+            request.header(FieldName.authorization) == nil && authorizer.takesCertificates
+            ? await context.certificateURIs() : []
+        let reloads = ReloadsRequest(request.head)
+        let admitted = try admission.admit(
+            reloads, from: request.account?.source, certificateURIs: { uris })
+        if let claims = admitted.newClaims {
+            _ = try await clients.present(claims, of: admitted.key)
+        }
+        guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
+            throw Problem.unavailable("This connection cannot be served; connect again.")
+        }
+        if reloads.wantsStream {
+            // The connection's handler opens every stream that is admitted; this request was not.
+            guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
+            admission.registry.releaseStream(admitted.key)
+            throw Problem.unavailable("The gateway holds as many streams as it may; ask again.")
+        }
+        let wait = Self.wait(request.head.headers.values(FieldName.prefer))
+        metrics.polls.increment()
+        admission.registry.noteSeen(admitted.key)
+        if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
+        let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
+        let (stale, position) = (answer.stale, answer.position)
+        admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
+        var notifications: [JSONValue] = []
+        if !stale.isEmpty {
+            observeTold(answer, admitted)
+            let notification = try signer.notification(
+                app: admitted.key.app, content: stale, causeTime: nil, now: clock.wallSeconds())
+            notifications.append(.string(String(decoding: notification, as: UTF8.self)))
+        }
+        var headers: HTTPHeaders = [
+            FieldName.cacheControl: "no-store",
+            FieldName.timelineCursor: admission.resumedCursor(answer.point, in: answer.epoch),
+        ]
+        if wait > 0 { headers.add(name: FieldName.preferenceApplied, value: "wait=\(wait)") }
+        return GatewayAnswer(
+            .ok,
+            json: [
+                "cursor": .string(cursors.text(position, in: answer.epoch)),
+                "notifications": .array(notifications),
+            ], headers: headers)
+    }
+
+    /// Measures how long a change took to be told by a poll: the latest one, when it was told first.
+    private func observeTold(_ answer: LongPoll.Answer, _ admitted: StreamAdmission.Admitted) {
+        let stale = answer.stale
+        guard case .after = answer.point, !stale.all,
+            admission.registry.noteTold(admitted.key, stale.sequence),
+            let accepted = changes.acceptTime(of: stale.sequence)
+        else { return }
+        metrics.freshnessSent[.poll]?.record(
+            Double(max(0, clock.wallMilliseconds() - accepted)) / 1000, kind: stale.kindLabel)
+    }
+
+    /// The seconds of `Prefer: wait=20` (RFC 7240 section 4.3).
+    private static func wait(_ preferences: [String]) -> Int {
+        for preference in preferences.flatMap({ $0.split(separator: ",") }) {
+            let parts = preference.split(separator: "=", maxSplits: 1)
+                .map { $0.filter { $0 != " " && $0 != "\"" } }
+            if parts.count == 2, parts[0].lowercased() == "wait", let seconds = Int(parts[1]) {
+                return min(max(0, seconds), waitSecondsMax)
+            }
+        }
+        return 0
+    }
+}
+
+/// Answers a poll when something is stale, or when its time is over.
+enum LongPoll {
+    typealias Answer = ShardLoop.PollAnswer
+
+    /// Asks the shard; with `wait` seconds, holds on until something becomes stale.
+    static func answer(
+        _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
+        _ registry: Registry
+    ) async throws -> Answer {
+        let promise = shard.loop.makePromise(of: Answer.self)
+        shard.loop.execute {
+            shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
+                ask(admitted, wait: wait, shard, registry, promise)
+            }
+        }
+        return try await promise.futureResult.get()
+    }
+
+    private static func ask(
+        _ admitted: StreamAdmission.Admitted, wait: Int, _ shard: ShardLoop, _ registry: Registry,
+        _ promise: EventLoopPromise<Answer>
+    ) {
+        let answer: Answer
+        do throws(ShardLoop.Failure) {
+            answer = try shard.poll(admitted.opening)
+        } catch {
+            promise.fail(problem(error))
+            return
+        }
+        guard wait > 0, answer.stale.isEmpty else {
+            promise.succeed(answer)
+            return
+        }
+        guard registry.admitStream(admitted.key) else {
+            promise.fail(Problem.tooManyStreams)
+            return
+        }
+        let sink = LongPollSink()
+        let opening = ShardLoop.Opening(
+            key: admitted.key, terms: admitted.terms,
+            cursor: JudgedCursor(point: .after(answer.position), epoch: answer.epoch),
+            kinds: admitted.kinds, grant: admitted.grant, expires: admitted.expires)
+        let id: StreamID
+        do throws(ShardLoop.Failure) {
+            id = try shard.open(opening) { _ in .sink(sink, wantsHeartbeat: false) }
+        } catch {
+            registry.releaseStream(admitted.key)
+            promise.fail(problem(error))
+            return
+        }
+        let timer = shard.loop.assumeIsolated().scheduleTask(in: .seconds(Int64(wait))) {
+            sink.end(nil)
+        }
+        sink.wake = {
+            timer.cancel()
+            shard.close(id)
+            // Asked again from the client's own cursor: one answer, whatever became stale.
+            do throws(ShardLoop.Failure) {
+                promise.succeed(try shard.poll(admitted.opening))
+            } catch {
+                promise.fail(problem(error))
+            }
+        }
+    }
+
+    private static func problem(_ failure: ShardLoop.Failure) -> ProblemDetails {
+        switch failure {
+        case .refused(let error): Problem.engine(error)
+        case .unavailable: Problem.unavailable("The gateway is stopping; try again.")
+        }
+    }
+}
+
+/// Wakes a long-poll with the first frame.
+private final class LongPollSink: EventSink {
+    var wake: (() -> Void)?
+
+    func send(_ blocks: ByteBuffer) -> SinkResult {
+        fire()
+        return .gone
+    }
+
+    func end(_ farewell: ByteBuffer?) {
+        fire()
+    }
+
+    private func fire() {
+        let wake = wake
+        self.wake = nil
+        wake?()
+    }
+}

@@ -1,0 +1,272 @@
+import Configuration
+import Foundation
+import GatewayCore
+import GatewayEngine
+import GatewayHTTP
+import NIOCore
+import NIOPosix
+import WidgetModel
+
+/// The configuration's layers merged: flags over environment over file, read through
+/// swift-configuration, every fault noted.
+package struct ConfigurationLayers {
+    /// Variables of the environment that are not the gateway's own: `timelinectl` reads them.
+    private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
+    /// Variables that OpenTelemetry has given a meaning, by the option that means the same.
+    private static let openTelemetryVariables = [
+        "tracing.endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "tracing.serviceName": "OTEL_SERVICE_NAME",
+    ]
+    private static let variablePrefix = "TIMELINE_GATEWAY_"
+    /// The size of a configuration file.
+    package static let bytesMax = 1024 * 1024
+
+    private let reader: ConfigReader
+    private let fileKeys: [String]
+    /// The file, if one was named.
+    let file: String?
+    /// What is wrong so far.
+    package private(set) var faults = Faults()
+
+    /// Merges the layers.
+    ///
+    /// - Parameters:
+    ///   - file: A YAML or JSON file, if one was named.
+    ///   - flags: Values of the command line by key.
+    ///   - environment: The process's environment.
+    ///   - document: What stands for the file's contents.
+    package init(
+        file: String?, flags: [String: String], environment: [String: String],
+        document: [UInt8]? = nil
+    ) {
+        var texts: [String: String] = [:]
+        var faults = Faults()
+        if let document {
+            texts = Self.read(document, "the document", &faults)
+        } else if let file {
+            texts = Self.read(file, &faults)
+        }
+        for key in texts.keys.sorted() where ConfigurationSchema.option(for: key) == nil {
+            faults.add(key, Self.unknown(key))
+        }
+        let known = Set(
+            ConfigurationSchema.options.map { Self.variable($0.key) })
+        for name in environment.keys.sorted() where name.hasPrefix(Self.variablePrefix) {
+            let rest = String(name.dropFirst(Self.variablePrefix.count))
+            guard !Self.foreignVariables.contains(rest), !known.contains(rest) else { continue }
+            let hint = rest.nearest(of: known.sorted()).map {
+                "; did you mean \(Self.variablePrefix)\($0)?"
+            }
+            faults.add(name, "is not a variable of the gateway\(hint ?? "")")
+        }
+        var variables: [String: String] = [:]
+        for option in ConfigurationSchema.options where !option.key.contains("*") {
+            let own = environment[Self.variablePrefix + Self.variable(option.key)]
+            let common = Self.openTelemetryVariables[option.key].flatMap { environment[$0] }
+            if let text = own ?? common { variables[option.key] = text }
+        }
+        reader = ConfigReader(providers: [
+            Self.provider("flags", flags), Self.provider("environment", variables),
+            Self.provider("file", texts),
+        ])
+        fileKeys = texts.keys.sorted()
+        self.file = file
+        self.faults = faults
+    }
+
+    private static func provider(_ name: String, _ texts: [String: String]) -> InMemoryProvider {
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        for (key, text) in texts {
+            values[AbsoluteConfigKey(key.split(separator: ".").map(String.init))] = .init(
+                .string(text), isSecret: false)
+        }
+        return InMemoryProvider(name: name, values: values)
+    }
+
+    /// `tls.clientCA` as `TLS_CLIENT_CA`.
+    static func variable(_ key: String) -> String {
+        var result = ""
+        var previous: Character = "."
+        for character in key {
+            if character == "." {
+                result += "_"
+            } else {
+                if character.isUppercase, previous.isLowercase { result += "_" }
+                result += character.uppercased()
+            }
+            previous = character
+        }
+        return result
+    }
+
+    private static func unknown(_ key: String) -> String {
+        let names = ConfigurationSchema.options.map(\.key)
+        let hint = key.nearest(of: names).map { "; did you mean `\($0)`?" } ?? ""
+        return "is not an option\(hint)"
+    }
+
+    private static func read(_ file: String, _ faults: inout Faults) -> [String: String] {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            faults.add("", "the file \(file) cannot be read")
+            return [:]
+        }
+        return read(Array(data), "the file \(file)", &faults)
+    }
+
+    private static func read(
+        _ bytes: [UInt8], _ name: String, _ faults: inout Faults
+    ) -> [String: String] {
+        guard bytes.count <= bytesMax, let text = String(validating: bytes, as: UTF8.self) else {
+            faults.add("", "\(name) is not UTF-8 text of at most \(bytesMax) bytes")
+            return [:]
+        }
+        var texts: [String: String] = [:]
+        do throws(Faults) {
+            // JSON is YAML: one reader for both.
+            flatten(try JSONValue(yaml: text), at: "", into: &texts, &faults)
+        } catch {
+            faults.add(error, under: "")
+        }
+        return texts
+    }
+
+    private static func flatten(
+        _ value: JSONValue, at key: String, into texts: inout [String: String],
+        _ faults: inout Faults
+    ) {
+        switch value {
+        case .null: break
+        case .object(let object):
+            for member in object.members {
+                flatten(
+                    member.value, at: key.isEmpty ? member.name : "\(key).\(member.name)",
+                    into: &texts, &faults)
+            }
+        // An empty list says what no list says.
+        case .array(let elements) where elements.isEmpty: break
+        case .array(let elements):
+            if elements.contains(where: { $0.objectValue != nil }) {
+                for (index, element) in elements.enumerated() {
+                    flatten(element, at: "\(key).\(index)", into: &texts, &faults)
+                }
+            } else {
+                texts[key] = elements.compactMap { ParameterValue.text(of: $0) }
+                    .joined(separator: ",")
+            }
+        default:
+            if key.isEmpty {
+                faults.add("", "the file must hold an object")
+            } else {
+                texts[key] = ParameterValue.text(of: value)
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The places of a list that the file fills.
+    func places(of list: String) -> [Int] {
+        Set(
+            fileKeys.compactMap { key -> Int? in
+                guard key.hasPrefix(list + ".") else { return nil }
+                return key.dropFirst(list.count + 1).split(separator: ".").first.flatMap {
+                    Int($0)
+                }
+            }
+        ).sorted()
+    }
+
+    /// The text of every option that is set.
+    var texts: [String: String] {
+        var texts: [String: String] = [:]
+        for option in ConfigurationSchema.options where !option.key.contains("*") {
+            texts[option.key] = text(raw: option.key)
+        }
+        for key in fileKeys where texts[key] == nil { texts[key] = text(raw: key) }
+        return texts
+    }
+
+    /// The text of an option as it stands.
+    func text(raw key: String) -> String? {
+        reader.string(forKey: ConfigKey(key))
+    }
+
+    /// The text of an option; checked against its kind.
+    mutating func text(_ key: String) -> String? {
+        guard let text = text(raw: key) else { return nil }
+        guard let option = ConfigurationSchema.option(for: key) else { return nil }
+        switch option.kind {
+        case .choice(let choices) where !choices.contains(text):
+            faults.add(key, "must be one of \(choices.joined(separator: ", "))")
+            return nil
+        case .address where Address(text) == nil:
+            faults.add(key, "must be HOST:PORT")
+            return nil
+        case .text, .path, .address, .choice, .flag, .number, .fraction, .duration, .rate, .texts:
+            return text
+        }
+    }
+
+    mutating func flag(_ key: String) -> Bool? {
+        guard let text = text(key) else { return nil }
+        if text == "true" { return true }
+        if text == "false" { return false }
+        faults.add(key, "must be true or false")
+        return nil
+    }
+
+    mutating func number(_ key: String) -> Int? {
+        guard let text = text(key) else { return nil }
+        guard case .number(let range) = ConfigurationSchema.option(for: key)?.kind,
+            let number = Int(text), range.contains(number)
+        else {
+            faults.add(key, "must be a whole number in range")
+            return nil
+        }
+        return number
+    }
+
+    /// A number from 0 to 1.
+    mutating func fraction(_ key: String) -> Double? {
+        guard let text = text(key) else { return nil }
+        guard let number = Double(text), (0...1).contains(number) else {
+            faults.add(key, "must be a number from 0 to 1")
+            return nil
+        }
+        return number
+    }
+
+    /// A duration in seconds.
+    package mutating func seconds(_ key: String) -> Int64? {
+        guard let text = text(key) else { return nil }
+        guard let seconds = DurationText.seconds(text), seconds > 0, seconds <= 3650 * 86_400 else {
+            faults.add(key, "must be a duration such as 90s, 15m, 1h or 7d")
+            return nil
+        }
+        return seconds
+    }
+
+    /// A rate, such as `100/1s burst 1000`.
+    mutating func rate(_ key: String) -> TokenRate? {
+        guard let text = text(key) else { return nil }
+        guard let rate = RateLimits.read(text) else {
+            faults.add(key, "must be a rate such as `100/1s` or `100/1s burst 1000`")
+            return nil
+        }
+        return rate
+    }
+
+    mutating func texts(_ key: String) -> [String]? {
+        text(key)?.split(separator: ",").map { String($0.filter { $0 != " " }) }
+    }
+
+    mutating func required(_ key: String) -> String {
+        if let text = text(key) { return text }
+        if !faults.list.contains(where: { $0.place == key }) { faults.add(key, "is required") }
+        return ""
+    }
+
+    mutating func fault(_ key: String, _ message: String) {
+        faults.add(key, message)
+    }
+}

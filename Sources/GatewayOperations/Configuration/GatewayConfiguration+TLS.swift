@@ -1,0 +1,38 @@
+import GatewayEngine
+import GatewayTLS
+import WidgetModel
+
+extension GatewayConfiguration {
+    /// Makes the TLS context that the configuration asks for.
+    ///
+    /// - Parameter now: In seconds since 1970.
+    ///
+    /// - Throws: ``Faults`` that name the option whose file is wrong.
+    package func tlsContext(now: Int64) throws -> TLSContext {
+        var settings = TLSContextSettings()
+        if let clientCA = clientCA {
+            settings.clientCertificates =
+                demandsClientCertificate
+                ? .required(authorities: .file(clientCA)) : .optional(authorities: .file(clientCA))
+        }
+        let (certificate, key): (String, String)
+        switch certificates {
+        case .files(let certificateFile, let keyFile):
+            (certificate, key) = (certificateFile, keyFile)
+        case .development:
+            let made = try DevelopmentCertificates.ensure(in: data, now: now)
+            (certificate, key) = (made.certificate, made.key)
+        }
+        do throws(TLSError) {
+            return try TLSContext(
+                certificateChain: .file(certificate), privateKey: .file(key), settings: settings)
+        } catch {
+            let option =
+                error.message.contains(key)
+                ? "tls.key"
+                : clientCA.map(error.message.contains) ?? false
+                    ? "tls.clientCA" : "tls.certificate"
+            throw Faults(option, error.message)
+        }
+    }
+}

@@ -1,0 +1,385 @@
+import CLinux
+import Foundation
+import GatewayCore
+import GatewayEngine
+import GatewayHTTP
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import NIOCore
+import WidgetModel
+
+/// Everything a gateway runs by, checked.
+package struct GatewayConfiguration: Sendable {
+    /// Where certificate and key come from.
+    package enum Certificates: Sendable {
+        /// Files an operator keeps.
+        case files(certificate: String, key: String)
+        /// Made in the data directory: development mode.
+        case development
+    }
+
+    /// Data directory.
+    package var data: String
+    /// TLS port.
+    package var listen: Address
+    /// Admin port.
+    package var admin: Address
+    /// A port for probes alone, if there is one.
+    package var probes: Address?
+    /// The URL by which the gateway is called; `nil` for that of `listen`.
+    package var publicURL: String?
+    /// Event loops.
+    package var threads: Int
+    /// Certificate and key.
+    package var certificates: Certificates
+    /// CA of client certificates.
+    package var clientCA: String?
+    /// Whether a client certificate is demanded.
+    package var demandsClientCertificate = false
+    /// Issuers of tokens.
+    package var issuers: [TrustedIssuer] = []
+    /// What client certificates stand for.
+    package var certificateGrants: [CertificateGrant] = []
+    /// Tokens that are refused although they verify.
+    package var denied = Denylist()
+    /// Whether the gateway's own tokens are believed.
+    package var localIssuer: Bool
+    /// Algorithm of new signing keys.
+    package var algorithm: SigningAlgorithm = .edDSA
+    /// From `iat` to `exp` of a notification, in seconds.
+    package var notificationLifetime: Int64 = 900
+    /// How long a key is published before it signs, in seconds.
+    package var publishLead: Int64 = 300
+    /// Age at which changes leave the log, in seconds.
+    package var retentionSeconds: Int64 = 7 * 86_400
+    /// Most entries of the log.
+    package var retentionChanges: UInt64 = 1_000_000
+    /// Days after which an unseen client goes.
+    package var clientDays = 90
+    /// Streams one client may hold.
+    package var streamsPerClient = 4
+    /// Open connections, event streams included.
+    package var connectionsMax = 100_000
+    /// Open connections from one source address; `nil` for no limit of their own.
+    package var connectionsPerAddressMax: Int?
+    /// Open connections of the admin port.
+    package var adminConnectionsMax = 64
+    /// Open connections of the port for probes.
+    package var probeConnectionsMax = 64
+    /// Event streams, of all clients: some connections are left for requests.
+    package var streamsMax: Int { connectionsMax - min(1_000, connectionsMax / 10) }
+    /// Bytes of request bodies in work at one time.
+    package var requestBytesInWork = 64 << 20
+    /// Rates of requests.
+    package var rates = RateLimits()
+    /// Bounds of streams.
+    package var streams = StreamSettings()
+    /// Bounds of what peers send.
+    package var limits = Limits()
+    /// Bounds of what an app may keep.
+    package var quota = AppQuota()
+    /// Bounds of the core.
+    package var coreLimits = CoreLimits()
+    /// What is pushed, and with what.
+    package var push = PushConfiguration()
+    /// What is traced; `nil` for nothing.
+    package var tracing: TracingConfiguration?
+    /// What is logged.
+    package var logLevels = LogLevels()
+    /// How it is logged.
+    package var logFormat = LogFormat.logfmt
+    /// The text of every option that is set.
+    package fileprivate(set) var texts: [String: String] = [:]
+    /// The file it was read from, if there is one.
+    private var file: String?
+    /// Started without configuration: certificates and issuer of its own, loopback only.
+    package var isDevelopment: Bool
+
+    /// The development mode: everything in `data`, loopback only.
+    ///
+    /// - Throws: ``Faults`` for any other address.
+    package static func development(
+        data: String, listen: Address, admin: Address, probes: Address? = nil
+    ) throws(Faults) -> GatewayConfiguration {
+        var faults = Faults()
+        let addresses: [(String, Address?)] = [
+            ("listen", listen), ("admin", admin), ("probes", probes),
+        ]
+        for case (let key, let address?) in addresses where !address.isLoopback {
+            faults.add(
+                key,
+                "\(address) can be reached from other machines; without a configuration file the "
+                    + "gateway runs in development mode, which stays on loopback")
+        }
+        guard faults.isEmpty else { throw faults }
+        return GatewayConfiguration(
+            data: data, listen: listen, admin: admin, probes: probes, threads: System.cores,
+            certificates: .development, localIssuer: true, isDevelopment: true)
+    }
+
+    /// Reads a configuration.
+    ///
+    /// - Throws: ``Faults`` with everything that is wrong.
+    package init(_ layers: ConfigurationLayers) throws(Faults) {
+        var layers = layers
+        data = layers.required("data")
+        listen =
+            layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
+        admin = layers.text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        probes = layers.text("probes").flatMap(Address.init)
+        publicURL = layers.text("publicURL")
+        if let publicURL, !publicURL.hasPrefix("https://") {
+            layers.fault("publicURL", "must be an https URL")
+        }
+        threads = layers.number("threads") ?? System.cores
+        certificates = .files(
+            certificate: layers.required("tls.certificate"), key: layers.required("tls.key"))
+        clientCA = layers.text("tls.clientCA")
+        let mode = layers.text("tls.clientCertificates") ?? "none"
+        demandsClientCertificate = mode == "required"
+        if mode != "none", clientCA == nil {
+            layers.fault("tls.clientCA", "is required when client certificates are asked for")
+        }
+        if mode == "none" { clientCA = nil }
+        localIssuer = layers.flag("localIssuer") ?? false
+        isDevelopment = false
+        issuers = Self.issuers(&layers)
+        certificateGrants = Self.certificateGrants(&layers)
+        denied = Denylist(&layers)
+        algorithm =
+            layers.text("signing.algorithm").flatMap(SigningAlgorithm.init(rawValue:)) ?? .edDSA
+        notificationLifetime = layers.seconds("signing.lifetime") ?? notificationLifetime
+        publishLead = layers.seconds("signing.publishLead") ?? publishLead
+        retentionSeconds = layers.seconds("retention.age") ?? retentionSeconds
+        retentionChanges = layers.number("retention.changes").map(UInt64.init) ?? retentionChanges
+        clientDays = layers.number("retention.clientDays") ?? clientDays
+        streamsPerClient = layers.number("streams.perClient") ?? streamsPerClient
+        if let stall = layers.seconds("streams.stall") { streams.stallMilliseconds = stall * 1000 }
+        if let retry = layers.seconds("streams.retry") {
+            streams.retryMilliseconds = Int(retry) * 1000
+        }
+        push = PushConfiguration(&layers)
+        tracing = TracingConfiguration(&layers)
+        readLimits(&layers)
+        logLevels = layers.logLevels
+        logFormat = layers.logFormat
+        if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,
+            layers.places(of: "issuers").isEmpty
+        {
+            layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
+        }
+        // The entries are kept as ``denied``: as options they would be many, and each is looked at
+        // whenever files are.
+        texts = layers.texts.filter { !$0.key.hasPrefix("denied.") }
+        if denied.count > 0 { texts["denied"] = "\(denied.count) entries" }
+        file = layers.file
+        guard layers.faults.isEmpty else { throw layers.faults }
+    }
+
+    private init(
+        data: String, listen: Address, admin: Address, probes: Address?, threads: Int,
+        certificates: Certificates, localIssuer: Bool, isDevelopment: Bool
+    ) {
+        self.data = data
+        self.listen = listen
+        self.admin = admin
+        self.probes = probes
+        self.threads = threads
+        self.certificates = certificates
+        self.localIssuer = localIssuer
+        self.isDevelopment = isDevelopment
+    }
+
+    private mutating func readLimits(_ layers: inout ConfigurationLayers) {
+        func set(_ path: WritableKeyPath<Limits, Int>, _ key: String) {
+            if let number = layers.number("limits.\(key)") { limits[keyPath: path] = number }
+        }
+        set(\.eventBytesMax, "eventBytes")
+        set(\.postEventsMax, "postEvents")
+        set(\.postBytesMax, "postBytes")
+        set(\.catalogBytesMax, "catalogBytes")
+        set(\.catalogKindsMax, "catalogKinds")
+        set(\.registrationBytesMax, "registrationBytes")
+        set(\.registrationWidgetsMax, "registrationWidgets")
+        set(\.widgetKeysMax, "widgetKeys")
+        set(\.clientKeysMax, "clientKeys")
+        set(\.changeKeysMax, "changeKeys")
+        set(\.stringBytesMax, "stringBytes")
+        connectionsMax = layers.number("limits.connections") ?? connectionsMax
+        connectionsPerAddressMax =
+            layers.number("limits.connectionsPerAddress") ?? max(1_000, connectionsMax / 10)
+        requestBytesInWork = layers.number("limits.requestBytesInWork") ?? requestBytesInWork
+        rates.address = layers.rate("rates.address") ?? rates.address
+        rates.app = layers.rate("rates.app") ?? rates.app
+        rates.client = layers.rate("rates.client") ?? rates.client
+        rates.refusedTokens = layers.rate("rates.refusedTokens") ?? rates.refusedTokens
+        quota.clientsMax = layers.number("limits.clientsPerApp") ?? quota.clientsMax
+        quota.logBytesMax = layers.number("limits.logBytesPerApp") ?? quota.logBytesMax
+        if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
+    }
+
+    private static func scopes(
+        _ layers: inout ConfigurationLayers, _ key: String
+    ) -> Set<Scope> {
+        let names = layers.texts(key) ?? []
+        if names.isEmpty { _ = layers.required(key) }
+        for name in names where Scope(rawValue: name) == nil {
+            let known = Scope.allCases.map(\.rawValue)
+            let hint = name.nearest(of: known).map { "; did you mean \($0)?" } ?? ""
+            layers.fault(key, "`\(name)` is not a scope\(hint)")
+        }
+        return Set(names.compactMap(Scope.init(rawValue:)))
+    }
+
+    private static func issuers(_ layers: inout ConfigurationLayers) -> [TrustedIssuer] {
+        layers.places(of: "issuers").compactMap { place in
+            let prefix = "issuers.\(place)"
+            let iss = layers.required("\(prefix).iss")
+            let apps = layers.texts("\(prefix).apps") ?? []
+            if apps.isEmpty { _ = layers.required("\(prefix).apps") }
+            let scopes = scopes(&layers, "\(prefix).scopes")
+            let path = layers.required("\(prefix).keys")
+            guard !path.isEmpty else { return nil }
+            guard let keys = keys(path) else {
+                layers.fault("\(prefix).keys", "\(path) holds no Ed25519 or P-256 public key")
+                return nil
+            }
+            return TrustedIssuer(
+                iss: iss, apps: apps.contains("*") ? .any : .only(Set(apps)), scopes: scopes,
+                keys: keys)
+        }
+    }
+
+    private static func keys(_ path: String) -> JWKSet? {
+        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        if let set = try? JWKSet(parsing: Array(data)), !set.keys.isEmpty { return set }
+        if let key = try? VerificationKey(pem: Array(data)) { return JWKSet([key]) }
+        return nil
+    }
+
+    private static func certificateGrants(
+        _ layers: inout ConfigurationLayers
+    ) -> [CertificateGrant] {
+        layers.places(of: "certificates").map { place in
+            let prefix = "certificates.\(place)"
+            return CertificateGrant(
+                uri: layers.required("\(prefix).uri"), app: layers.required("\(prefix).app"),
+                scopes: scopes(&layers, "\(prefix).scopes"))
+        }
+    }
+
+    /// Reads the files that the configuration names, as `serve` would.
+    ///
+    /// - Throws: ``Faults`` with every option whose file is wrong.
+    package func checkFiles() throws {
+        var faults = Faults()
+        if case .files = certificates {
+            do {
+                _ = try tlsContext(now: Int64(Date().timeIntervalSince1970))
+            } catch let found as Faults {
+                faults.add(found, under: "")
+            }
+        }
+        do throws(Faults) {
+            _ = try PushFiles(push)
+        } catch {
+            faults.add(error, under: "")
+        }
+        do throws(Faults) {
+            try tracing?.checkFiles()
+        } catch {
+            faults.add(error, under: "")
+        }
+        guard faults.isEmpty else { throw faults }
+    }
+
+    /// The files that options name, by option.
+    var files: [String: String] {
+        texts.filter { key, _ in
+            guard key != "data", let option = ConfigurationSchema.option(for: key) else {
+                return false
+            }
+            if case .path = option.kind { return true }
+            return false
+        }
+    }
+
+    /// What the configuration is made of, and the lists of keys in the data directory.
+    package var watchedFiles: [String] {
+        (file.map { [$0] } ?? []) + files.values
+            + KeyRingName.allCases.map { "\(data)/\($0.rawValue)/ring.json" }
+    }
+
+    /// The part that the engine is made with.
+    package var engine: EngineConfiguration {
+        EngineConfiguration(
+            limits: limits, coreLimits: coreLimits, quota: quota, streams: streams,
+            streamsPerClient: streamsPerClient, push: push.terms)
+    }
+
+    /// The URL by which the gateway is called when it listens on `port`.
+    package func url(port: Int) -> String {
+        publicURL ?? "https://\(Address(host: listen.host, port: port))"
+    }
+}
+
+/// What the gateway asks of the machine.
+enum System {
+    /// Cores this process may use, by its affinity and by its control group's quota: as many event
+    /// loops make sense.
+    static var cores: Int {
+        var mask = [UInt8](repeating: 0, count: 1024)
+        let filled = gateway_get_affinity(&mask, UInt(mask.count))
+        let allowed = mask.prefix(max(0, filled)).reduce(0) { $0 + $1.nonzeroBitCount }
+        let quota = NIOCore.System.coreCount
+        return max(1, allowed > 0 ? min(allowed, quota) : quota)
+    }
+}
+
+extension ConfigurationLayers {
+    /// Whether environment or flags configure more than the development mode takes.
+    package var isConfigured: Bool {
+        text(raw: "tls.certificate") != nil || text(raw: "tls.key") != nil
+    }
+
+    /// The development mode with what it takes of the flags and the environment.
+    ///
+    /// - Throws: ``Faults``.
+    package mutating func development() throws(Faults) -> GatewayConfiguration {
+        let data = text("data") ?? "timeline-gateway-data"
+        let listen = text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
+        let admin = text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        let (levels, format) = (logLevels, logFormat)
+        let (threads, tracing) = (number("threads"), TracingConfiguration(&self))
+        guard faults.isEmpty else { throw faults }
+        var configuration = try GatewayConfiguration.development(
+            data: data, listen: listen, admin: admin,
+            probes: text("probes").flatMap(Address.init))
+        configuration.tracing = tracing
+        configuration.logLevels = levels
+        configuration.logFormat = format
+        configuration.texts = texts
+        if let threads { configuration.threads = threads }
+        return configuration
+    }
+
+    /// What is logged.
+    fileprivate var logLevels: LogLevels {
+        mutating get {
+            let standard = text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
+            do throws(LogLevels.Unreadable) {
+                return try LogLevels(standard: standard, rules: texts("log.levels") ?? [])
+            } catch {
+                fault("log.levels", error.message)
+                return LogLevels(standard)
+            }
+        }
+    }
+
+    /// How it is logged.
+    fileprivate var logFormat: LogFormat {
+        mutating get { text("log.format").flatMap(LogFormat.init(rawValue:)) ?? .logfmt }
+    }
+}

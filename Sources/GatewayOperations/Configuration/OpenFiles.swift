@@ -1,0 +1,78 @@
+import Foundation
+import GatewayCore
+import GatewayEngine
+import Logging
+import WidgetModel
+
+/// The process's limit of open files (RLIMIT_NOFILE).
+package enum OpenFiles {
+    private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+
+    /// The files that were open when the process began, beside its standard streams: whoever
+    /// started it may have left some to it, and they stay open. Counted at the first use.
+    private static let inherited: Int = {
+        let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        // The three streams, and the directory itself while it is read.
+        return max(0, (open ?? 0) - 4)
+    }()
+
+    /// Raises the soft limit to the hard one, as far as the kernel allows.
+    ///
+    /// - Returns: The limit in force, less the files that the process was given.
+    package static func raiseLimit() -> Int {
+        let inherited = inherited
+        var limits = rlimit()
+        guard getrlimit(resource, &limits) == 0 else { return unknownLimit }
+        if limits.rlim_cur < limits.rlim_max {
+            var raised = limits
+            raised.rlim_cur = limits.rlim_max
+            if setrlimit(resource, &raised) == 0 { limits = raised }
+        }
+        return max(0, Int(clamping: limits.rlim_cur) - inherited)
+    }
+
+    /// The limit to go by where the kernel does not tell.
+    private static let unknownLimit = 256
+}
+
+extension GatewayConfiguration {
+    /// The most connections of a plain port for operators or probes.
+    private static let plainPortConnectionsMax = 64
+    /// The most connections of the admin port with TLS.
+    private static let adminConnectionsMax = 256
+    /// The most connections to webhooks.
+    private static let webhookConnectionsMax = 256
+
+    /// The division of so many descriptors; `nil` when they are too few.
+    func descriptorBudget(openFiles limit: Int) -> DescriptorBudget? {
+        var ports = [
+            admin.isLoopback ? Self.plainPortConnectionsMax : Self.adminConnectionsMax
+        ]
+        if probes != nil { ports.append(Self.plainPortConnectionsMax) }
+        // Outside of the development mode a reload may begin with webhooks.
+        let hasWebhooks = push.hasWebhooks || !isDevelopment
+        return DescriptorBudget(
+            limit: limit, connections: connectionsMax,
+            needs: .init(
+                threads: threads, operatorPorts: ports,
+                webhooks: hasWebhooks ? Self.webhookConnectionsMax : 0,
+                apnsApps: Set(push.apps.map(\.app)).count))
+    }
+
+    /// Lowers the limits of connections to what so many descriptors allow.
+    ///
+    /// - Throws: ``Faults`` when they are too few for any service.
+    package mutating func fit(openFiles limit: Int) throws(Faults) {
+        guard let budget = descriptorBudget(openFiles: limit) else {
+            throw Faults(
+                "limits.connections",
+                "the limit of open files is \(limit), too few for a gateway with this "
+                    + "configuration; raise it (LimitNOFILE= of its systemd unit, ulimit -n)")
+        }
+        connectionsMax = budget.connections
+        connectionsPerAddressMax = connectionsPerAddressMax.map { min($0, budget.connections) }
+        adminConnectionsMax = budget.operatorPorts.first ?? 1
+        probeConnectionsMax = budget.operatorPorts.last ?? 1
+        push.webhookConnectionsMax = max(1, budget.webhooks)
+    }
+}

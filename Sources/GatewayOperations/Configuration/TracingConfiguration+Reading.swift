@@ -1,0 +1,43 @@
+import GatewayEngine
+import OpenTelemetry
+import WidgetModel
+
+extension TracingConfiguration {
+    /// Reads what the layers say; `nil` where they name no collector.
+    init?(_ layers: inout ConfigurationLayers) {
+        let text = layers.text("tracing.endpoint")
+        let endpoint = text.flatMap(CollectorEndpoint.init)
+        if text != nil, endpoint == nil {
+            layers.fault(
+                "tracing.endpoint",
+                "must be a URL such as https://collector.example.com:4318, without query")
+        }
+        // All of them are looked at before anything is given up.
+        let share = layers.fraction("tracing.share")
+        let timeout = layers.seconds("tracing.timeout")
+        var attributes: [(name: String, value: String)] = []
+        for text in layers.texts("tracing.attributes") ?? [] {
+            let parts = text.split(separator: "=", maxSplits: 1)
+            if parts.count == 2, attributes.count < SpanRecord.attributesMax {
+                attributes.append((String(parts[0]), String(parts[1])))
+            } else {
+                layers.fault(
+                    "tracing.attributes",
+                    "must be up to \(SpanRecord.attributesMax) of NAME=VALUE, and is `\(text)`")
+            }
+        }
+        guard let endpoint else { return nil }
+        self.init(endpoint: endpoint)
+        self.share = share ?? self.share
+        fieldsFile = layers.text("tracing.headers")
+        trust = layers.text("tracing.ca")
+        timeoutSeconds = timeout ?? timeoutSeconds
+        service = layers.text("tracing.serviceName") ?? service
+        self.attributes = attributes
+        if fieldsFile != nil, endpoint.isPlain, !endpoint.isLoopback {
+            layers.fault(
+                "tracing.headers",
+                "would be sent where everybody can read it; tracing.endpoint has to be https")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import WidgetModel
+
+/// What a data directory says of itself beside its store, for the commands that work on it from
+/// outside: the URLs the gateway is called by, and how long its signing keys overlap.
+package struct DataDirectory: Sendable {
+    /// Its path.
+    package let path: String
+
+    /// A directory; nothing is touched yet.
+    package init(_ path: String) {
+        self.path = path
+    }
+
+    private var identityPath: String { path + "/gateway.json" }
+
+    /// Makes the directory, mode 0700, where it is missing.
+    ///
+    /// - Throws: ``Faults``.
+    package func create() throws(Faults) {
+        try requireNoRestore()
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw Faults(
+                "data", "the directory \(path) cannot be made: \(error.localizedDescription)")
+        }
+    }
+
+    private var identity: JSONObject {
+        guard let data = FileManager.default.contents(atPath: identityPath),
+            let object = try? JSONValue(parsing: Array(data)).objectValue
+        else { return [:] }
+        return object
+    }
+
+    /// The URLs the gateway has been called by, the first one first.
+    package func urls() -> [String] {
+        (identity["urls"]?.arrayValue ?? []).compactMap(\.stringValue)
+    }
+
+    /// How long its signing keys overlap, as the gateway was last configured.
+    var keyTiming: KeyRing.Timing {
+        let signing = identity["signing"]?.objectValue
+        return KeyRing.Timing(
+            publishLead: signing?["publishLead"]?.integerValue ?? 300,
+            signatureLifetime: signing?["lifetime"]?.integerValue ?? 3600)
+    }
+
+    /// Records a URL that the gateway is called by, and how long its keys overlap; returns all URLs.
+    ///
+    /// The first is the directory's own, which tokens are minted for: the one that is configured, or
+    /// else, so that a change of the port changes nothing, the first that was recorded.
+    ///
+    /// - Parameter isConfigured: Whether the URL is configured, and not made from host and port.
+    package func note(
+        url: String, isConfigured: Bool, timing: KeyRing.Timing
+    ) throws(Faults) -> [String] {
+        var urls = urls()
+        // A directory started on ever other ports keeps the first and the latest of its names.
+        let keptMax = 16
+        if isConfigured {
+            urls = [url] + urls.filter { $0 != url }.prefix(keptMax - 1)
+        } else if !urls.contains(url) {
+            if urls.count >= keptMax { urls.remove(at: 1) }
+            urls.append(url)
+        }
+        let document: JSONValue = [
+            "urls": .array(urls.map { .string($0) }),
+            "signing": [
+                "publishLead": .integer(timing.publishLead),
+                "lifetime": .integer(timing.signatureLifetime),
+            ],
+        ]
+        let content = Data(document.serialized)
+        // On a full disk a start that changes nothing here goes on.
+        guard FileManager.default.contents(atPath: identityPath) != content else { return urls }
+        do {
+            try content.write(to: URL(fileURLWithPath: identityPath), options: .atomic)
+        } catch {
+            throw Faults(
+                "data",
+                "the file \(identityPath) cannot be written: \(error.localizedDescription)")
+        }
+        return urls
+    }
+
+    /// Mints a token of the local issuer.
+    ///
+    /// - Parameters:
+    ///   - ttl: Its life, in seconds.
+    ///   - now: Seconds since 1970.
+    /// - Throws: ``Faults`` when the directory has never been served from, ``SigningError``.
+    package func token(
+        sub: String, app: String, scopes: Set<Scope>, ttl: Int64,
+        attributes: [String: [String]], now: Int64
+    ) throws -> String {
+        guard let audience = urls().first else {
+            throw Faults(
+                "data", "\(path) has never been served from; start `timeline-gateway serve` first")
+        }
+        let isThere = inventory.rings[.tokens]?.hasManifest == true
+        // Tokens may be minted before the gateway is told to believe them.
+        let isKnown =
+            try SQLiteStore(readingOnly: path).notedRings()?
+            .contains(KeyRingName.tokens.rawValue) == true
+        guard isThere || !isKnown else {
+            throw Faults(
+                "data",
+                "\(path)/issuer/ring.json is gone: restore it from a backup, or start once with "
+                    + "`timeline-gateway serve --new` to make a new key")
+        }
+        let ring = try KeyRingStore(directory: path + "/issuer").open(
+            timing: KeyService.tokenTiming, now: now)
+        return try TokenIssuer(
+            key: ring.signingKey, iss: KeyService.localIssuer, aud: audience
+        ).issue(
+            sub: sub, app: app, scopes: scopes, ttl: ttl, attributes: attributes, now: now)
+    }
+}

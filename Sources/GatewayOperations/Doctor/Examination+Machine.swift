@@ -1,0 +1,136 @@
+import CLinux
+import Foundation
+import GatewayCore
+import GatewayEngine
+import WidgetModel
+
+extension Examination {
+    // MARK: Ports
+
+    func ports() -> [Finding] {
+        let addresses = [
+            ("listen", Optional(configuration.listen)), ("admin", configuration.admin),
+            ("probes", configuration.probes),
+        ]
+        return addresses.compactMap { option, address in
+            guard let address, address.port > 0 else { return nil }
+            let reason = Self.whyNotOpen(address)
+            let isTaken = reason == EADDRINUSE
+            switch (reason, holder) {
+            case (nil, _): return Finding(.ok, option, "\(address) is free")
+            case (_?, let pid?) where isTaken:
+                return Finding(
+                    .ok, option, "\(address) is in use, and process \(pid) runs on the data")
+            case (let code?, _):
+                return Finding(
+                    .fail, option,
+                    "\(address) cannot be opened: \(String(cString: strerror(code)))",
+                    isTaken
+                        ? "Another program has it, and no gateway runs on the data directory: "
+                            + "`ss -ltnp` names it."
+                        : "Name an address of this machine, and a port this user may open.")
+            }
+        }
+    }
+
+    /// The error with which a port does not open here; `nil` where it does.
+    private static func whyNotOpen(_ address: Address) -> Int32? {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_PASSIVE
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(address.host, "\(address.port)", &hints, &found) == 0,
+            let place = found?.pointee
+        else { return EADDRNOTAVAIL }
+        defer { freeaddrinfo(found) }
+        let descriptor = socket(
+            place.ai_family, place.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return errno }
+        defer { close(descriptor) }
+        // As the gateway does: what is left of old connections is no hindrance.
+        var yes: Int32 = 1
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        // Not listened on: nobody may connect to what is only tried.
+        return bind(descriptor, place.ai_addr, place.ai_addrlen) == 0 ? nil : errno
+    }
+
+    // MARK: Limits
+
+    func limits() -> [Finding] {
+        [fileLimit, backlog].compactMap { $0 }
+    }
+
+    private var fileLimit: Finding? {
+        // A service has limits of its own, which a shell beside it does not.
+        let owner = holder.map { "/proc/\($0)/limits" } ?? "/proc/self/limits"
+        guard let limits = try? String(contentsOfFile: owner, encoding: .utf8),
+            let line = limits.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") }
+            )
+        else { return nil }
+        let words = line.dropFirst("Max open files".count).split(separator: " ")
+        guard words.count >= 2 else { return nil }
+        // A gateway raises its soft limit to the hard one when it starts.
+        let text = holder == nil ? words[1] : words[0]
+        let limit = text == "unlimited" ? Int.max : Int(text) ?? 0
+        let whose = holder == nil ? "of this shell, for no gateway runs," : "of the gateway"
+        let what = "the limit \(whose) is \(text) files"
+        let advice = "(LimitNOFILE= of its systemd unit, ulimit -n)"
+        let wanted = configuration.connectionsMax
+        guard let budget = configuration.descriptorBudget(openFiles: limit) else {
+            return Finding(
+                .fail, "file limit", "\(what), too few to start with", "Raise it \(advice).")
+        }
+        guard budget.connections < wanted else { return Finding(.ok, "file limit", what) }
+        return Finding(
+            .warn, "file limit",
+            "\(what), which lowers limits.connections from \(wanted) to \(budget.connections)",
+            "Raise it to \(wanted + budget.reserve) or more \(advice), or lower "
+                + "limits.connections.")
+    }
+
+    private var backlog: Finding? {
+        let path = "/proc/sys/net/core/somaxconn"
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8),
+            let count = Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        else { return nil }
+        guard count < 1_024 else { return Finding(.ok, "kernel", "somaxconn is \(count)") }
+        return Finding(
+            .warn, "kernel", "somaxconn is \(count): of many who connect at once some are refused",
+            "sysctl -w net.core.somaxconn=4096")
+    }
+
+    // MARK: Clock and names
+
+    func clock() -> [Finding] {
+        switch gateway_clock_is_synchronised() {
+        case 1: [Finding(.ok, "clock", "is kept right, as the kernel says")]
+        case 0:
+            [
+                Finding(
+                    .warn, "clock", "is kept right by nothing, as the kernel says",
+                    "Run chrony or systemd-timesyncd: tokens, notifications and APNs go by time. In "
+                        + "a container the host does so.")
+            ]
+        default: []
+        }
+    }
+
+    func names() -> [Finding] {
+        var hosts = pushServices.map(\.host)
+        if let url = configuration.publicURL, let host = URL(string: url)?.host {
+            hosts.append(host)
+        }
+        return hosts.map { host in
+            var hints = addrinfo()
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+            var found: UnsafeMutablePointer<addrinfo>?
+            let code = getaddrinfo(host, nil, &hints, &found)
+            defer { if let found { freeaddrinfo(found) } }
+            guard code != 0 else { return Finding(.ok, "DNS", "\(host) has an address") }
+            return Finding(
+                .warn, "DNS", "\(host) is not resolved: \(String(cString: gai_strerror(code)))",
+                "Look at /etc/resolv.conf, and at what answers there.")
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import GatewayCore
+import GatewayEngine
+import GatewayPush
+import GatewayStorage
+import GatewayTLS
+import WidgetModel
+
+/// Looks at what a gateway stands on, on its own machine, and changes nothing there. It may run.
+package struct Examination: Sendable {
+    let configuration: GatewayConfiguration
+    /// The process that holds the data directory; `nil` where none does.
+    let holder: Int32?
+
+    /// Examines what a gateway with this configuration would run on.
+    package init(_ configuration: GatewayConfiguration) {
+        self.configuration = configuration
+        holder = Self.holder(of: configuration.data + "/" + DirectoryLock.fileName)
+    }
+
+    /// Everything that is found, in the order in which it matters.
+    package func findings() -> [Finding] {
+        [
+            files, certificate, pushCertificates, directory, disk, database, keys, ports, limits,
+            clock, names,
+        ].flatMap {
+            $0()
+        }
+    }
+
+    /// Hosts and ports that pushes go to, and the file of certificates trusted there.
+    package var pushServices: [(host: String, port: Int, trust: String?)] {
+        Set(configuration.push.apps.flatMap(\.environments)).sorted { $0.rawValue < $1.rawValue }
+            .map { environment in
+                if let address = configuration.push.hosts[environment] {
+                    return (address.host, address.port, configuration.push.trust)
+                }
+                let host =
+                    environment == .production
+                    ? "api.push.apple.com" : "api.sandbox.push.apple.com"
+                return (host, 443, configuration.push.trust)
+            }
+    }
+
+    // MARK: Configuration and certificate
+
+    private func files() -> [Finding] {
+        do {
+            try configuration.checkFiles()
+            return [
+                Finding(
+                    .ok, "configuration",
+                    configuration.isDevelopment ? "none: the development mode" : "is right")
+            ]
+        } catch let faults as Faults {
+            return faults.list.map {
+                Finding(
+                    .fail, "configuration", $0.description,
+                    "Mend it; `timeline-gateway check-config` says the same.")
+            }
+        } catch {
+            return [Finding(.fail, "configuration", "\(error)", "Mend the file it names.")]
+        }
+    }
+
+    private func certificate() -> [Finding] {
+        guard case .files(_, let key) = configuration.certificates,
+            let context = try? configuration.tlsContext(
+                now: Int64(Date().timeIntervalSince1970))
+        else { return [] }
+        var findings = [
+            Self.validity(
+                "certificate", context.notAfter,
+                ended: "Put a new one at tls.certificate and tls.key; clients refuse this one.",
+                ending: "Renew it; a running gateway takes it over by itself.")
+        ]
+        if let host = publicHost, !context.isCertificate(of: host) {
+            findings.append(
+                Finding(
+                    .fail, "certificate", "is not one for \(host), by which clients call",
+                    "Have it issued for that name, or set publicURL to one of its names."))
+        }
+        if let mode = Self.mode(key), mode & 0o077 != 0 {
+            findings.append(
+                Finding(
+                    .warn, "certificate", "its key \(key) has the mode \(String(mode, radix: 8))",
+                    "Let its owner alone read it: chmod 600."))
+        }
+        return findings
+    }
+
+    /// Those by which APNs knows apps.
+    private func pushCertificates() -> [Finding] {
+        let ends = (try? PushFiles(configuration.push))?.certificateEnds ?? [:]
+        return ends.sorted { $0.key < $1.key }.map { app, ends in
+            Self.validity(
+                "APNs certificate of \(app)", ends,
+                ended: "Have Apple issue a new one; pushes with this one are refused.",
+                ending: "Have Apple issue a new one; a running gateway takes it over by itself.")
+        }
+    }
+
+    /// - Parameters:
+    ///   - ended: What to do once it has expired.
+    ///   - ending: What to do when it soon does.
+    private static func validity(
+        _ subject: String, _ notAfter: Date, ended: String, ending: String
+    ) -> Finding {
+        let days = Int((notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
+        let ends = "ends \(timestamp(Int64(notAfter.timeIntervalSince1970) * 1000))"
+        return switch days {
+        case ..<0: Finding(.fail, subject, "has ended: it \(ends)", ended)
+        case ..<14: Finding(.warn, subject, "\(ends), in \(days) d", ending)
+        default: Finding(.ok, subject, "\(ends), in \(days) d")
+        }
+    }
+
+    /// The host of the URL that clients call; `nil` where none is stated.
+    private var publicHost: String? {
+        guard let url = configuration.publicURL else {
+            let host = configuration.listen.host
+            return ["0.0.0.0", "::", ""].contains(host) ? nil : host
+        }
+        return URL(string: url)?.host
+    }
+
+    // MARK: The data directory
+
+    private func directory() -> [Finding] {
+        let path = configuration.data
+        guard let mode = Self.mode(path) else {
+            return [
+                Finding(.ok, "data directory", "\(path) is not there yet: the first start makes it")
+            ]
+        }
+        var findings: [Finding] = []
+        if mode & 0o077 != 0 {
+            findings.append(
+                Finding(
+                    .warn, "data directory", "\(path) has the mode \(String(mode, radix: 8))",
+                    "Let its owner alone look into it: chmod 700."))
+        }
+        let open = DataDirectory(path).privateFiles.filter {
+            (Self.mode(path + "/" + $0) ?? 0) & 0o077 != 0
+        }
+        if !open.isEmpty {
+            findings.append(
+                Finding(
+                    .fail, "data directory",
+                    "others may read or write \(open.prefix(4).joined(separator: ", "))"
+                        + (open.count > 4 ? " and \(open.count - 4) more" : ""),
+                    "Let their owner alone do so: chmod 600. If others could get at them, rotate "
+                        + "the keys: `timeline-gateway keys rotate`."))
+        }
+        if DataDirectory.exists(path + "/.restoring") {
+            findings.append(
+                Finding(
+                    .fail, "data directory", "a restore into it broke off",
+                    "Empty it and restore again."))
+        }
+        if findings.isEmpty {
+            findings.append(Finding(.ok, "data directory", "\(path) is its owner's alone"))
+        }
+        return findings
+    }
+
+    private func disk() -> [Finding] {
+        var status = statvfs()
+        let path =
+            DataDirectory.exists(configuration.data)
+            ? configuration.data : DataDirectory.parent(of: configuration.data)
+        guard statvfs(path, &status) == 0 else {
+            return [
+                Finding(
+                    .fail, "disk",
+                    "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
+                    "Name a directory on a disk that is there.")
+            ]
+        }
+        let free = Double(status.f_bavail) * Double(status.f_frsize)
+        let used = Double(DurableFiles.Listed(path, DataDirectory.databaseName)?.bytes ?? 0)
+        // What a full log of small changes takes, with its index.
+        let wanted = max(0, Double(configuration.retentionChanges) * 600 - used) + 256e6
+        let words = "\(Self.megabytes(free)) are free"
+        var findings: [Finding] = []
+        if free < 256e6 {
+            findings.append(
+                Finding(
+                    .fail, "disk", words, "Make room: a full disk stops every post with 503."))
+        } else if free < wanted {
+            findings.append(
+                Finding(
+                    .warn, "disk",
+                    "\(words), and a log of retention.changes may take \(Self.megabytes(wanted))",
+                    "Make room, or lower retention.changes."))
+        } else {
+            findings.append(Finding(.ok, "disk", words))
+        }
+        if status.f_files > 0, status.f_favail < 1_000 {
+            findings.append(
+                Finding(
+                    .fail, "disk", "\(status.f_favail) inodes are free",
+                    "Remove small files from that file system."))
+        }
+        return findings
+    }
+
+    private var checks: StartChecks { StartChecks(configuration: configuration) }
+
+    private func database() -> [Finding] {
+        let path = configuration.data + "/" + DataDirectory.databaseName
+        do {
+            _ = try checks.database()
+            guard DataDirectory.exists(path) else { return [] }
+            return try store(path)
+        } catch let loss as DataDirectoryLoss {
+            return loss.parts.map(Self.lost)
+        } catch StoreError.missing {
+            return [Self.lost(.database)]
+        } catch {
+            return [
+                Finding(
+                    .fail, "database", "cannot be read: \(error)", "Run this as the gateway's user."
+                )
+            ]
+        }
+    }
+
+    private func store(_ path: String) throws -> [Finding] {
+        let copy: StoreCopy
+        do {
+            copy = try StoreCopy(glancingAt: path)
+            try readAll(tries: holder == nil ? 1 : 3)
+        } catch let loss as DataDirectoryLoss {
+            throw loss
+        } catch let error as StoreError where error.isUnavailable {
+            // That tables are missing says more.
+            _ = try SQLiteStore(readingOnly: configuration.data)
+            throw error
+        } catch StoreError.newerVersion {
+            return [
+                Finding(
+                    .fail, "database", "\(StoreError.newerVersion)",
+                    "Run the version that wrote it, or a newer one.")
+            ]
+        } catch {
+            let reason =
+                if case StoreError.corrupt(let reason) = error { reason } else { "\(error)" }
+            return [
+                Finding(
+                    .fail, "database", "is damaged: \(reason)",
+                    "Restore a backup: `timelinectl restore`. Look at the disk before.")
+            ]
+        }
+        return [
+            Finding(
+                .ok, "database",
+                "is sound: log up to \(copy.head), \(copy.clients) clients of "
+                    + "\(copy.apps) apps")
+        ]
+    }
+
+    /// Reads what a start reads of the store.
+    ///
+    /// - Parameter tries: More than one while a gateway runs: the beginning of the log may go while
+    ///   the rest is read.
+    private func readAll(tries: Int) throws {
+        let store = try SQLiteStore(readingOnly: configuration.data)
+        // The next start brings an older one up to date first.
+        guard try store.hasNewestSchema() else { return }
+        do {
+            try checks.rings(knownTo: store)
+            try checks.log(of: store)
+        } catch  where tries > 1 {
+            try readAll(tries: tries - 1)
+        }
+    }
+
+    private func keys() -> [Finding] {
+        checks.rings.compactMap { name, _ in
+            do {
+                try checks.keys(of: name)
+                return nil
+            } catch {
+                return Finding(
+                    .fail, "keys", "of \(name.rawValue)/ cannot be read: \(error)",
+                    "Restore the file from a backup. Without one, remove \(name.rawValue)/ring.json "
+                        + "and files that hold no key, and start once with `timeline-gateway serve "
+                        + "--new`: it takes up the keys that are left, or makes new ones.")
+            }
+        }
+    }
+
+    private static func lost(_ part: DataDirectoryLoss.Part) -> Finding {
+        Finding(
+            .fail, part == .database ? "database" : "keys", "is gone: \(part)",
+            DataDirectoryLoss.remedy)
+    }
+}

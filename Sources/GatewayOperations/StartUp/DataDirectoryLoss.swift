@@ -1,0 +1,74 @@
+import GatewayEngine
+
+/// Parts of a data directory are gone that were there when a gateway served from it.
+package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
+    /// A part that cannot be made again without a loss.
+    package enum Part: Equatable, Sendable {
+        /// The log, the catalogs and the registrations.
+        case database
+        /// The keys of a ring.
+        case ring(KeyRingName, keyFiles: Int)
+    }
+
+    /// The data directory.
+    let directory: String
+    /// Everything that is gone.
+    let parts: [Part]
+
+    package var description: String {
+        """
+        a gateway was served from \(directory) before, and this is gone:
+        \(parts.map { "  " + $0.description }.joined(separator: "\n"))
+        \(Self.remedy)
+        """
+    }
+
+    /// The way out.
+    static let remedy =
+        "Put the files back, or restore a backup (`timelinectl restore`). To go on without what is "
+        + "gone, start once with `timeline-gateway serve --new`."
+}
+
+extension DataDirectoryLoss.Part: CustomStringConvertible {
+    /// Describes the loss and the consequences of starting without it.
+    package var description: String {
+        switch self {
+        case .database:
+            "store.sqlite, the log with catalogs and registrations; without it every catalog has to "
+                + "be put and every client to register again"
+        case .ring(let name, let keyFiles) where keyFiles > 0:
+            "\(name.rawValue)/ring.json, the order of the keys of \(name.use); `--new` takes up "
+                + "the \(keyFiles) that \(keyFiles == 1 ? "is" : "are") there"
+        case .ring(let name, _):
+            "\(name.rawValue)/, the keys of \(name.use); \(name.consequence)"
+        }
+    }
+}
+
+/// A ring of keys in a data directory; its value is the name of its directory.
+package enum KeyRingName: String, Sendable, CaseIterable {
+    /// Signs notifications.
+    case notifications = "keys"
+    /// Signs the tokens of the local issuer.
+    case tokens = "issuer"
+    /// Signs webhooks.
+    case webhooks
+
+    /// The purpose of the keys.
+    fileprivate var use: String {
+        switch self {
+        case .notifications: "notifications"
+        case .tokens: "the local issuer's tokens"
+        case .webhooks: "webhooks"
+        }
+    }
+
+    /// The consequence of making new keys.
+    fileprivate var consequence: String {
+        switch self {
+        case .notifications: "without them no notification signed so far verifies"
+        case .tokens: "without them every token minted so far is refused"
+        case .webhooks: "without them receivers have to take over a new key"
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import GatewayEngine
+import GatewaySigning
+import GatewayStorage
+import WidgetModel
+
+/// The checks of a data directory that a gateway makes before it serves from it, in their order.
+///
+/// `serve` makes each on the way and stops at the first that fails; `timelinectl doctor` makes all
+/// of them, changes nothing and reports every failure.
+package struct StartChecks {
+    let configuration: GatewayConfiguration
+    /// Whether to go on without what is gone.
+    let acceptsLoss: Bool
+    /// Called with each part that a start goes on without.
+    private let noteLoss: (DataDirectoryLoss.Part) -> Void
+    /// The inventory taken before anything was opened.
+    private let inventory: DataDirectoryInventory
+
+    /// The checks of a configuration's data directory, as it is now.
+    package init(
+        configuration: GatewayConfiguration, acceptsLoss: Bool = false,
+        noteLoss: @escaping (DataDirectoryLoss.Part) -> Void = { _ in }
+    ) {
+        self.configuration = configuration
+        self.acceptsLoss = acceptsLoss
+        self.noteLoss = noteLoss
+        inventory = DataDirectory(configuration.data).inventory
+    }
+
+    /// The rings that a gateway with this configuration opens.
+    package var rings: [(name: KeyRingName, timing: KeyRing.Timing)] {
+        var rings = [
+            (
+                KeyRingName.notifications,
+                KeyRing.Timing(
+                    publishLead: configuration.publishLead,
+                    signatureLifetime: configuration.notificationLifetime)
+            )
+        ]
+        if configuration.localIssuer { rings.append((.tokens, KeyService.tokenTiming)) }
+        if configuration.push.hasWebhooks {
+            rings.append((.webhooks, KeyService.webhookTiming))
+        }
+        return rings
+    }
+
+    /// Refuses a directory that has lost its database.
+    ///
+    /// - Returns: How the store is to be opened.
+    /// - Throws: ``DataDirectoryLoss``.
+    package func database() throws -> SQLiteStore.Opening {
+        guard acceptsLoss || !inventory.lacksDatabase else { throw loss([.database]) }
+        return inventory.showsEarlierUse && !acceptsLoss ? .existing : .createIfMissing
+    }
+
+    /// Refuses a directory that has lost a ring of keys known to the store.
+    ///
+    /// - Throws: ``DataDirectoryLoss``, `StoreError`.
+    package func rings(knownTo store: SQLiteStore) throws {
+        if store.isNew, inventory.showsEarlierUse { try refuse([.database]) }
+        let noted = try store.notedRings().map { Set($0.compactMap(KeyRingName.init)) }
+        let lost = inventory.lostRings(
+            noted: noted, hasEpochs: try !store.epochs().isEmpty,
+            enabled: Set(rings.map(\.name)))
+        if !lost.isEmpty { try refuse(lost) }
+    }
+
+    private func refuse(_ parts: [DataDirectoryLoss.Part]) throws {
+        guard acceptsLoss else { throw loss(parts) }
+        parts.forEach(noteLoss)
+    }
+
+    /// Reads every ring that is there.
+    ///
+    /// - Throws: ``SigningError``.
+    func keys(of name: KeyRingName) throws {
+        guard let ring = rings.first(where: { $0.name == name }),
+            inventory.rings[name]?.hasManifest == true
+        else { return }
+        _ = try KeyRingStore(directory: configuration.data + "/" + name.rawValue)
+            .openExisting(timing: ring.timing)
+    }
+
+    /// Reads everything that a start rebuilds from the store.
+    ///
+    /// - Throws: `StoreError`, and what is thrown for rows that cannot be read.
+    func log(of store: SQLiteStore) throws {
+        _ = try LogReplay(of: store, configuration.engine)
+        try store.pushClients { rows in
+            for row in rows { _ = try row.payload.map(PushClientPayload.read) }
+        }
+    }
+
+    /// The directory's loss of some parts.
+    package func loss(_ parts: [DataDirectoryLoss.Part]) -> DataDirectoryLoss {
+        DataDirectoryLoss(directory: configuration.data, parts: parts)
+    }
+}

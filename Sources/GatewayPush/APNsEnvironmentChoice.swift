@@ -1,0 +1,61 @@
+import GatewayCore
+
+/// The two environments of APNs; a token is valid in one of them.
+package enum APNsEnvironment: UInt8, Sendable, CaseIterable {
+    /// `api.push.apple.com`.
+    case production
+    /// `api.sandbox.push.apple.com`.
+    case sandbox
+
+    /// The other environment.
+    package var other: APNsEnvironment { self == .production ? .sandbox : .production }
+}
+
+/// The environment for pushes to one token.
+///
+/// Registrations often name the wrong environment, because it depends on how the app was built. The
+/// other one is tried once; the one that worked is kept. A new token starts over.
+package struct APNsEnvironmentChoice: Sendable, Hashable {
+    /// The certainty of ``current``.
+    package enum Standing: UInt8, Sendable {
+        /// The registration stated it.
+        case stated
+        /// The stated environment rejected the token, so the other one is tried.
+        case swapped
+        /// A push succeeded in it.
+        case proven
+    }
+
+    /// The environment of the next push.
+    package private(set) var current: APNsEnvironment
+    /// The certainty of the current environment.
+    package private(set) var standing: Standing
+
+    /// Creates the choice for a token registered for `stated`.
+    package init(stated: APNsEnvironment) {
+        self.init(current: stated, standing: .stated)
+    }
+
+    /// Restores a persisted choice.
+    package init(current: APNsEnvironment, standing: Standing) {
+        self.current = current
+        self.standing = standing
+    }
+
+    /// Whether the other environment may be tried after a rejection.
+    package var mayTryOther: Bool { standing == .stated }
+
+    /// Records that a push succeeded in `environment`. This includes a push that was still in
+    /// flight there when the other environment was tried.
+    package mutating func worked(in environment: APNsEnvironment) {
+        current = environment
+        standing = .proven
+    }
+
+    /// Switches to the other environment, if that may be tried.
+    package mutating func swap() {
+        guard mayTryOther else { return }
+        current = current.other
+        standing = .swapped
+    }
+}

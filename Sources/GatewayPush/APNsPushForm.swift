@@ -1,0 +1,114 @@
+import GatewayCore
+import WidgetModel
+
+/// What the pushes of one type to one app have in common: an app's configuration, and where that
+/// says nothing what Apple's documentation shows.
+package struct APNsPushForm: Sendable, Hashable {
+    /// The type.
+    package let type: APNsPushType
+    /// `apns-topic`: the app's bundle id, and what stands behind it for this type.
+    package let topic: String
+    /// The field `apns-priority`: 10, 5 or 1; `nil` omits it, which means 10.
+    package let priority: Int?
+    /// The time that APNs stores a push for an unreachable device, seconds; 0 for not at all, `nil`
+    /// for as long as APNs chooses, up to 30 days.
+    package let lifetime: Int64?
+    /// The field `apns-collapse-id`: an unreachable device gets only one of the pushes with the
+    /// same id.
+    package let collapseID: String?
+
+    /// The longest `apns-collapse-id`, bytes.
+    package static let collapseIDBytesMax = 64
+    /// The longest lifetime, seconds: 30 days.
+    package static let lifetimeMax: Int64 = 2_592_000
+    /// The required priority of type `background`.
+    package static let backgroundPriority = 5
+
+    /// The reason why a form is invalid.
+    package enum Fault: Error, Sendable, Hashable {
+        /// The priority is unknown, or not allowed for the type.
+        case priority
+        /// The lifetime is negative, or too long.
+        case lifetime
+        /// The collapse id is empty or too long, or has characters that are invalid in a header
+        /// field.
+        case collapseID
+        /// The app is not a valid bundle id.
+        case app
+    }
+
+    /// Creates the form in Apple's documentation: `widgets` without priority and expiration,
+    /// `controls` with priority 10 and not stored, `background` with priority 5.
+    ///
+    /// - Throws: ``Fault`` (`app`).
+    package init(_ type: APNsPushType, app: String) throws(Fault) {
+        switch type {
+        case .widgets: try self.init(type, app: app, priority: nil, lifetime: nil)
+        case .controls: try self.init(type, app: app, priority: 10, lifetime: 0)
+        case .background:
+            try self.init(type, app: app, priority: Self.backgroundPriority, lifetime: nil)
+        }
+    }
+
+    /// Creates a form with explicit values.
+    ///
+    /// - Throws: ``Fault``.
+    package init(
+        _ type: APNsPushType, app: String, priority: Int?, lifetime: Int64?,
+        collapseID: String? = nil
+    ) throws(Fault) {
+        let isApp =
+            !app.isEmpty && app.utf8.count <= 200
+            && app.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
+        guard isApp else { throw .app }
+        switch (type, priority) {
+        case (.background, Self.backgroundPriority), (.widgets, nil), (.controls, nil): break
+        case (.widgets, 1), (.widgets, 5), (.widgets, 10): break
+        case (.controls, 1), (.controls, 5), (.controls, 10): break
+        default: throw .priority
+        }
+        if let lifetime, !(0...Self.lifetimeMax).contains(lifetime) { throw .lifetime }
+        if let collapseID {
+            let isText = collapseID.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+            guard isText, (1...Self.collapseIDBytesMax).contains(collapseID.utf8.count) else {
+                throw .collapseID
+            }
+        }
+        self.type = type
+        switch type {
+        case .widgets: topic = app + ".push-type.widgets"
+        case .controls: topic = app + ".push-type.controls"
+        case .background: topic = app
+        }
+        self.priority = priority
+        self.lifetime = lifetime
+        self.collapseID = collapseID
+    }
+
+    /// Returns the header fields of a push that is sent now.
+    ///
+    /// - Parameter wall: The time in ms since 1970.
+    package func fields(wall: Int64) -> [(name: String, value: String)] {
+        var fields = [
+            (name: "apns-push-type", value: type.rawValue), (name: "apns-topic", value: topic),
+        ]
+        if let priority { fields.append((name: "apns-priority", value: String(priority))) }
+        if let lifetime {
+            let end = lifetime == 0 ? 0 : (wall / 1_000).later(by: lifetime)
+            fields.append((name: "apns-expiration", value: String(end)))
+        }
+        if let collapseID { fields.append((name: "apns-collapse-id", value: collapseID)) }
+        return fields
+    }
+
+    /// The payload. It says nothing but that something changed: which is all that Apple's system
+    /// reads, and nobody on the way learns what.
+    package var payload: [UInt8] {
+        type == .background ? Self.wakingPayload : Self.reloadingPayload
+    }
+
+    /// The payload of types `widgets` and `controls`.
+    package static let reloadingPayload = Array(#"{"aps":{"content-changed":true}}"#.utf8)
+    /// The payload of type `background`.
+    package static let wakingPayload = Array(#"{"aps":{"content-available":1}}"#.utf8)
+}

@@ -1,0 +1,41 @@
+import GatewayCore
+import WidgetModel
+
+/// The effect of a configuration change on a client's owed notifications.
+extension DeliveryAttempts {
+    /// Whether anything is withheld by a budget or a stop.
+    package var isWithheld: Bool { addresses.contains { $0.withheldUntil > .min } }
+
+    /// Sets whether the configuration allows pushes to an address.
+    ///
+    /// - Returns: Whether this changed.
+    @discardableResult
+    package mutating func setConfigured(_ id: UInt64, _ isConfigured: Bool) -> Bool {
+        guard let index = addresses.firstIndex(where: { $0.id == id }),
+            addresses[index].isConfigured != isConfigured
+        else { return false }
+        addresses[index].isConfigured = isConfigured
+        return true
+    }
+
+    /// Allows pushes to an address again after a permanent rejection or quarantine, because the
+    /// cause may have been fixed.
+    ///
+    /// - Returns: Whether there was such a rejection.
+    package mutating func mended(_ id: UInt64) -> Bool {
+        guard let index = addresses.firstIndex(where: { $0.id == id }),
+            !addresses[index].isUsable || addresses[index].givenUp > 0
+        else { return false }
+        addresses[index].isUsable = true
+        addresses[index].givenUp = 0
+        return true
+    }
+
+    /// Makes the budget and the stops be checked again.
+    ///
+    /// - Parameter delay: The delay of the resulting pushes, ms.
+    package mutating func askAgain(after delay: Int64, now: Int64) {
+        for index in addresses.indices { addresses[index].withheldUntil = .min }
+        if delay > 0 { heldUntil = max(heldUntil, now.later(by: delay)) }
+    }
+}

@@ -1,0 +1,444 @@
+import GatewayCore
+import WidgetModel
+
+/// The notifications owed to one client in one category (its timelines, its recommendation sets, or
+/// one control), and the address for the next push.
+///
+/// There is no queue: everything up to the latest change that affects the client, beyond what it
+/// confirmed, is owed. Streams and polls notify without confirming; an accepted push has reported
+/// everything up to the position at which it was composed. Addresses are used in the client's order
+/// of preference, the next one only if those before it fail.
+///
+/// Times are on the caller's monotonic clock, ms.
+package struct DeliveryAttempts: Sendable {
+    /// The grace period, ms: the time for a client to confirm a change sent on a stream, and to
+    /// reconnect after its stream ended.
+    package static let grace: Int64 = 20_000
+    /// The number of repeated pushes to a client that usually polls or acknowledges, but did not.
+    package static let repeatsMax = 3
+    /// The waits for the client to poll or acknowledge after each push, ms.
+    package static let repeatWaits: [Int64] = [300_000, 1_800_000, 10_800_000]
+    /// The number of consecutive failures after which the next address is used as well.
+    package static let failuresMax = 3
+
+    /// A push address with its state.
+    package struct Address: Sendable, Hashable {
+        /// The hash that identifies the address; another token is another address.
+        package let id: UInt64
+        /// The sequence up to which everything was delivered by accepted pushes.
+        package internal(set) var delivered: UInt64 = 0
+        /// The sequence after which the last accepted push reported changes; 0 if it reported
+        /// everything, and before the first push.
+        package internal(set) var spokeSince: UInt64 = 0
+        /// The sequence up to which no push is repeated, after a permanent rejection.
+        package internal(set) var givenUp: UInt64 = 0
+        /// The number of consecutive failures.
+        package internal(set) var failures = 0
+        /// The number of repeated pushes since the client's last contact.
+        package internal(set) var repeats = 0
+        /// Whether the client has not been in contact since the last accepted push.
+        package internal(set) var awaitsSign = false
+        /// Whether pushes to the address are allowed.
+        package internal(set) var isUsable = true
+        /// Whether the configuration allows pushes to the address at all. Not persisted.
+        package internal(set) var isConfigured = true
+        /// The earliest time of the next push after a failure.
+        var notBefore = Int64.min
+        /// The time at which an accepted push is repeated if the client makes no contact.
+        var repeatAt = Int64.min
+        /// The time at which the budget allows the currently stale content; checked again when more
+        /// becomes stale.
+        var withheldUntil = Int64.min
+        /// The push in flight.
+        var underWay: UnderWay?
+
+        struct UnderWay: Hashable {
+            let position: UInt64
+            let since: UInt64
+            let isRepeat: Bool
+            var wasHeardOf = false
+        }
+
+        init(id: UInt64) {
+            self.id = id
+        }
+
+        /// Whether pushes are sent to it.
+        var isOpen: Bool { isUsable && isConfigured }
+        /// The earliest time of the next push.
+        var firstPush: Int64 { max(notBefore, withheldUntil) }
+        /// The sequence up to which nothing is left to report here if the push in flight is
+        /// accepted.
+        var covered: UInt64 { max(delivered, givenUp, underWay?.position ?? 0) }
+        /// Returns whether it accepted a push up to `latest` without any contact of the client
+        /// since, after all repeats, or after those before a permanent rejection.
+        func isExhausted(at latest: UInt64) -> Bool {
+            awaitsSign && (repeats >= DeliveryAttempts.repeatsMax || givenUp >= latest)
+        }
+    }
+
+    /// An order to the caller.
+    package enum Step: Sendable, Hashable {
+        /// Do nothing until the next event.
+        case rest
+        /// Do nothing until this time or the next event.
+        case wait(until: Int64)
+        /// Push to the address, if something is stale and the budget allows it.
+        case push(address: UInt64)
+    }
+
+    /// The latest change that affects the client.
+    package internal(set) var latest: UInt64 = 0
+    /// The sequence up to which everything was acknowledged, or covered by the cursor of a resumed
+    /// stream.
+    package internal(set) var confirmed: UInt64 = 0
+    /// The highest urgency of the changes waiting to be pushed.
+    package internal(set) var urgency = Urgency.normal
+    /// Whether the client ever polled or acknowledged.
+    package internal(set) var isKnownToAnswer = false
+    /// The sequence up to which nothing was stale any more at the last check. Not persisted,
+    /// because the check can be repeated.
+    package internal(set) var moot: UInt64 = 0
+    /// The addresses in order of preference.
+    package internal(set) var addresses: [Address] = []
+
+    /// The number of open streams.
+    var streams = 0
+    /// The end of the grace period for a client whose stream opened or ended.
+    var graceUntil = Int64.min
+    /// The changes sent on a stream, each with the end of its grace period. Bounded: the last entry
+    /// represents all later changes.
+    var carried: [(sequence: UInt64, until: Int64)] = []
+    /// The latest change that was not sent on a stream.
+    var uncarried: UInt64 = 0
+    /// The time until which the change is spread.
+    var heldUntil = Int64.min
+    /// The time of the oldest change waiting to be pushed.
+    var pendingSince = Int64.min
+    /// The maximum number of separate entries for changes sent on a stream.
+    private static let carriedMax = 8
+
+    /// Creates an instance that owes nothing: the client has been notified of everything up to
+    /// `confirmed`.
+    package init(confirmed: UInt64 = 0) {
+        self.confirmed = confirmed
+    }
+
+    /// Whether any change is neither confirmed nor known to be irrelevant.
+    package var isOwed: Bool { latest > max(confirmed, moot) }
+
+    // MARK: What happens to the client
+
+    /// Records a change that affects the client.
+    ///
+    /// - Parameter delay: The delay of its push when spread, ms; waiting changes are not
+    ///   delayed.
+    package mutating func changed(
+        at sequence: UInt64, urgency: Urgency, delay: Int64 = 0, now: Int64
+    ) {
+        guard sequence > latest else { return }
+        let wasPending = isPending
+        latest = sequence
+        carry(sequence, now)
+        for index in addresses.indices { addresses[index].withheldUntil = .min }
+        if wasPending {
+            if urgency.rank > self.urgency.rank { self.urgency = urgency }
+            heldUntil = min(heldUntil, now.later(by: delay))
+        } else {
+            self.urgency = urgency
+            heldUntil = now.later(by: delay)
+            pendingSince = now
+        }
+    }
+
+    /// Records that an open stream carries a change, which starts its grace period.
+    private mutating func carry(_ sequence: UInt64, _ now: Int64) {
+        guard streams > 0 else {
+            uncarried = sequence
+            carried.removeAll()
+            return
+        }
+        if carried.count == Self.carriedMax { carried.removeLast() }
+        carried.append((sequence, now.later(by: Self.grace)))
+    }
+
+    /// Returns the end of the grace period in which streams can deliver changes that an address has
+    /// not reported.
+    private func graceEnd(beyond covered: UInt64) -> Int64 {
+        guard uncarried <= max(covered, confirmed) else { return .min }
+        return carried.first { $0.sequence > max(covered, confirmed) }?.until ?? .min
+    }
+
+    /// Records the opening of a stream, which reports everything stale since its cursor.
+    ///
+    /// - Parameter cursor: The cursor it resumed at; 0 when everything is stale for it.
+    package mutating func streamOpened(resuming cursor: UInt64, now: Int64) {
+        streams += 1
+        heard()
+        confirm(cursor)
+        extendGrace(now)
+    }
+
+    /// Records the end of a stream.
+    package mutating func streamEnded(now: Int64) {
+        streams = max(0, streams - 1)
+        extendGrace(now)
+    }
+
+    /// Records that the client acknowledged everything up to a cursor.
+    package mutating func acknowledged(_ cursor: UInt64) {
+        isKnownToAnswer = true
+        heard()
+        confirm(cursor)
+    }
+
+    /// Records a poll, which confirms nothing.
+    package mutating func polled() {
+        isKnownToAnswer = true
+        heard()
+    }
+
+    /// Sets the client's registered addresses, in order. Addresses it had before keep their state.
+    /// New subscriptions may be stale because of changes that were irrelevant before.
+    package mutating func register(_ ids: [UInt64]) {
+        moot = 0
+        addresses = ids.map { id in addresses.first { $0.id == id } ?? Address(id: id) }
+    }
+
+    /// Handles the loss of a log tail: confirmations and deliveries become void, and everything is
+    /// owed as of `head`.
+    package mutating func forgetPositions(head: UInt64, now: Int64) {
+        latest = head
+        uncarried = head
+        pendingSince = now
+        confirmed = 0
+        moot = 0
+        for index in addresses.indices {
+            addresses[index].delivered = 0
+            addresses[index].spokeSince = 0
+            addresses[index].givenUp = 0
+            addresses[index].underWay = nil
+        }
+    }
+
+    // MARK: What to do
+
+    /// Returns the next order. It stays the same until the next event or the returned time.
+    package func next(now: Int64) -> Step {
+        guard let turn = turn(now: now) else { return .rest }
+        return turn.due <= now ? .push(address: turn.address.id) : .wait(until: turn.due)
+    }
+
+    /// Returns the address whose turn it is and the time of its push; `nil` when nothing needs to
+    /// be done.
+    func turn(now: Int64) -> (address: Address, due: Int64)? {
+        guard isOwed else { return nil }
+        var earliest: (address: Address, due: Int64)?
+        search: for address in addresses where address.isOpen {
+            let isFailing = address.failures >= Self.failuresMax
+            let due: Int64
+            if address.underWay != nil {
+                if isFailing { continue }
+                break
+            } else if address.covered < latest {
+                due = max(
+                    graceUntil, graceEnd(beyond: address.covered), heldUntil, address.firstPush)
+            } else if address.delivered < latest {
+                continue
+            } else if isKnownToAnswer, address.awaitsSign {
+                if address.isExhausted(at: latest) { continue }
+                due = max(address.repeatAt, address.firstPush)
+            } else {
+                break
+            }
+            if due <= now { return (address, due) }
+            if earliest.map({ due < $0.due }) ?? true { earliest = (address, due) }
+            if !isFailing { break search }
+        }
+        return earliest
+    }
+
+    /// Returns the reason why an address waits until `due`, as returned by ``turn(now:)``.
+    func reason(_ address: Address, due: Int64) -> Outcome.Reason {
+        if due == address.withheldUntil { return .budget }
+        if due == address.notBefore { return .retry }
+        return due == heldUntil ? .spread : .grace
+    }
+
+    /// Returns the sequence after which a push sent now must report changes to an address. A
+    /// repeated push reports everything unconfirmed.
+    package func unsaid(at id: UInt64) -> UInt64 {
+        guard let address = addresses.first(where: { $0.id == id }),
+            address.delivered < latest
+        else { return confirmed }
+        return max(confirmed, address.delivered)
+    }
+
+    /// Returns whether an address accepted a push that reported everything.
+    package func hasHeardAll(at id: UInt64) -> Bool {
+        addresses.contains { $0.id == id && $0.delivered >= latest }
+    }
+
+    /// Returns the sequence after which the last push accepted by an address reported changes; 0 if
+    /// it accepted none.
+    package func spokeSince(at id: UInt64) -> UInt64 {
+        addresses.first { $0.id == id }?.spokeSince ?? 0
+    }
+
+    /// Returns the number of consecutive failures of an address.
+    package func failures(at id: UInt64) -> Int {
+        addresses.first { $0.id == id }?.failures ?? 0
+    }
+
+    /// Returns whether the push in flight to an address is the one composed at `position`. An
+    /// address that was removed and registered again has no earlier pushes.
+    package func isUnderWay(_ id: UInt64, at position: UInt64) -> Bool {
+        addresses.contains { $0.id == id && $0.underWay?.position == position }
+    }
+
+    /// Records that nothing was stale at `position` when a push was due: the change affects no
+    /// current subscription.
+    package mutating func nothingIsStale(at position: UInt64) {
+        moot = max(moot, position)
+    }
+
+    /// Records that a push to the address was composed at `position`, reporting changes after
+    /// `since`, and is in flight.
+    package mutating func began(_ id: UInt64, at position: UInt64, since: UInt64) {
+        update(id) { address, latest in
+            address.underWay = .init(
+                position: position, since: since, isRepeat: address.delivered >= latest)
+        }
+    }
+
+    /// Records that the address accepted the push.
+    package mutating func delivered(_ id: UInt64, now: Int64) {
+        update(id) { address, _ in
+            guard let push = address.underWay else { return }
+            address.underWay = nil
+            address.failures = 0
+            address.delivered = max(address.delivered, push.position)
+            address.spokeSince = push.since
+            address.awaitsSign = !push.wasHeardOf
+            if push.isRepeat, !push.wasHeardOf {
+                address.repeats = min(address.repeats + 1, Self.repeatsMax)
+            }
+            address.notBefore = .min
+            address.withheldUntil = .min
+            address.repeatAt = now.later(
+                by: Self.repeatWaits[min(address.repeats, Self.repeatWaits.count - 1)])
+        }
+    }
+
+    /// Records that the address accepted a push requested by a person, composed at `position`: its
+    /// content is not sent again. The failures of the address are unchanged.
+    package mutating func resent(_ id: UInt64, at position: UInt64, since: UInt64, now: Int64) {
+        update(id) { address, _ in
+            guard position > address.delivered else { return }
+            address.delivered = position
+            address.spokeSince = since
+            address.awaitsSign = true
+            address.repeatAt = now.later(by: Self.repeatWaits[0])
+        }
+    }
+
+    /// Records that the address accepted another push, so that it may be retried at once.
+    package mutating func recovered(_ id: UInt64) {
+        update(id) { address, _ in
+            address.failures = 0
+            address.notBefore = .min
+        }
+    }
+
+    /// Records that the push failed; the address is not retried before `until`.
+    package mutating func failed(_ id: UInt64, until: Int64) {
+        update(id) { address, _ in
+            address.underWay = nil
+            address.failures = min(address.failures + 1, 1_000)
+            address.notBefore = until
+        }
+    }
+
+    /// Records that the push was rejected permanently; it is not repeated before something else
+    /// becomes stale.
+    package mutating func gaveUp(_ id: UInt64) {
+        update(id) { address, _ in
+            address.givenUp = max(address.givenUp, address.underWay?.position ?? 0)
+            address.underWay = nil
+        }
+    }
+
+    /// Records that the budget withheld the push; the address is not retried before `until`, or
+    /// before more becomes stale. The next push then includes everything.
+    package mutating func withheld(_ id: UInt64, until: Int64) {
+        update(id) { address, _ in address.withheldUntil = until }
+    }
+
+    /// Sets whether pushes to the address are allowed; not while it is quarantined or its topic is
+    /// stopped.
+    package mutating func setUsable(_ id: UInt64, _ isUsable: Bool) {
+        update(id) { address, _ in
+            address.isUsable = isUsable
+            address.underWay = nil
+        }
+    }
+
+    // MARK: -
+
+    /// Whether the address whose turn it is has something to report that is not in flight.
+    private var isPending: Bool {
+        guard isOwed else { return false }
+        for address in addresses where address.isOpen {
+            if address.covered < latest { return true }
+            let isPassedOver =
+                address.underWay == nil
+                && (address.delivered < latest
+                    || isKnownToAnswer && address.isExhausted(at: latest))
+            if !isPassedOver { return false }
+        }
+        return false
+    }
+
+    private mutating func confirm(_ cursor: UInt64) {
+        guard cursor > confirmed else { return }
+        confirmed = cursor
+        carried.removeAll { $0.sequence <= cursor }
+    }
+
+    /// Limits the grace period, so that a client is pushed to even if its streams come and go
+    /// without confirming anything.
+    private mutating func extendGrace(_ now: Int64) {
+        let end = now.later(by: Self.grace)
+        let bound = isPending ? pendingSince.later(by: 2 * Self.grace) : .max
+        graceUntil = max(graceUntil, min(end, bound))
+    }
+
+    private mutating func heard() {
+        for index in addresses.indices {
+            addresses[index].awaitsSign = false
+            addresses[index].repeats = 0
+            addresses[index].underWay?.wasHeardOf = true
+        }
+    }
+
+    private mutating func update(_ id: UInt64, _ change: (inout Address, UInt64) -> Void) {
+        guard let index = addresses.firstIndex(where: { $0.id == id }) else { return }
+        change(&addresses[index], latest)
+    }
+}
+
+extension Urgency {
+    /// The urgency as a persisted number.
+    var rank: UInt8 {
+        switch self {
+        case .veryLow: 0
+        case .low: 1
+        case .normal: 2
+        case .high: 3
+        }
+    }
+
+    init(rank: UInt8) {
+        self = Self.allCases.first { $0.rank == rank } ?? .normal
+    }
+}

@@ -1,0 +1,19 @@
+import GatewayCore
+
+/// A problem of pushes that needs an operator.
+package enum PushAlert: String, Sendable, CaseIterable {
+    /// APNs rejects a topic.
+    case topicRefused = "topic-refused"
+    /// APNs rejects a key or certificate, or what was signed with it.
+    case credentialRefused = "credential-refused"
+    /// Token and topic, or token and environment, do not belong together.
+    case pairingRefused = "pairing-refused"
+    /// APNs finds a request wrong: a fault of this program.
+    case requestRefused = "request-refused"
+    /// APNs answered something that this version does not know.
+    case answerUnknown = "answer-unknown"
+    /// A webhook answered 410.
+    case webhookGone = "webhook-gone"
+    /// A webhook failed for too long.
+    case webhookFailing = "webhook-failing"
+}

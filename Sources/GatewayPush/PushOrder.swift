@@ -1,0 +1,44 @@
+import GatewayCore
+import WidgetModel
+
+/// A push to be sent now.
+package struct PushOrder: Sendable {
+    /// The number of the push, to be passed to ``PushDesk/finished(_:_:now:random:)`` once.
+    package let number: UInt64
+    /// The client that it is for.
+    package let client: ClientKey
+    /// The categories that it reports. A push to a webhook reports everything owed there.
+    package let sorts: [PushCategory]
+    /// Whether a person requested it, so that its result has no consequence.
+    package let isManual: Bool
+    /// The address that it is sent to.
+    package let address: DeliveryAddress
+    /// The APNs environment, which may differ from the registered one; meaningless for webhooks.
+    package let environment: APNsEnvironment
+    /// Whether the other environment may be tried if this one rejects the token.
+    package let mayTryOtherEnvironment: Bool
+    /// The stale content.
+    package let content: StaleSet
+    /// The sequence up to which it reports everything.
+    package let position: UInt64
+    /// The highest urgency of the changes that waited for it.
+    package let urgency: Urgency
+    /// The number of consecutive failures of the address.
+    package let failures: Int
+    /// The time of the address's last registration, ms since 1970.
+    package let registeredAt: Int64
+    /// The id of the message to a webhook. Its receiver detects duplicates by it: equal when the
+    /// same content is sent to the same address again, also after a restart.
+    package let message: UInt64
+    /// The epoch in which it was composed, for the cursor that it carries.
+    package var epoch = EpochID(ordinal: 0, nonce: 0)
+}
+
+/// The result of a push.
+package enum PushResult: Sendable, Hashable {
+    /// The meaning of APNs' response, or of its absence, and whether the push may have arrived
+    /// although there was no response.
+    case apns(APNsReaction.Verdict, mayHaveArrived: Bool = false)
+    /// The response of a webhook; `nil` for none.
+    case webhook(WebhookResponse?)
+}

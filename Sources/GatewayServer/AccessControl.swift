@@ -1,0 +1,55 @@
+import GatewayEngine
+import GatewayOperations
+import GatewaySigning
+import Synchronization
+
+/// Puts the access policy of the configuration in force, and ends the streams that it no longer
+/// admits.
+final class AccessControl: Sendable {
+    private let access: AccessState
+    private let current: CurrentConfiguration
+    private let keys: KeyService
+    private let audiences: Set<String>
+    private let loops: ShardLoops
+    /// Held while the policy is replaced, so that of two updates the later one reads the newer
+    /// configuration.
+    private let updating = Mutex(())
+
+    init(
+        _ access: AccessState, _ current: CurrentConfiguration, keys: KeyService,
+        audiences: Set<String>, loops: ShardLoops
+    ) {
+        self.access = access
+        self.current = current
+        self.keys = keys
+        self.audiences = audiences
+        self.loops = loops
+    }
+
+    /// The tokens that a configuration trusts.
+    static func policy(
+        _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
+    ) -> TokenPolicy {
+        var issuers = configuration.issuers
+        if let local = keys.trustedLocalIssuer { issuers.append(local) }
+        return TokenPolicy(
+            issuers: issuers, audiences: audiences, denied: configuration.denied)
+    }
+
+    /// Replaces the policy by that of the current configuration and key rings.
+    func update() {
+        updating.withLock { _ in
+            let configuration = current.value
+            access.verifier.replace(
+                with: TokenVerifier(
+                    policy: Self.policy(configuration, keys, audiences),
+                    limits: configuration.limits))
+            access.grants.replace(with: configuration.certificateGrants)
+            // After both: a stream that reads the new revision is judged by the new policy, and one
+            // that reads the old one is open before the sweep begins.
+            access.revision.advance()
+            let policy = access.policy
+            for shard in loops.all { shard.endStreams(notAdmittedBy: policy) }
+        }
+    }
+}

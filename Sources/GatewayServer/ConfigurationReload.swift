@@ -1,0 +1,163 @@
+import GatewayEngine
+import GatewayHTTP
+import GatewayOperations
+import GatewaySigning
+import GatewayTLS
+import Logging
+import Synchronization
+import WidgetModel
+
+/// The configuration in force.
+final class CurrentConfiguration: Sendable {
+    private let held: Mutex<GatewayConfiguration>
+
+    init(_ configuration: GatewayConfiguration) {
+        held = Mutex(configuration)
+    }
+
+    /// What is in force now; of options that take effect at a start, what will be then.
+    var value: GatewayConfiguration { held.withLock { $0 } }
+
+    fileprivate func replace(with configuration: GatewayConfiguration) {
+        held.withLock { $0 = configuration }
+    }
+}
+
+/// Takes a changed configuration over while the gateway runs: all that can be, or, where anything is
+/// wrong with it, nothing.
+package actor ConfigurationReload {
+    /// What a running gateway can be given.
+    struct Parts: Sendable {
+        let identity: TLSIdentity
+        let access: AccessControl
+        let keys: KeyService
+        let signer: NotificationSigner
+        let log: GatewayLog
+        let senders: PushSenders
+        /// `nil` where nothing is ever pushed.
+        let push: PushLoop?
+    }
+
+    /// Why the configuration is read again.
+    enum Occasion: String {
+        case signal = "SIGHUP"
+        case request = "a request"
+        case fileChange = "a file changed"
+
+        /// Whether a person wants it, who may have mended what no file shows.
+        var isAsked: Bool { self != .fileChange }
+    }
+
+    /// Reads the configuration as the program was started with, or with another document in the
+    /// place of its file.
+    package typealias Read =
+        @Sendable (_ document: [UInt8]?) throws(Faults) -> GatewayConfiguration
+
+    private let current: CurrentConfiguration
+    private let read: Read
+    private let parts: Parts
+    private let metrics: GatewayMetrics
+    private let logger: Logger
+    private let now: @Sendable () -> Int64
+    private var state: ConfigurationState
+    /// What an operator was told last, so that a file that stays wrong is told of once.
+    private var lastFaults: Faults?
+
+    init(
+        _ current: CurrentConfiguration, read: @escaping Read, parts: Parts,
+        metrics: GatewayMetrics, logger: Logger, now: @escaping @Sendable () -> Int64
+    ) {
+        self.current = current
+        self.read = read
+        self.parts = parts
+        self.metrics = metrics
+        self.logger = logger
+        self.now = now
+        state = ConfigurationState(current.value)
+    }
+
+    /// Reads everything again and takes over what can be; says what became different.
+    ///
+    /// - Throws: ``Faults`` with everything that is wrong, and then nothing is taken over.
+    func reload(_ occasion: Occasion) throws(Faults) -> [ConfigurationChange] {
+        do throws(Faults) {
+            let changes = try takeOver(isAsked: occasion.isAsked)
+            lastFaults = nil
+            metrics.reloaded(changes.isEmpty ? "unchanged" : "applied")
+            for change in changes {
+                logger.notice(
+                    "the configuration changed",
+                    metadata: [
+                        "option": "\(change.key)", "occasion": "\(occasion.rawValue)",
+                        "takesEffect": change.isLive ? "now" : "at the next start",
+                    ])
+            }
+            return changes
+        } catch {
+            metrics.reloaded("refused")
+            if error != lastFaults {
+                logger.error(
+                    "the changed configuration is wrong; the old one stays in force",
+                    metadata: ["faults": "\(error)", "occasion": "\(occasion.rawValue)"])
+            }
+            lastFaults = error
+            throw error
+        }
+    }
+
+    /// What would become different with another document in the place of the file.
+    ///
+    /// - Throws: ``Faults`` with everything that is wrong with it.
+    func changes(to document: [UInt8]) throws(Faults) -> [ConfigurationChange] {
+        state.changes(to: ConfigurationState(try read(document)))
+    }
+
+    /// The operations that the routes offer to operators.
+    nonisolated var commands: ConfigurationCommands {
+        ConfigurationCommands(
+            reload: { () async throws(Faults) in try await self.reload(.request).map(\.document) },
+            compare: { document async throws(Faults) in
+                try await self.changes(to: document).map(\.document)
+            }, documentBytesMax: ConfigurationLayers.bytesMax)
+    }
+
+    private func takeOver(isAsked: Bool) throws(Faults) -> [ConfigurationChange] {
+        var configuration = try read(nil)
+        try configuration.fit(openFiles: OpenFiles.raiseLimit())
+        let after = ConfigurationState(configuration)
+        let changes = state.changes(to: after)
+        let time = now()
+        // All that may fail comes before anything that is seen outside.
+        var context: TLSContext?
+        if changes.contains(where: { $0.key.hasPrefix("tls.") }) {
+            do {
+                context = try configuration.tlsContext(now: time)
+            } catch {
+                throw error as? Faults ?? Faults("tls", "\(error)")
+            }
+        }
+        var pushes: PushSenders.Generation?
+        if isAsked || changes.contains(where: \.isOfPushes) {
+            pushes = try parts.senders.next(configuration.push, PushFiles(configuration.push))
+        }
+        do throws(SigningError) {
+            if try parts.keys.advance(now: time, hasWebhooks: configuration.push.hasWebhooks) {
+                parts.signer.use(parts.keys.notificationSigner)
+            }
+        } catch {
+            throw Faults("data", "the key rings cannot be read: \(error.message)")
+        }
+        if let pushes, let push = parts.push {
+            // In this order: what is let go out again goes by what was mended.
+            parts.senders.use(pushes, resumes: isAsked)
+            push.configure(
+                configuration.push.terms, mended: pushes.mended, liftsStops: isAsked)
+        }
+        if let context { parts.identity.replace(with: context) }
+        parts.log.set(configuration.logFormat, configuration.logLevels)
+        current.replace(with: configuration)
+        parts.access.update()
+        state = after
+        return changes
+    }
+}

@@ -1,0 +1,41 @@
+import Glibc
+
+extension sockaddr_in {
+    /// The port of 127.0.0.`host`.
+    package init(loopback host: UInt8, port: UInt16) {
+        self.init()
+        sin_family = sa_family_t(AF_INET)
+        sin_port = port.bigEndian
+        sin_addr.s_addr = (0x7F00_0000 | UInt32(host)).bigEndian
+    }
+
+    /// Calls `body` with the address as the socket calls take it.
+    package func withSockaddr<Result>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        // Sound: a `sockaddr_in` is what the calls take, and the pointer does not leave the closure.
+        withUnsafePointer(to: self) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+}
+
+extension GatewayProcess {
+    /// Returns a TCP port of 127.0.0.1 on which nothing listens.
+    ///
+    /// It lies below Linux's range for ports of outgoing connections
+    /// (`ip_local_port_range`, from 32768 on), so that no connection made before it is used can
+    /// occupy it.
+    package static func freePort() throws -> UInt16 {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: 10_000..<32_768)
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(descriptor) }
+            let address = sockaddr_in(loopback: 1, port: port)
+            if address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 { return port }
+        }
+        throw TestFailure("no port is free")
+    }
+}

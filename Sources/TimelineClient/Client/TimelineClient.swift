@@ -1,0 +1,353 @@
+import Foundation
+import WidgetModel
+
+/// Keeps the timelines of one client current: registers its widgets, receives notifications,
+/// rebuilds exactly the content they name, and acknowledges it to the gateway.
+///
+/// A thin shell around a pure engine, which makes all decisions. Several clients may live in one
+/// process; each has its own id and its own archive.
+public actor TimelineClient {
+    /// The last built timeline of each widget, as it was drawn. Only these are shown.
+    public internal(set) var timelines: [WidgetInfo: TimelineArchive] = [:]
+    /// The relevant configurations of each placeable kind, from the last answer of its provider.
+    /// Requested on watches, and on platforms other than Apple's.
+    public internal(set) var relevance: [String: [RelevantConfiguration]] = [:]
+
+    let configuration: TimelineClientConfiguration
+    let runtime: WidgetRuntime
+    let service: GatewayService
+    let verifier: any NotificationVerifying
+    let archive: ClientArchive?
+    let app: (any AppProcess)?
+    let settings: ReloadEngine.Settings
+    private let origin = ContinuousClock.now
+
+    /// The placed widgets followed by the relevance widgets, which people do not place.
+    var widgets: [WidgetInfo]
+    /// The number of relevance requests to each kind's provider, to recognize outdated answers.
+    var relevanceQuestions: [String: Int] = [:]
+    /// The members other than widgets and recommendations that this process registered last, when
+    /// it reconciled with a registration of another process of the app.
+    var sharedRegistered: ClientRegistration?
+    var engine: ReloadEngine?
+    var serverTime = ServerTime()
+    var interactions: WidgetInteractions
+    var pushInfo: WidgetPushInfo?
+    /// Whether to poll the gateway once instead of holding a stream.
+    var isOnePass = false
+    var restWaiter: CheckedContinuation<Bool, Never>?
+    /// The widgets whose archived timelines the lock hid when the run began.
+    var unread: Set<WidgetInfo> = []
+    var interactionTimer: Task<Void, Never>?
+    var rebuildWaiters: [WidgetInfo: [RebuildWaiter]] = [:]
+    private var work: AsyncStream<EngineAction>.Continuation?
+    private var timer: (task: Task<Void, Never>, due: Duration)?
+
+    /// Creates a client. It does nothing before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - configuration: The client's identity, and the attributes it registers.
+    ///   - widgets: The widgets the app declares.
+    ///   - connection: The connection to the gateway.
+    ///   - verifier: Checks that notifications are signed by the gateway.
+    ///   - archive: Stores the state that a restart needs to resume; without one it registers
+    ///     and rebuilds everything.
+    ///   - app: Performs intents meant for the app's process, and is opened by taps; without one
+    ///     such intents fail.
+    public init(
+        configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
+        connection: any GatewayConnection, verifier: any NotificationVerifying,
+        archive: ClientArchive? = nil, app: (any AppProcess)? = nil
+    ) {
+        self.init(
+            configuration: configuration, widgets: widgets, connection: connection,
+            verifier: verifier, archive: archive, app: app,
+            settings: configuration.engineSettings)
+    }
+
+    /// Creates a client with explicit engine settings.
+    package init(
+        configuration: TimelineClientConfiguration, widgets: WidgetRuntime,
+        connection: any GatewayConnection, verifier: any NotificationVerifying,
+        archive: ClientArchive?, app: (any AppProcess)? = nil, settings: ReloadEngine.Settings
+    ) {
+        self.configuration = configuration
+        self.runtime = widgets
+        self.service = GatewayService(connection: connection, app: configuration.app)
+        self.verifier = verifier
+        self.archive = archive
+        self.app = app
+        var settings = settings
+        for kind in widgets.kinds {
+            settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection
+        }
+        self.settings = settings
+        self.widgets = Self.completed(
+            configuration.widgets, widgets, on: configuration.device)
+        interactions = WidgetInteractions(timeout: configuration.interactionTimeout)
+    }
+
+    /// The API for an app that knows itself which widgets are stale.
+    public nonisolated var widgetCenter: WidgetCenter { WidgetCenter(client: self) }
+
+    /// The placed widgets, without those of a ``RelevanceConfiguration``, which people do not
+    /// place.
+    public var placedWidgets: [WidgetInfo] {
+        widgets.filter { !runtime.isRelevance(ofKind: $0.kind) }
+    }
+
+    /// The cursor up to which every change is applied; `nil` before the first registration.
+    public var cursor: Cursor? { engine?.cursor }
+
+    /// The earliest date at which any widget will be asked for its timeline, unless an event comes
+    /// first; `nil` while no reload is scheduled.
+    public var nextReload: Date? { engine?.nextReload }
+
+    /// The date at which this widget will be asked for its timeline, unless an event comes first;
+    /// `nil` while no reload of it is scheduled, or one is in progress.
+    public func nextReload(of info: WidgetInfo) -> Date? { engine?.nextReload(of: info) }
+
+    /// The app's current activity. While the app is active, no reload of its widgets counts towards
+    /// their budgets.
+    public private(set) var activity: AppActivity = []
+
+    /// Sets the app's current activity; see ``activity``.
+    public func set(activity: AppActivity) {
+        self.activity = activity
+        handle(.activityChanged(activity))
+    }
+
+    /// Whether the device is locked. While the files that a provider reads are protected, its
+    /// timelines stay unchanged until the device is unlocked.
+    public private(set) var lock = DeviceLock.unlocked
+
+    /// Records that the device was locked or unlocked; see ``lock``.
+    public func set(lock: DeviceLock) {
+        self.lock = lock
+        readWhatWasHidden()
+        handle(.lockChanged(lock))
+    }
+
+    /// Rebuilds every timeline after a change of the system; counts towards no budget.
+    public func systemChanged(_ change: ReloadReason.SystemChange) {
+        handle(.reloadRequested(.all, .system(change)))
+    }
+
+    /// Replaces the placed widgets as a whole: registers them, builds new ones and removes those
+    /// that are gone. Widgets with equal configuration appear once for each time they are placed.
+    public func place(_ widgets: [WidgetInfo]) {
+        let widgets = Self.completed(widgets, runtime, on: configuration.device)
+        let isChanged = Set(widgets) != Set(self.widgets)
+        self.widgets = widgets
+        if isChanged { tellPushHandlers() }
+        guard isRunning else { return }
+        let placed = Set(widgets)
+        timelines = timelines.filter { placed.contains($0.key) }
+        interactions.place(placed)
+        dropWaiters(except: placed)
+        archivePlaceholders()
+        handle(.configurationChanged(registration(recommendations: [])))
+        archive?.keep(only: placed)
+    }
+
+    /// Runs until the calling task is cancelled, through all failures of the gateway and the
+    /// network. A second call while one runs returns at once.
+    public func run() async {
+        guard !isRunning else { return }
+        let (actions, continuation) = AsyncStream.makeStream(of: EngineAction.self)
+        work = continuation
+        let state = resume()
+        let sets = recommendedKinds.compactMap { kind in
+            state.registered?.recommendations.first { $0.kind == kind }
+        }
+        let unasked = recommendedKinds.filter { kind in !sets.contains { $0.kind == kind } }
+        engine = ReloadEngine(
+            state: state, desired: registration(recommendations: sets), unasked: unasked,
+            settings: settings, seed: UInt64.random(in: .min ... .max))
+        await withDiscardingTaskGroup { group in
+            handle(.started(keptTimelines, lock: lock, activity: activity))
+            // The recommendations may be from another version of the app.
+            handle(.recommendationsInvalidated)
+            if WidgetRuntime.heedsRelevance(configuration.device) {
+                for kind in runtime.kindsWithRelevance {
+                    group.addTask { await self.askForRelevance(ofKind: kind) }
+                }
+            }
+            // Bounded in effect: the engine never orders the same action twice at a time.
+            for await action in actions {
+                group.addTask { await self.perform(action) }
+            }
+            group.cancelAll()
+        }
+        interactionTimer?.cancel()
+        timer?.task.cancel()
+        await timer?.task.value
+        timer = nil
+        save()
+        saveBudgets()
+        work = nil
+        engine = nil
+        dropWaiters(except: [])
+        rest()
+    }
+
+    /// Reads the archive.
+    ///
+    /// - Returns: The state at the last save.
+    private func resume() -> EngineState {
+        var document =
+            archive?.load(owner: configuration.owner)
+            ?? ArchiveDocument(owner: configuration.owner)
+        document.state.budgets = archive?.loadBudgets(limit: settings.schedule.budgetLimit) ?? [:]
+        for item in document.state.positions.keys {
+            guard case .timeline(let info) = item, widgets.contains(info) else { continue }
+            if isHidden(info) {
+                if archive?.hasTimeline(of: info) == true { unread.insert(info) }
+            } else {
+                timelines[info] = (try? archive?.timeline(of: info)) ?? nil
+            }
+        }
+        // A timeline without a stored position is of unknown age and must not be shown.
+        for info in Set(widgets) where document.state.positions[.timeline(info)] == nil {
+            archive?.remove(info)
+        }
+        archive?.keep(only: Set(widgets))
+        archivePlaceholders()
+        return document.state
+    }
+
+    private func archivePlaceholders() {
+        guard let archive else { return }
+        for info in Set(widgets) {
+            // A kind that the app does not declare has no placeholder; building it will report the
+            // error.
+            guard
+                let drawn = try? runtime.archivedPlaceholder(of: info, on: configuration.device)
+            else { continue }
+            do throws(ClientArchive.Failure) {
+                try archive.save(placeholder: drawn)
+            } catch {
+                tell(.archiveFailed(error))
+            }
+        }
+    }
+
+    private var keptTimelines: [EngineEvent.KeptTimeline] {
+        timelines.map { .init(widget: $0.key, reloadDate: $0.value.reloadDate) }
+            + unread.map { .init(widget: $0, reloadDate: nil) }
+    }
+
+    /// Whether the lock hides the widget's content, and therefore its timeline.
+    private func isHidden(_ info: WidgetInfo) -> Bool {
+        runtime.traits(ofKind: info.kind)?.dataProtection.rebuildPermission(while: lock)
+            == .afterUnlock
+    }
+
+    private func readWhatWasHidden() {
+        for info in unread where !isHidden(info) {
+            unread.remove(info)
+            guard widgets.contains(info), timelines[info] == nil else { continue }
+            if let timeline = (try? archive?.timeline(of: info)) ?? nil {
+                timelines[info] = timeline
+                handle(.unhidden(.init(widget: info, reloadDate: timeline.reloadDate)))
+            } else {
+                handle(.reloadRequested(.timeline(info), .placeholder))
+            }
+        }
+    }
+
+    /// The only way into the engine: passes an event in, then starts the resulting actions.
+    @discardableResult
+    func handle(_ event: EngineEvent) -> ReloadEngine? {
+        guard let actions = engine?.handle(event, now: now, date: Date()) else { return nil }
+        for action in actions {
+            switch action {
+            case .save: save()
+            case .saveBudgets: saveBudgets()
+            case .register, .reconcile, .connect, .build, .recommend, .acknowledge:
+                work?.yield(action)
+            }
+        }
+        reschedule()
+        if engine?.isAtRest == true { rest() }
+        return engine
+    }
+
+    /// Whether the last contact with the gateway was successful.
+    var isConnected: Bool { engine?.isConnected ?? false }
+
+    var isRunning: Bool { engine != nil }
+
+    /// The time since this client was created.
+    var now: Duration { origin.duration(to: .now) }
+
+    nonisolated func request(_ event: EngineEvent) {
+        Task { await self.handle(event) }
+    }
+
+    func tell(_ event: TimelineClientEvent) {
+        configuration.observer?(event)
+    }
+
+    /// The kinds whose recommendation sets are registered.
+    private var recommendedKinds: [String] {
+        WidgetRuntime.recommends(on: configuration.device?.platform) ? runtime.recommendedKinds : []
+    }
+
+    private func registration(recommendations: [RecommendationSet]) -> ClientRegistration {
+        var counts: [WidgetInfo: Int] = [:]
+        var order: [WidgetInfo] = []
+        for info in widgets {
+            if counts[info] == nil { order.append(info) }
+            counts[info, default: 0] += 1
+        }
+        return ClientRegistration(
+            platform: configuration.platform, osVersion: configuration.osVersion,
+            attributes: configuration.attributes,
+            widgets: order.map {
+                ConfiguredWidget(
+                    kind: $0.kind, family: $0.family.rawValue, parameters: $0.configuration,
+                    count: counts[$0] ?? 1)
+            },
+            recommendations: recommendations, delivery: configuration.delivery)
+    }
+
+    private func save() {
+        guard let archive, let engine else { return }
+        let document = ArchiveDocument(owner: configuration.owner, state: engine.state)
+        do throws(ClientArchive.Failure) {
+            try archive.save(document)
+        } catch {
+            // The next save may succeed; until then a restart resumes from an earlier state.
+            tell(.archiveFailed(error))
+        }
+    }
+
+    private func saveBudgets() {
+        guard let archive, let engine else { return }
+        do throws(ClientArchive.Failure) {
+            try archive.saveBudgets(engine.state.budgets)
+        } catch {
+            tell(.archiveFailed(error))
+        }
+    }
+
+    /// Sets the single timer to the next time the engine must wake.
+    private func reschedule() {
+        let due = engine?.nextWake
+        if timer?.due == due, due != nil { return }
+        timer?.task.cancel()
+        timer = nil
+        guard let due else { return }
+        let task = Task {
+            try? await Task.sleep(for: max(.zero, due - self.now))
+            if !Task.isCancelled { self.timerFired() }
+        }
+        timer = (task, due)
+    }
+
+    private func timerFired() {
+        timer = nil
+        handle(.woke)
+    }
+}

@@ -1,0 +1,49 @@
+/// The types of push that are sent to Apple's push service for widgets.
+package enum APNsPushType: String, Sendable, Hashable, CaseIterable {
+    /// The timelines of every kind.
+    case widgets
+    /// A control.
+    case controls
+    /// A recommendation set, by waking the app.
+    case background
+}
+
+/// The way in which a notification reaches a client.
+package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
+    /// A held-open stream.
+    case stream
+    /// A poll.
+    case poll
+    /// APNs, timelines.
+    case widgets
+    /// APNs, controls.
+    case controls
+    /// APNs, waking the app.
+    case background
+    /// A webhook.
+    case webhook
+
+    /// The channels that the gateway pushes by.
+    package static let pushes: [NotificationChannel] = [.widgets, .controls, .background, .webhook]
+}
+
+extension DeliveryAddress.APNsAddress {
+    /// The type of a push to it.
+    package var type: APNsPushType { APNsPushType(rawValue: pushType) ?? .widgets }
+}
+
+extension DeliveryAddress {
+    /// The channel of notifications to it.
+    package var channel: NotificationChannel {
+        switch self {
+        case .stream: .stream
+        case .webhook: .webhook
+        case .apns(let address):
+            switch address.type {
+            case .widgets: .widgets
+            case .controls: .controls
+            case .background: .background
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/// A random number generator whose numbers follow from a seed alone: Steele, Lea and Flood, "Fast
+/// splittable pseudorandom number generators" (2014).
+///
+/// For jitter, samples, and names that only have to differ: whoever sees a number can tell the next.
+package struct SplitMix64: RandomNumberGenerator, Sendable, Equatable {
+    private var state: UInt64
+
+    /// A generator that gives the same numbers for the same seed, on every machine.
+    package init(seed: UInt64) { state = seed }
+
+    /// Returns the next number.
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,140 @@
+import GatewayTestSupport
+
+/// Faults of the disk.
+extension RowContext {
+    /// The disk is full, has room again, and so on.
+    func fullDisk() throws {
+        guard SmallDisk.isPossible else { throw RowSkipped(reason: "mounting takes root") }
+        let disk = try SmallDisk(megabytes: 100)
+        defer { disk.unmount() }
+        let gateway = try GatewayProcess(
+            data: disk.path + "/data", admin: GatewayProcess.freeAddress())
+        let campaign = try startCampaign(on: gateway)
+        var (rounds, slowest, starts) = (0, 0.0, 0)
+        try repeatFault(on: campaign) {
+            pauseRandomly(0.5, 1.5)
+            try disk.fill(leaving: generator.pick([0, 0, 5_000, 100_000]))
+            pauseRandomly(1, 3)
+            campaign.requireLive("while the disk is full")
+            // A new key is made whole or not at all.
+            _ = try GatewayProcess.run(["keys", "rotate", "--data", gateway.data])
+            let (exit, output) = try GatewayProcess.run(["keys", "list", "--data", gateway.data])
+            campaign.recorder.require(
+                exit == .status(0), "the keys cannot be read after a rotation: \(output)")
+            let restarts = generator.happens(30)
+            if restarts {
+                // It refuses to start, or starts; what it promised must be there either way.
+                gateway.kill()
+                try gateway.launch()
+                pause(seconds: 1)
+                gateway.kill()
+                starts += 1
+            }
+            disk.free()
+            if restarts { try gateway.start() }
+            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            rounds += 1
+        }
+        gateway.kill()
+        report("rounds", rounds)
+        report("starts while full", starts)
+        report("slowest recovery", seconds: slowest)
+    }
+
+    /// Every write is answered EROFS, as by a file system that was remounted read-only.
+    func readOnly() throws {
+        let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+        let campaign = try startCampaign(on: gateway)
+        let recorder = campaign.recorder
+        var (probes, flaps, given, slowest) = (0, 0, 0, 0.0)
+        let end = recorder.now + seconds
+        while recorder.now < end {
+            pauseRandomly(0.5, 1.5)
+            let faults = try SystemCallFaults(
+                gateway, calls: ["pwrite64", "fdatasync", "fsync", "ftruncate"],
+                injection: "error=EROFS")
+            let until = recorder.now + randomSeconds(3, 5)
+            // Not ready from the first refusal to the end of the fault, and never in between.
+            var isRed = false
+            while recorder.now < until {
+                let ready = gateway.status(of: "/readyz")
+                probes += 1
+                if isRed && ready == 200 { flaps += 1 }
+                isRed = isRed || ready == 503
+                campaign.requireLive("while nothing can be written")
+                pause(seconds: 0.05)
+            }
+            recorder.require(isRed, "/readyz never said that nothing can be written")
+            given += faults.end()
+            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+        }
+        recorder.require(
+            flaps == 0, "/readyz was 200 in \(flaps) probes while nothing could be written")
+        try campaign.settle()
+        report("system calls failed", given)
+        report("probes of /readyz", probes)
+        report("slowest recovery", seconds: slowest)
+    }
+
+    /// Syncs and writes fail for a while; in some rounds the gateway is killed meanwhile.
+    func diskErrors() throws {
+        let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+        let campaign = try startCampaign(on: gateway)
+        var (rounds, given, kills, slowest) = (0, 0, 0, 0.0)
+        try repeatFault(on: campaign) {
+            pauseRandomly(0.2, 1)
+            let fault: (calls: [String], error: String) = generator.pick([
+                (["fdatasync", "fsync"], "EIO"), (["pwrite64"], "EIO"), (["pwrite64"], "ENOSPC"),
+                (["pwrite64", "fdatasync", "fsync", "ftruncate"], "EIO"),
+                (["fdatasync"], "ENOSPC"),
+            ])
+            let first = 1 + generator.below(4)
+            // Once, a few times, or for as long as it lasts.
+            let last = generator.pick(["", "..\(first + 5)", "+"])
+            let faults = try SystemCallFaults(
+                gateway, calls: fault.calls,
+                injection: "error=\(fault.error):when=\(first)\(last)")
+            pauseRandomly(0.2, 2)
+            rounds += 1
+            let isKilled = generator.happens(40)
+            if isKilled { gateway.kill() }
+            given += faults.end()
+            if isKilled {
+                kills += 1
+                try gateway.start()
+            } else {
+                campaign.requireLive("after a disk error")
+            }
+            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+        }
+        report("rounds", rounds)
+        report("system calls failed", given)
+        report("kills", kills)
+        report("slowest recovery", seconds: slowest)
+    }
+
+    /// Every sync takes long.
+    func slowSync() throws {
+        let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+        let campaign = try startCampaign(on: gateway)
+        let milliseconds = generator.pick([50, 200, 500])
+        pause(seconds: 1)
+        let faults = try SystemCallFaults(
+            gateway, calls: ["fdatasync", "fsync"], injection: "delay_enter=\(milliseconds * 1000)")
+        let recorder = campaign.recorder
+        let end = recorder.now + seconds
+        var red = 0
+        while recorder.now < end {
+            if gateway.status(of: "/readyz") != 200 { red += 1 }
+            campaign.requireLive("while syncs are slow")
+            let quiet = recorder.now - campaign.stage.update { $0.lastAccepted }
+            recorder.require(quiet < 10, "no post was accepted for \(Int(quiet)) s")
+            pause(seconds: 0.2)
+        }
+        let given = faults.end()
+        try campaign.settle()
+        recorder.require(red == 0, "/readyz was not 200 in \(red) probes")
+        report("milliseconds a sync", milliseconds)
+        report("slow syncs", given)
+    }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import GatewayTestSupport
+
+/// Faults of the gateway's process.
+extension RowContext {
+    /// `kill -9` at random moments, some of them while the gateway starts.
+    ///
+    /// - Parameter pauses: The time between a start and the kill, in seconds.
+    func kill(pauses: ClosedRange<Double>) throws {
+        let gateway = try GatewayProcess()
+        let campaign = try startCampaign(on: gateway) { $0.newClients = 200 }
+        let upkeep = Upkeep(campaign)
+        campaign.spawn(&generator) { upkeep.run(&$0) }
+        var (kills, early, slowest) = (0, 0, 0.0)
+        try repeatFault(on: campaign) {
+            pauseRandomly(pauses.lowerBound, pauses.upperBound)
+            gateway.kill()
+            kills += 1
+            if generator.happens(40) {
+                try gateway.launch()
+                pauseRandomly(0, 0.4)
+                gateway.kill()
+                early += 1
+            }
+            let start = campaign.recorder.now
+            try gateway.start()
+            slowest = max(slowest, campaign.recorder.now - start)
+        }
+        try campaign.judgeStored()
+        let restored = try upkeep.judgeBackup()
+        report("kills", kills)
+        report("kills while starting", early)
+        report("slowest start", seconds: slowest)
+        report("backups", upkeep.backups)
+        report("changes in the restored one", restored)
+        campaign.requireOrderly(gateway.terminate())
+    }
+
+    /// `kill -9` with a log that keeps 300 entries, around the moments at which it is shortened.
+    func killRetention() throws {
+        let entries: UInt64 = 300
+        let configuration = try GatewayConfiguration([
+            "publicURL: https://gateway.test", "retention: { changes: \(entries) }",
+        ])
+        let gateway = try GatewayProcess(
+            data: configuration.folder, configuration: configuration.file)
+        let campaign = try makeCampaign(on: gateway)
+        // Clients that resume below the start of the log are sent `all`.
+        campaign.recorder.add(.allExpected)
+        campaign.recorder.add(.logKeeps(entries: entries))
+        campaign.start(&generator)
+        var kills = 0
+        try repeatFault(on: campaign) {
+            // Upkeep comes 30 s after a start.
+            let isAtUpkeep = generator.happens(30)
+            pauseRandomly(isAtUpkeep ? 29 : 0.5, isAtUpkeep ? 31 : 3)
+            try gateway.restart()
+            kills += 1
+        }
+        report("kills", kills)
+    }
+
+    /// The process is stopped for seconds and goes on.
+    func stopped() throws {
+        let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+        let campaign = try startCampaign(on: gateway)
+        var (stops, slowest) = (0, 0.0)
+        try repeatFault(on: campaign) {
+            pauseRandomly(0.5, 2)
+            gateway.signal(SIGSTOP)
+            pauseRandomly(0.5, seconds / 3)
+            gateway.signal(SIGCONT)
+            stops += 1
+            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            campaign.recorder.require(
+                gateway.status(of: "/readyz") == 200, "/readyz is not 200 after a stop")
+        }
+        report("stops", stops)
+        report("slowest recovery", seconds: slowest)
+    }
+
+    /// SIGTERM under load, with many streams.
+    func drain() throws {
+        let gateway = try GatewayProcess()
+        let campaign = try startCampaign(on: gateway) {
+            ($0.streams, $0.pollers, $0.cutPercent) = (300, 4, 0)
+        }
+        var (drains, slowest) = (0, 0.0)
+        try repeatFault(on: campaign) {
+            pauseRandomly(3, 6)
+            let start = campaign.recorder.now
+            let exit = gateway.terminate(seconds: 30)
+            slowest = max(slowest, campaign.recorder.now - start)
+            drains += 1
+            campaign.requireOrderly(exit)
+            try gateway.start()
+        }
+        report("streams", campaign.load.streams)
+        report("drains", drains)
+        report("slowest drain", seconds: slowest)
+    }
+
+    /// A long run without faults but cut streams: memory and descriptors do not grow.
+    func soak() throws {
+        let gateway = try GatewayProcess()
+        let campaign = try startCampaign(on: gateway) { ($0.streams, $0.pollers) = (40, 20) }
+        func files() -> Int {
+            let folder = "/proc/\(gateway.pid)/fd"
+            return (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+        }
+        pause(seconds: seconds / 3)
+        let (firstBytes, firstFiles) = (gateway.residentBytes, files())
+        pause(seconds: seconds * 2 / 3)
+        let (lastBytes, lastFiles) = (gateway.residentBytes, files())
+        let growth = (lastBytes - firstBytes) / 1_048_576
+        campaign.recorder.require(
+            growth < 40, "resident memory grew by \(growth) MB in the last two thirds")
+        campaign.recorder.require(
+            lastFiles < firstFiles + 40, "open files: \(firstFiles), later \(lastFiles)")
+        try campaign.settle()
+        report("MB after a third", firstBytes / 1_048_576)
+        report("MB at the end", lastBytes / 1_048_576)
+        report("open files after a third", firstFiles)
+        report("at the end", lastFiles)
+    }
+
+    /// A second gateway, and `epoch new`, on a data directory in use.
+    func secondGateway() throws {
+        let gateway = try GatewayProcess()
+        let campaign = try startCampaign(on: gateway)
+        let link = try GatewayProcess.temporaryDirectory() + "/link"
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: gateway.data)
+        var tries = 0
+        try repeatFault(on: campaign) {
+            pauseRandomly(0.1, 0.8)
+            let path = generator.pick([gateway.data, link])
+            let arguments =
+                generator.happens(60)
+                ? ["serve", "--data", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+                : ["epoch", "new", "--data", path]
+            let (exit, output) = try GatewayProcess.run(arguments, seconds: 30)
+            tries += 1
+            campaign.recorder.require(
+                exit == .status(1) && output.contains("already in use"),
+                "\(arguments[0]) beside a gateway: \(exit): \(output)")
+        }
+        report("tries", tries)
+    }
+
+    /// The system's clock jumps while the gateway runs, and between two starts.
+    func clock() throws {
+        let file = try GatewayProcess.temporaryDirectory() + "/clock"
+        func set(_ offset: String) throws {
+            try (offset + "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        // Where Debian puts it.
+        let library = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
+            .map { $0 + "/faketime/libfaketimeMT.so.1" }
+            .first { FileManager.default.fileExists(atPath: $0) }
+        guard let library else {
+            throw RowSkipped(reason: "libfaketime is not installed (Debian package faketime)")
+        }
+        try set("+0s")
+        // By way of `env`: a program written in Swift exits at once when it is the first that
+        // libfaketime is loaded into.
+        let gateway = try GatewayProcess(
+            environment: [
+                "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": file, "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            ], wrapper: ["env"])
+        let campaign = try makeCampaign(on: gateway) {
+            $0.tokenLifetime = "20d"
+            // Before a token was issued, and after its end, it is worth nothing.
+            $0.allowedStatuses.insert(401)
+        }
+        // Forty days on, the log is pruned: who resumes below its start has to be told all.
+        campaign.recorder.add(.allExpected)
+        campaign.start(&generator)
+        let end = campaign.recorder.now + seconds
+        var jumps = 0
+        while campaign.recorder.now < end {
+            try set(generator.pick(["-1h", "+5h", "+40d", "+0s"]))
+            jumps += 1
+            if generator.happens(30) { try gateway.restart() }
+            pauseRandomly(1, 4)
+        }
+        try set("+0s")
+        try campaign.settle()
+        report("jumps", jumps)
+    }
+}

@@ -1,0 +1,67 @@
+import GatewayTestSupport
+import WidgetModel
+
+/// The circumstances of one run of a row.
+final class RowContext {
+    let seed: UInt64
+    /// The length of the faults; settling comes on top.
+    let seconds: Double
+    var generator: SplitMix64
+    /// Results beside the judge's own.
+    private(set) var figures: [(name: String, value: String)] = []
+    /// The campaign, once there is one: its record is what is judged.
+    private(set) var campaign: Campaign?
+
+    init(seed: UInt64, seconds: Double) {
+        self.seed = seed
+        self.seconds = seconds
+        generator = SplitMix64(seed: seed)
+    }
+
+    /// Makes a campaign that will be judged.
+    ///
+    /// - Parameter adjust: Changes the usual load.
+    func makeCampaign(
+        on gateway: GatewayProcess, _ adjust: (inout Campaign.Load) -> Void = { _ in }
+    ) throws -> Campaign {
+        var load = Campaign.Load()
+        adjust(&load)
+        let campaign = try Campaign(gateway, load, &generator)
+        self.campaign = campaign
+        return campaign
+    }
+
+    /// Makes a campaign that will be judged, and starts it.
+    func startCampaign(
+        on gateway: GatewayProcess, _ adjust: (inout Campaign.Load) -> Void = { _ in }
+    ) throws -> Campaign {
+        let campaign = try makeCampaign(on: gateway, adjust)
+        campaign.start(&generator)
+        return campaign
+    }
+
+    /// Repeats a fault for the length of the run, then settles.
+    func repeatFault(on campaign: Campaign, _ fault: () throws -> Void) throws {
+        let end = campaign.recorder.now + seconds
+        while campaign.recorder.now < end { try fault() }
+        try campaign.settle()
+    }
+
+    /// Returns a random number of seconds.
+    func randomSeconds(_ low: Double, _ high: Double) -> Double {
+        low + (high - low) * Double(generator.below(10_001)) / 10_000
+    }
+
+    /// Waits for a random number of seconds.
+    func pauseRandomly(_ low: Double, _ high: Double) { pause(seconds: randomSeconds(low, high)) }
+
+    /// Adds a result.
+    func report(_ name: String, _ value: some CustomStringConvertible) {
+        figures.append((name, value.description))
+    }
+
+    /// Adds a time.
+    func report(_ name: String, seconds: Double, places: Int = 2) {
+        report(name, seconds.rounded(toPlaces: places) + " s")
+    }
+}

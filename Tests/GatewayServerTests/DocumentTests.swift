@@ -1,0 +1,149 @@
+import GatewayDocuments
+import Testing
+import WidgetModel
+
+@testable import GatewayHTTP
+
+/// Holds the types of documents against their schemas: whatever a schema describes is read into the
+/// type, and written from it again.
+@Suite struct DocumentTests {
+    private static let document = OpenAPIDocument(of: .admin(isLoopback: true), limits: Limits())
+        .json
+
+    /// The types of documents by operation.
+    private static var types: [(operation: String, type: any Codable.Type)] {
+        [
+            ("explainChange", ExplainedChange.self), ("explainChanges", ExplainedEvents.self),
+            ("explainClient", ExplainedClient.self), ("compareCatalog", CatalogDifference.self),
+            ("listChanges", ChangePage.self), ("listAttempts", AttemptPage.self),
+            ("listEvents", PushEvents.self), ("getOverview", Overview.self),
+            ("getApps", AppList.self), ("getSystem", SystemStatus.self),
+            ("getVersion", JSONMap<String>.self),
+        ]
+    }
+
+    /// The schema of an operation's successful response.
+    private static func schema(_ id: String) -> JSONValue? {
+        for path in document["paths"]?.objectValue?.members ?? [] {
+            for operation in path.value.objectValue?.members ?? []
+            where operation.value["operationId"] == .string(id) {
+                return operation.value[
+                    "responses", "200", "content", "application/json", "schema"]
+            }
+        }
+        return nil
+    }
+
+    @Test func `every member of a schema is one of its document, and the other way round`() throws {
+        var members = Members()
+        for (operation, type) in Self.types {
+            let schema = try #require(Self.schema(operation), "\(operation)")
+            for sample in samples(of: schema) {
+                let read = try type.init(decoding: sample)
+                #expect(try JSONValue(encoding: read).sorted == sample.sorted, "\(operation)")
+                members.note(read)
+            }
+        }
+        #expect(members.neverSet == [])
+        #expect(members.all.count > 100)
+    }
+
+    @Test func `an option has values, or else contents`() throws {
+        let values: JSONValue = [
+            "option": "threads", "takesEffect": "now", "before": nil, "after": "2",
+        ]
+        let contents: JSONValue = [
+            "option": "tls.key", "takesEffect": "now", "contents": "changed",
+        ]
+        for sample in [values, contents] {
+            let read = try ChangedOption(decoding: sample)
+            #expect(try JSONValue(encoding: read) == sample)
+        }
+        let schema = Self.document["components", "schemas", "ConfigurationChange", "properties"]
+        #expect(
+            schema?.objectValue?.members.map(\.name)
+                == ["option", "takesEffect", "contents", "before", "after"])
+    }
+
+    /// Values that a schema describes, together with all of its members and alternatives.
+    private func samples(of schema: JSONValue) -> [JSONValue] {
+        if let reference = schema["$ref"]?.stringValue {
+            let target = reference.split(separator: "/").dropFirst().reduce(Self.document) {
+                $0.objectValue?[String($1)] ?? .null
+            }
+            return samples(of: target)
+        }
+        if let alternatives = schema["anyOf"]?.arrayValue {
+            return alternatives.flatMap(samples)
+        }
+        if let value = schema["const"] ?? schema["enum"]?.arrayValue?.first { return [value] }
+        let types = schema["type"]?.arrayValue ?? [schema["type"] ?? .null]
+        let type = types.first { $0 != "null" }?.stringValue
+        return switch type {
+        case "object": objects(of: schema)
+        case "array": [.array(samples(of: schema["items"] ?? [:]))]
+        case "string": ["text"]
+        case "integer": [7]
+        case "number": [.number(1.5)]
+        case "boolean": [true]
+        default: ["anything"]
+        }
+    }
+
+    private func objects(of schema: JSONValue) -> [JSONValue] {
+        var object = JSONObject()
+        for member in schema["properties"]?.objectValue?.members ?? [] {
+            object[member.name] = samples(of: member.value).first
+        }
+        if let more = schema["additionalProperties"], more.objectValue != nil {
+            let name = schema["propertyNames", "enum"]?.arrayValue?.first?.stringValue
+            object[name ?? "name"] = samples(of: more).first
+        }
+        return [.object(object)]
+    }
+
+    /// The members of structures that were seen, by type.
+    private struct Members {
+        var all: Set<String> = []
+        private var set: Set<String> = []
+
+        var neverSet: [String] { all.subtracting(set).sorted() }
+
+        mutating func note(_ value: Any) {
+            guard !(value is JSONValue) else { return }
+            let mirror = Mirror(reflecting: value)
+            for child in mirror.children {
+                if mirror.displayStyle == .struct, let label = child.label {
+                    let name = "\(mirror.subjectType).\(label)"
+                    all.insert(name)
+                    let inner = Mirror(reflecting: child.value)
+                    if inner.displayStyle != .optional || !inner.children.isEmpty {
+                        set.insert(name)
+                    }
+                }
+                note(child.value)
+            }
+        }
+    }
+}
+
+extension JSONValue {
+    /// The value at the end of these member names.
+    fileprivate subscript(_ names: String...) -> JSONValue? {
+        names.reduce(self) { $0?.objectValue?[$1] }
+    }
+
+    /// The value with members in the order of their names.
+    fileprivate var sorted: JSONValue {
+        switch self {
+        case .object(let object):
+            var sorted = JSONObject()
+            for member in object.members.sorted(by: { $0.name < $1.name }) {
+                sorted[member.name] = member.value.sorted
+            }
+            return .object(sorted)
+        case .array(let elements): return .array(elements.map(\.sorted))
+        default: return self
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import GatewayCore
+import GatewayStorage
+import OpenMetrics
+import Testing
+import WidgetModel
+
+@testable import GatewayEngine
+
+/// Registrations and acknowledgements without a process, at a time that stands still.
+@Suite struct ClientDirectoryTests {
+    private let clock = HeldClock()
+    private let key = StreamFixture.key("phone")
+
+    private func fixture(_ body: (StreamFixture) async throws -> Void) async throws {
+        let fixture = try StreamFixture(clock: clock.gateway)
+        try await fixture.putCatalog()
+        try await fixture.register("phone")
+        try await body(fixture)
+        try await fixture.stop()
+    }
+
+    @Test func `a registration keeps when it began and when it was addressed`() async throws {
+        try await fixture { fixture in
+            let (clients, registry) = (fixture.engine.clients, fixture.engine.registry)
+            let addressed = clock.wall
+            try await fixture.change("Character", "panda")
+            clock.advance(to: clock.now + 5_000)
+            _ = try await clients.register(
+                key, .patch(["attributes": ["account": "2"]]), by: .backend)
+            #expect(registry.record(key)?.addressedAt == addressed)
+            #expect(registry.record(key)?.since == 1)
+            _ = try await clients.register(
+                key, .patch(["delivery": [["type": "stream"]]]), by: .backend)
+            #expect(registry.record(key)?.addressedAt == addressed + 5_000)
+        }
+    }
+
+    @Test func `clients are erased by an attribute, in portions`() async throws {
+        try await fixture { fixture in
+            try await fixture.register("tablet", account: "7")
+            let clients = fixture.engine.clients
+            let erased = try await clients.erase(
+                app: StreamFixture.app, attribute: (name: "account", value: "7"))
+            #expect(erased == 1 && fixture.engine.registry.count == 1)
+            try await clients.remove(key)
+            let error = await #expect(throws: EngineError.self) { try await clients.remove(key) }
+            #expect(error?.code == "unknown-client")
+            #expect(fixture.engine.registry.count == 0)
+        }
+    }
+
+    @Test func `only a backend registers webhooks, and a client keeps those`() async throws {
+        try await fixture { fixture in
+            let clients = fixture.engine.clients
+            let webhook: JSONValue = [
+                "delivery": [["type": "webhook", "url": "https://a.test/hook"]]
+            ]
+            let client = Registrar.client(vouched: [:])
+            let error = await #expect(throws: EngineError.self) {
+                try await clients.register(key, .patch(webhook), by: client)
+            }
+            #expect(error?.code == "webhook-needs-backend")
+            for registrar in [.backend, client] {
+                let outcome = try await clients.register(key, .patch(webhook), by: registrar)
+                #expect(outcome.hasWebhook)
+            }
+        }
+    }
+
+    @Test func `a rebuild is measured from the change to its report`() async throws {
+        try await fixture { fixture in
+            let sequence = try await fixture.change("Character", "panda")
+            clock.advance(to: clock.now + 7_000)
+            let name = TimelineName("detail", ["character": .single("panda")])
+            try await fixture.engine.clients.acknowledge(
+                key, at: sequence, in: fixture.cursors.epoch, recommendations: [],
+                rebuilt: [RebuildReport(name: name, milliseconds: 20)])
+            let sum = MetricFamily.freshnessConfirmed.name + "_sum{"
+            let lines = fixture.metrics.registry.page(.openMetrics).split(separator: "\n")
+                .filter { $0.hasPrefix(sum) && $0.contains(#"kind="detail""#) }
+            #expect(lines.compactMap { Double($0.split(separator: " ").last ?? "") } == [7])
+        }
+    }
+
+    @Test func `only registered clients acknowledge`() async throws {
+        try await fixture { fixture in
+            let error = await #expect(throws: EngineError.self) {
+                try await fixture.engine.clients.acknowledge(
+                    StreamFixture.key("other"), at: 1, in: fixture.cursors.epoch,
+                    recommendations: [], rebuilt: [])
+            }
+            #expect(error?.code == "unknown-client")
+        }
+    }
+}

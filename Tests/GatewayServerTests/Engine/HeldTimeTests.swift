@@ -1,0 +1,124 @@
+import GatewayCore
+import GatewayDocuments
+import GatewayPush
+import NIOCore
+import Synchronization
+import Testing
+import WidgetModel
+
+@testable import GatewayEngine
+
+/// The loops and the explainer without a process, at a time that stands still.
+@Suite struct HeldTimeTests {
+    private let clock = HeldClock()
+
+    @Test func `a collapse window ends when the clock says so`() async throws {
+        let fixture = try StreamFixture(clock: clock.gateway)
+        let windowed = "kind: detail\n    collapse: 60s"
+        try await fixture.putCatalog(
+            StreamFixture.catalog.replacing("kind: detail", with: windowed))
+        let cursor = try await fixture.register("phone")
+        let reader = try await fixture.open(try fixture.admit("phone", since: cursor))
+        let shard = fixture.loops.all[0]
+        try await fixture.change("Character", "panda")
+        #expect(try await reader.said().stale == ["detail panda"])
+        try await fixture.change("Character", "panda")
+        clock.advance(to: clock.now + 59_999)
+        try await shard.loop.submit { shard.endWindows() }.get()
+        #expect(try await reader.said().stale == ["detail panda"])
+        clock.advance(to: clock.now + 1)
+        try await shard.loop.submit { shard.endWindows() }.get()
+        #expect(try await reader.said().stale == ["detail panda", "detail panda"])
+        try await fixture.stop()
+    }
+
+    /// Takes every push, and notes when.
+    private final class Pushes: PushSender {
+        let times = Mutex<[Int64]>([])
+        private let clock: HeldClock
+
+        init(_ clock: HeldClock) { self.clock = clock }
+
+        var isEmpty: Bool { times.withLock { $0.isEmpty } }
+
+        func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+            times.withLock { $0.append(clock.now) }
+            finished(PushReport(result: .apns(.delivered)))
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a push is made when it is due and not before`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        let push = try #require(fixture.engine.push)
+        let pushes = Pushes(clock)
+        push.start(
+            PushLoop.Dependencies(
+                store: fixture.store, drop: { _, _ in }, sender: { _ in pushes },
+                acceptTime: { _ in nil }))
+        try await fixture.putCatalog()
+        try await fixture.register(
+            "phone",
+            delivery: [
+                [
+                    "type": "apns", "pushType": "widgets",
+                    "token": .string(String(repeating: "0a", count: 32)),
+                    "environment": "production",
+                ]
+            ])
+        let sequence = try await fixture.change("Character", "panda")
+        while push.position < sequence { await Task.yield() }
+        while pushes.isEmpty {
+            let due = try await push.ask { desk, _ in desk.nextDue } ?? clock.now
+            guard due > clock.now else {
+                await Task.yield()
+                continue
+            }
+            clock.advance(to: due - 1)
+            _ = try await push.ask { desk, _ in desk.nextDue }
+            #expect(pushes.isEmpty)
+            clock.advance(to: due)
+        }
+        #expect(pushes.times.withLock { $0 } == [clock.now])
+        await push.stop {}
+        clock.end()
+        try await fixture.stop()
+    }
+
+    @Test func `an explanation tells since when a widget is stale`() async throws {
+        let fixture = try StreamFixture(clock: clock.gateway)
+        let engine = fixture.engine
+        let explainer = Explainer(
+            store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
+        ) { PushDesk.Terms() }
+        try await fixture.putCatalog()
+        try await fixture.register("phone")
+        let accepted = clock.wall
+        let sequence = try await fixture.change("Character", "panda")
+        clock.advance(to: clock.now + 90_000)
+        #expect(explainer.time.wall == accepted + 90_000)
+        #expect(explainer.time.monotonic == clock.now)
+        let client = try #require(try await explainer.client(StreamFixture.key("phone")))
+        let stale = client.widgets.first?.stale
+        #expect(stale?.time == timestamp(accepted) && stale?.sequence == sequence)
+        #expect(client.widgets.last?.fresh == true)
+
+        let logged = try #require(try await explainer.logged(sequence, app: StreamFixture.app))
+        let decision = try logged.ruleSet.decide(logged.change, limits: Limits())
+        let tallies = try await explainer.tallies(
+            of: ExplainedChanges(
+                app: StreamFixture.app, ruleSet: logged.ruleSet, changes: [logged.change],
+                decisions: [decision], sequence: sequence)
+        ) { true }
+        #expect(tallies.map(\.holders) == [1])
+        try await fixture.stop()
+    }
+}
+
+extension String {
+    fileprivate func replacing(_ text: String, with other: String) -> String {
+        split(separator: text, omittingEmptySubsequences: false).joined(separator: other)
+    }
+}

@@ -1,0 +1,73 @@
+import NIOCore
+import NIOEmbedded
+import NIOHTTP2
+import Testing
+
+@testable import GatewayEngine
+@testable import GatewayHTTP
+
+/// What a client is told when its connection ends.
+@Suite struct HTTP2ConnectionEndTests {
+    private let channel = EmbeddedChannel()
+    private let end = HTTP2ConnectionEnd(
+        firstRequestTimeout: .seconds(10), idleTimeout: .seconds(75))
+
+    init() throws {
+        try channel.pipeline.syncOperations.addHandler(end)
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "peer")).wait()
+    }
+
+    private func begin(_ stream: HTTP2StreamID) { end.streamCreated(stream, channel: channel) }
+    private func finish(_ stream: HTTP2StreamID) { end.streamClosed(stream, channel: channel) }
+
+    /// The last streams that GOAWAYs named since the last question.
+    private func goodbyes() throws -> [HTTP2StreamID] {
+        var named: [HTTP2StreamID] = []
+        while let frame = try channel.readOutbound(as: HTTP2Frame.self) {
+            guard case .goAway(let last, .noError, _) = frame.payload else { continue }
+            named.append(last)
+        }
+        return named
+    }
+
+    @Test func anIdleConnectionEndsWithTheNewestRequest() throws {
+        begin(1)
+        begin(5)
+        finish(5)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(100))
+        #expect(try goodbyes().isEmpty, "a request is under way")
+        finish(1)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(75))
+        #expect(try goodbyes() == [5])
+        #expect(!channel.isActive)
+    }
+
+    @Test func aConnectionWithoutARequestEndsSooner() throws {
+        channel.embeddedEventLoop.advanceTime(by: .seconds(10))
+        #expect(try goodbyes() == [.rootStream])
+        #expect(!channel.isActive)
+    }
+
+    /// Requests that come meanwhile are answered; those that come too late are known not to be.
+    @Test func aServerThatStopsLetsRequestsEnd() throws {
+        begin(1)
+        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(try goodbyes() == [.maxID])
+        begin(3)
+        finish(1)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(try goodbyes() == [3])
+        #expect(!channel.isActive)
+    }
+
+    @Test func onlyWhatWasOpenIsOver() {
+        begin(1)
+        begin(5)
+        finish(1)
+        let over = (UInt32(0)..<10).filter { end.isOver($0) }
+        // A client that opens 5 gives up 3.
+        #expect(over == [1, 3])
+        #expect(!end.isOver(.max))
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import GatewayTLS
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// A server of webhooks, by another language's TLS and HTTP, that prints each request as JSON.
+struct WebhookReceiver {
+    /// Prints its port, then each request; answers 500 to the first of each path that says so, and
+    /// asks for five minutes at each that says that.
+    private static let script = """
+        import http.server, json, ssl, sys
+        seen = set()
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                fields = {name.lower(): value for name, value in self.headers.items()}
+                print(json.dumps({"path": self.path, "fields": fields, "body": body}), flush=True)
+                fails = self.path.startswith("/fails-once") and self.path not in seen
+                seen.add(self.path)
+                later = self.path.startswith("/later")
+                self.send_response(503 if later else 500 if fails else 204)
+                if later: self.send_header("retry-after", "300")
+                self.send_header("content-length", "0")
+                self.end_headers()
+            def log_message(self, *arguments): pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        print(json.dumps({"port": server.server_address[1]}), flush=True)
+        server.serve_forever()
+        """
+    private static let status = "500 if fails else 204"
+
+    private let program: TestProgram
+    /// Its port of `localhost`.
+    let port: Int64
+
+    /// Starts it, with its script in `folder`.
+    ///
+    /// - Parameter status: The status of its answers, as Python has it; by default the script's.
+    init(
+        in folder: String, certificate: String, key: String, status: String? = nil
+    ) throws {
+        let script = folder + "/receiver.py"
+        try Self.script.replacing(Self.status, with: status ?? Self.status)
+            .write(toFile: script, atomically: true, encoding: .utf8)
+        program = try TestProgram("/usr/bin/python3", [script, certificate, key])
+        port = try #require(try program.json(line: 0)?["port"]?.integerValue)
+    }
+
+    /// The number of requests that it printed so far.
+    var requestCount: Int { program.output.split(separator: "\n").count - 1 }
+
+    /// Returns the request with that number, counted from 1, once it is there.
+    func request(_ number: Int) throws -> JSONObject? { try program.json(line: number) }
+
+    /// Registers a client that follows the hero, with a webhook at a path of the receiver.
+    func register(
+        _ client: String = "renderer", at path: String, on gateway: GatewayProcess, token: String
+    ) throws -> TestHTTPAnswer {
+        try gateway.http().register(
+            client, app: GameFixture.app, token: token,
+            [
+                "platform": "linux",
+                "widgets": [
+                    [
+                        "kind": "detail", "family": "systemSmall",
+                        "parameters": ["character": "hero"],
+                    ]
+                ],
+                "delivery": [
+                    ["type": "webhook", "url": .string("https://localhost:\(port)\(path)")]
+                ],
+            ])
+    }
+}
+
+/// A gateway, and a receiver that it may push to.
+struct WebhookFixture {
+    /// The gateway's data directory.
+    let data: String
+    /// The file of the certificates to trust.
+    let ca: String
+    let receiver: WebhookReceiver
+    let gateway: GatewayProcess
+    let game: GameFixture
+
+    /// - Parameters:
+    ///   - allowed: More of the configuration of webhooks: by default that they may be on this machine.
+    ///   - admin: Host and port of the admin port. Default: a free port.
+    init(
+        allowed: String = ", allowedRanges: [127.0.0.0/8]", admin: String = "127.0.0.1:0"
+    ) throws {
+        let configuration = try GatewayConfiguration()
+        let certificates = configuration.certificates
+        (data, ca) = (configuration.folder, certificates.ca)
+        try configuration.write(["webhooks: { enabled: true\(allowed), ca: \(ca) }"])
+        receiver = try WebhookReceiver(
+            in: data, certificate: certificates.certificate, key: certificates.key)
+        gateway = try GatewayProcess(
+            data: data, configuration: configuration.file, admin: admin)
+        game = try GameFixture(gateway)
+    }
+
+    /// Registers a client that follows the hero, with a webhook at a path of the receiver.
+    func register(at path: String) throws -> TestHTTPAnswer {
+        try receiver.register(at: path, on: gateway, token: game.backend)
+    }
+}
