@@ -45,12 +45,11 @@ import WidgetModel
             try await storm.post([], urgency: .normal)
             try await world.pass(storm.minutes(6...6))
         }
-        let midway = try await storm.standings()
-        let census = try await world.push.ask { $0.census(now: $1) }
+        let (midway, census) = try await storm.standings()
         let midwayAt = world.clock.now
         // Everything that is due some day is made, repeats after hours too.
         try await world.pass(30 * 86_400_000, while: { try await !storm.isOver() })
-        let end = try await storm.standings()
+        let end = try await storm.standings().clients
         let over = try await storm.isOver()
         #expect(over)
         try await world.stop()

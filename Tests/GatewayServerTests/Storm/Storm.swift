@@ -129,12 +129,16 @@ struct Storm {
         return (own + (changes[app] ?? [])).sorted()
     }
 
-    /// How each client stands that the desk knows.
-    func standings() async throws -> [ClientKey: DeliveryAttempts.Standing] {
+    /// Returns the status of each client with pushes, and their count by status, of one moment: a
+    /// refused address may still be taken out of its registration.
+    func standings() async throws -> (
+        clients: [ClientKey: DeliveryAttempts.Standing], counts: PushDesk.Census
+    ) {
         try await world.push.ask { desk, now in
-            Dictionary(
+            let clients = Dictionary(
                 desk.standings(now: now).map { ($0.client, $0.standing) },
                 uniquingKeysWith: { first, _ in first })
+            return (clients, desk.census(now: now))
         }
     }
 
