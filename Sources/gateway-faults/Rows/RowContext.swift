@@ -11,10 +11,18 @@ final class RowContext {
     private(set) var figures: [(name: String, value: String)] = []
     /// The campaign, once there is one: its record is what is judged.
     private(set) var campaign: Campaign?
+    /// Returns whether so many faults, and what was recorded meanwhile, prove anything.
+    private let isEnough: (_ faults: Int, Verdict) -> Bool
 
-    init(seed: UInt64, seconds: Double) {
+    /// Creates the circumstances of a run whose faults go on, past their length and up to ten times
+    /// as long, until they are enough: on a busy machine little happens in a given time.
+    init(
+        seed: UInt64, seconds: Double,
+        until isEnough: @escaping (_ faults: Int, Verdict) -> Bool = { _, _ in true }
+    ) {
         self.seed = seed
         self.seconds = seconds
+        self.isEnough = isEnough
         generator = SplitMix64(seed: seed)
     }
 
@@ -40,10 +48,20 @@ final class RowContext {
         return campaign
     }
 
-    /// Repeats a fault for the length of the run, then settles.
+    /// Repeats a fault for the length of the run and until it is enough, then settles.
     func repeatFault(on campaign: Campaign, _ fault: () throws -> Void) throws {
-        let end = campaign.recorder.now + seconds
-        while campaign.recorder.now < end { try fault() }
+        let start = campaign.recorder.now
+        var faults = 0
+        func isOver() -> Bool {
+            let elapsed = campaign.recorder.now - start
+            return elapsed >= seconds
+                && (elapsed >= 10 * seconds
+                    || isEnough(faults, Judge.judge(campaign.recorder.record)))
+        }
+        while !isOver() {
+            try fault()
+            faults += 1
+        }
         try campaign.settle()
     }
 

@@ -1,11 +1,11 @@
 import APNsSimulator
 import GatewayCore
-import GatewayPush
 import GatewayStorage
 import GatewayTestSupport
 import WidgetModel
 
 @testable import GatewayEngine
+@testable import GatewayPush
 
 /// Devices that are pushed to through hours of changes and faults, from one seed.
 struct Storm {
@@ -142,10 +142,12 @@ struct Storm {
         }
     }
 
-    /// Whether nothing is left to be done at any time.
+    /// Returns whether nothing is left to be done at any time, and every dead address is out of its
+    /// registration.
     func isOver() async throws -> Bool {
         try await world.push.ask { desk, now in
             desk.pushesUnderWay == 0 && (desk.nextDue ?? .max) == .max
+                && !desk.clients.values.contains { $0.addresses.values.contains(where: \.isDead) }
         }
     }
 }
