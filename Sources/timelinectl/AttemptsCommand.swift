@@ -3,7 +3,7 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// Shows what pushes came to.
+/// Shows recent push attempts and their results.
 struct AttemptsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attempts",
@@ -18,7 +18,7 @@ struct AttemptsCommand: AsyncParsableCommand {
               timelinectl attempts --channel webhook --outcome retry --json
             """)
 
-    /// Most attempts of one answer.
+    /// The largest page size.
     static let limitMax = 1_000
 
     @OptionGroup var options: CommonOptions
@@ -61,7 +61,7 @@ struct AttemptsCommand: AsyncParsableCommand {
         }
     }
 
-    /// What is asked for; every value is checked to need no encoding.
+    /// The query string. No value needs encoding: each is validated first.
     var query: String {
         var parts = ["limit=\(limit)"]
         if let client { parts.append("client=\(client)") }

@@ -3,7 +3,7 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// What an app declares.
+/// Commands for an app's catalog.
 struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
@@ -65,7 +65,7 @@ struct CatalogCommand: AsyncParsableCommand {
 }
 
 extension CatalogCommand {
-    /// Holds a catalog that is not in force against what happened.
+    /// Compares a catalog that is not in force with recent changes.
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
@@ -121,13 +121,13 @@ extension UInt8 {
     }
 }
 
-/// A catalog as it is sent: unread but for its form and app.
+/// A catalog in the form in which it is sent. Only its format and its app are parsed.
 struct CatalogFile {
     let bytes: [UInt8]
     let mediaType: String
     let app: String?
 
-    /// - Throws: `ValidationError` when it is neither JSON nor YAML.
+    /// - Throws: `ValidationError` if it is neither JSON nor YAML.
     init(bytes: [UInt8]) throws {
         self.bytes = bytes
         let value: JSONValue

@@ -17,7 +17,7 @@ struct ClientsCommand: AsyncParsableCommand {
             """,
         subcommands: [List.self, Show.self, Erase.self])
 
-    /// Lists clients by page.
+    /// Lists clients page by page.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
@@ -61,7 +61,7 @@ struct ClientsCommand: AsyncParsableCommand {
             }
         }
 
-        /// What is asked for.
+        /// The query string.
         var query: String {
             var parts = ["limit=\(limit)"]
             if let attribute { parts.append("attribute=\(attribute.encoded)") }
@@ -129,7 +129,7 @@ struct ClientsCommand: AsyncParsableCommand {
         }
     }
 
-    /// Removes everything of a person.
+    /// Erases everything that belongs to a person.
     struct Erase: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "erase",
@@ -173,7 +173,7 @@ struct ClientsCommand: AsyncParsableCommand {
             }
         }
 
-        /// How many would go, as a document.
+        /// The number of clients that would be erased, as a document.
         static func preview(_ answer: JSONValue) -> JSONValue {
             let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
             let hasMore = answer.objectValue?["after"] != nil
@@ -201,6 +201,6 @@ struct AttributeValue: ExpressibleByArgument, Equatable {
         value = String(argument[argument.index(after: mark)...])
     }
 
-    /// As a query has it.
+    /// The pair in the encoding of a query.
     var encoded: String { GatewayService.encoded("\(name):\(value)") }
 }

@@ -4,7 +4,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Where the gateway is and who asks; what is not stated comes from the environment.
+/// The gateway's address and the caller's credentials; the environment supplies what is not stated.
 struct CommonOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The gateway's origin (TIMELINE_GATEWAY_URL).", valueName: "url"))
     var url: String?
@@ -22,7 +22,7 @@ struct CommonOptions: ParsableArguments {
 
     /// A connection to the gateway.
     ///
-    /// - Throws: `ValidationError` when it is not stated where that is.
+    /// - Throws: `ValidationError` if the gateway's address is not stated.
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> CurlConnection {
@@ -34,9 +34,9 @@ struct CommonOptions: ParsableArguments {
         }
     }
 
-    /// How the gateway is reached, and as whom.
+    /// The configuration of a connection to the gateway, with the caller's credentials.
     ///
-    /// - Throws: `ValidationError` when it is not stated where it is.
+    /// - Throws: `ValidationError` if the gateway's address is not stated.
     func configuration(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> CurlConnection.Configuration {
@@ -57,7 +57,7 @@ struct CommonOptions: ParsableArguments {
     }
 }
 
-/// The app that is spoken for.
+/// The app on whose behalf the command acts.
 struct AppOption: ParsableArguments {
     @Option(
         help: ArgumentHelp("The app's bundle id (TIMELINE_GATEWAY_APP).", valueName: "bundle-id"))
@@ -65,7 +65,7 @@ struct AppOption: ParsableArguments {
 
     /// The app, if it is stated.
     ///
-    /// - Throws: `ValidationError` when what is stated is no app id.
+    /// - Throws: `ValidationError` if the stated value is not an app id.
     func stated(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String? {
@@ -78,7 +78,7 @@ struct AppOption: ParsableArguments {
 
     /// The app.
     ///
-    /// - Throws: `ValidationError` when it is not stated.
+    /// - Throws: `ValidationError` if it is not stated.
     func required(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String {
@@ -89,7 +89,7 @@ struct AppOption: ParsableArguments {
     }
 }
 
-/// The client that is spoken for.
+/// The client on whose behalf the command acts.
 struct ClientOption: ParsableArguments {
     @Option(help: ArgumentHelp("The client's id.", valueName: "id"))
     var client: String

@@ -3,7 +3,7 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// The configuration of a gateway that runs.
+/// Commands for the configuration of a running gateway.
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
@@ -15,7 +15,7 @@ struct ConfigCommand: AsyncParsableCommand {
             """,
         subcommands: [Diff.self, Reload.self])
 
-    /// Holds another configuration against the one in force.
+    /// Compares another configuration with the one in force.
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
@@ -39,7 +39,7 @@ struct ConfigCommand: AsyncParsableCommand {
         }
     }
 
-    /// Has the configuration read again.
+    /// Makes the gateway read its configuration again.
     struct Reload: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "reload",
@@ -59,7 +59,7 @@ struct ConfigCommand: AsyncParsableCommand {
         }
     }
 
-    /// Lines that say what differs.
+    /// The differences, one per line.
     static func text(_ difference: ConfigurationDifference) -> String {
         guard !difference.changes.isEmpty else { return "no difference" }
         return TextBlock.table(
@@ -74,7 +74,7 @@ struct ConfigCommand: AsyncParsableCommand {
     }
 }
 
-/// Asks a gateway about its configuration, and prints what differs.
+/// Sends a configuration request to a gateway and prints the differences.
 private func ask(_ what: String, _ document: [UInt8]?, _ options: CommonOptions) async throws {
     let service = GatewayService(connection: try options.connection(), app: "*")
     do throws(GatewayFailure) {

@@ -52,9 +52,9 @@ struct EventOptions: ParsableArguments {
     /// Whether a change is stated.
     var isStated: Bool { entity != nil || file != nil }
 
-    /// What is sent, and what it is.
+    /// The document to send, and its media type.
     ///
-    /// - Throws: `ValidationError` when a file cannot be read or holds no events.
+    /// - Throws: `ValidationError` if a file cannot be read or holds no events.
     func document() throws -> (bytes: [UInt8], mediaType: String) {
         guard let file else {
             return (try event(now: Date()).json.serialized, "application/cloudevents+json")
@@ -63,9 +63,9 @@ struct EventOptions: ParsableArguments {
         return (bytes, try Self.mediaType(of: bytes))
     }
 
-    /// The event the options state.
+    /// The event that the options state.
     ///
-    /// - Throws: `ValidationError` when an attribute is not `name=value`.
+    /// - Throws: `ValidationError` if an attribute is not `name=value`.
     func event(now: Date) throws -> CloudEvent {
         let change = Change(
             entity: entity ?? "", id: id, operation: operation, properties: properties,
@@ -89,7 +89,7 @@ struct EventOptions: ParsableArguments {
 
     /// The media type of a file of events.
     ///
-    /// - Throws: `ValidationError` when it holds none.
+    /// - Throws: `ValidationError` if it holds none.
     static func mediaType(of document: [UInt8]) throws -> String {
         let value: JSONValue
         do throws(JSONFault) {

@@ -3,7 +3,7 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// Shows what an operator has to know of pushes.
+/// Shows push problems that need an operator.
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import TimelineClient
 
-/// What the process ends with; documented in the help of the command itself.
+/// The exit statuses of the process; documented in the command's own help.
 enum ExitStatus {
     static let refused = ExitCode(1)
     static let usage = ExitCode(2)
@@ -10,12 +10,12 @@ enum ExitStatus {
     static let missed = ExitCode(5)
     static let unwell = ExitCode(6)
 
-    /// The parser's own statuses, in ours.
+    /// Translates the parser's own statuses into ours.
     static func of(_ status: ExitCode) -> ExitCode {
         status == .success ? .success : usage
     }
 
-    /// The status of a call the gateway did not do.
+    /// The exit status for a failed request.
     static func of(_ failure: GatewayFailure) -> ExitCode {
         switch failure {
         case .refused: refused

@@ -3,14 +3,14 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// Asks why something was reloaded, or was not.
+/// Explains why something was or was not reloaded.
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "Say why something was reloaded, or was not.",
         subcommands: [OfChange.self, OfClient.self])
 
-    /// Whom a change concerns, why, and what became of it.
+    /// Explains which clients a change concerns, why, and with what result.
     struct OfChange: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "change",
@@ -73,7 +73,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
     }
 
-    /// How everything of a client stands.
+    /// Explains the state of everything that a client has.
     struct OfClient: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "client",

@@ -2,14 +2,14 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// One notification as it is printed.
+/// One notification in printed form.
 struct NotificationReport {
-    /// When it arrived.
+    /// The time of its arrival.
     let time: Date
-    /// Its claims, or why it is not believed.
+    /// Its claims, or the reason why it did not verify.
     let outcome: Result<ReloadNotification, VerificationFailure>
 
-    /// For people: time, whether it verified, and what is stale, one thing a line.
+    /// The text for people: time, whether it verified, and the stale things, one per line.
     var text: String {
         let time = time.ISO8601Format()
         switch outcome {
@@ -22,7 +22,7 @@ struct NotificationReport {
         }
     }
 
-    /// For programs.
+    /// The JSON for programs.
     var json: JSONValue {
         var object: JSONObject = ["time": .string(time.ISO8601Format())]
         switch outcome {
@@ -37,7 +37,7 @@ struct NotificationReport {
         return .object(object)
     }
 
-    /// What a notification says is stale.
+    /// The things that a notification marks as stale.
     static func stale(_ claims: ReloadNotification) -> [String] {
         if claims.all { return ["everything"] }
         var lines = claims.reload.map { reload in

@@ -4,7 +4,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Asks once what is stale.
+/// Polls once for stale timelines.
 struct PollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "poll",
@@ -88,7 +88,7 @@ struct PollCommand: AsyncParsableCommand {
 }
 
 extension NotificationReport {
-    /// Verifies a notification and reports it.
+    /// Verifies a notification and returns a report of it.
     static func of(
         _ notification: String, by verifier: some NotificationVerifying, serverTime: Int64
     ) async -> NotificationReport {
@@ -100,7 +100,7 @@ extension NotificationReport {
         }
     }
 
-    /// Whether it is not believed.
+    /// Whether the notification failed to verify.
     var isUnverified: Bool {
         if case .failure = outcome { true } else { false }
     }

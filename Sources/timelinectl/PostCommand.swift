@@ -3,7 +3,7 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// Announces data changes.
+/// Posts data changes.
 struct PostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "post",

@@ -2,7 +2,7 @@ import ArgumentParser
 import TimelineClient
 import WidgetModel
 
-/// Has what people see built anew.
+/// Makes clients rebuild what they show.
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
@@ -45,7 +45,7 @@ struct ReloadCommand: AsyncParsableCommand {
         }
     }
 
-    /// What is asked for.
+    /// The body of the request.
     var body: JSONValue {
         if let kind { return ["kind": .string(kind)] }
         if let client { return ["client": .string(client)] }

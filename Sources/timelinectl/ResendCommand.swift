@@ -2,7 +2,7 @@ import ArgumentParser
 import TimelineClient
 import WidgetModel
 
-/// Has a client pushed to again.
+/// Pushes to a client again.
 struct ResendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resend",

@@ -1,9 +1,9 @@
 import Foundation
 import WidgetModel
 
-/// Runs the command a notification triggers.
+/// Runs the command that a notification triggers.
 enum ShellCommand {
-    /// Runs it to its end; a failure is told and changes nothing.
+    /// Runs the command to its end; a failure is printed and has no other effect.
     static func run(_ command: String, claims: ReloadNotification) async {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -26,7 +26,7 @@ enum ShellCommand {
         }
     }
 
-    /// What the command finds in its environment: all but the token, which it does not need.
+    /// The command's environment: our own without the token, which the command does not need.
     static func environment(
         _ own: [String: String], claims: ReloadNotification
     ) -> [String: String] {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import TimelineClient
 
-/// Shows the widgets of a client as its device does.
+/// Shows a client's widgets the way its device does.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
@@ -63,9 +63,9 @@ struct ShowCommand: ParsableCommand {
         }
     }
 
-    /// What is shown of each widget.
+    /// The reports of the selected widgets.
     ///
-    /// - Throws: `ValidationError` when there is no archive of a client that can be read.
+    /// - Throws: `ValidationError` if there is no readable client archive.
     func reports() throws -> [WidgetReport] {
         let archive = ClientArchive(directory: directory)
         guard let client = archive.client() else {

@@ -5,25 +5,25 @@ import WidgetModel
 
 /// Standard output and standard error.
 enum Terminal {
-    /// Longest text read from standard input or a file, bytes: more than any document may have.
+    /// The maximum input from standard input or a file, in bytes: more than any document may have.
     static let inputBytesMax = 16 * 1024 * 1024
 
-    /// A line on standard output, at once: a reader behind a pipe sees it when it happens.
+    /// Prints a line on standard output, unbuffered: a reader of a pipe sees it at once.
     static func print(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }
 
-    /// A line on standard error.
+    /// Prints a line on standard error.
     static func complain(_ text: String) {
         FileHandle.standardError.write(Data((text + "\n").utf8))
     }
 
-    /// A document, in the form asked for.
+    /// Prints a document in the requested form.
     static func print(_ value: JSONValue, as form: OutputForm, _ text: () -> String) {
         print(form == .json ? value.text : text())
     }
 
-    /// Prints a document as it came, or as text for people.
+    /// Prints a document unchanged, or as text for people.
     static func print<Document: Decodable>(
         _ value: JSONValue, as form: OutputForm, text: (Document) -> String
     ) throws(GatewayFailure) {
@@ -34,9 +34,9 @@ enum Terminal {
         }
     }
 
-    /// The bytes of a file, or of standard input when it is called `-`.
+    /// Reads the bytes of a file, or of standard input if the path is `-`.
     ///
-    /// - Throws: `ValidationError` when it cannot be read or is too large.
+    /// - Throws: `ValidationError` if it cannot be read or is too large.
     static func read(_ path: String) throws -> [UInt8] {
         let handle: FileHandle
         if path == "-" {
@@ -56,7 +56,7 @@ enum Terminal {
         return bytes
     }
 
-    /// Tells why the gateway did not do it, and ends with the status that says so.
+    /// Prints why the request failed and returns the matching exit status.
     static func fail(_ failure: GatewayFailure, as form: OutputForm) -> ExitCode {
         if form == .json {
             print(json(of: failure).text)
@@ -66,7 +66,7 @@ enum Terminal {
         return ExitStatus.of(failure)
     }
 
-    /// A failure as JSON: the gateway's problem, or one of our own in the same form.
+    /// A failure as JSON: the gateway's problem document, or one of our own in the same form.
     static func json(of failure: GatewayFailure) -> JSONValue {
         switch failure {
         case .refused(let problem): problem.json
@@ -81,16 +81,16 @@ enum Terminal {
     }
 }
 
-/// How results are printed.
+/// The form in which results are printed.
 enum OutputForm {
     /// For people.
     case text
-    /// One JSON document a line.
+    /// One JSON document per line.
     case json
 }
 
 extension Decodable {
-    /// Reads a document that a gateway answered.
+    /// Decodes a document from a gateway's response.
     init(answer: JSONValue) throws(GatewayFailure) {
         do throws(Faults) {
             self = try Self(decoding: answer)

@@ -1,9 +1,9 @@
-/// Lines as a terminal shows them, from the top to the bottom.
+/// Lines as a terminal shows them, from top to bottom.
 struct TextBlock: Equatable {
     var lines: [String]
 
-    /// A text of anybody's: what would move the cursor, or turn the direction of writing, is not in
-    /// it any more.
+    /// Creates a block from untrusted text: characters that would move the cursor or change the
+    /// writing direction are removed.
     init(_ text: String) {
         lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             .map { Self.harmless(String($0)) }
@@ -11,7 +11,7 @@ struct TextBlock: Equatable {
 
     init(lines: [String]) { self.lines = lines }
 
-    /// A text on one line.
+    /// Any text on one line.
     static func line(_ text: String) -> String {
         TextBlock(text).lines.joined(separator: " ")
     }
@@ -20,7 +20,7 @@ struct TextBlock: Equatable {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
-            // A zero-width joiner holds many an emoji together.
+            // A zero-width joiner holds many emoji together.
             case .format where scalar == "\u{200D}": scalars.append(scalar)
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
                 scalars.append("\u{FFFD}")
@@ -30,12 +30,12 @@ struct TextBlock: Equatable {
         return String(scalars)
     }
 
-    /// Columns of the widest line.
+    /// The width of the widest line, in columns.
     var width: Int { lines.map(Self.width).max() ?? 0 }
 
     private static func width(_ line: String) -> Int { line.reduce(0) { $0 + $1.columns } }
 
-    /// The blocks one below the other.
+    /// Stacks the blocks vertically.
     static func above(_ blocks: [TextBlock], toTheRight: Bool = false) -> TextBlock {
         let all = TextBlock(lines: blocks.flatMap(\.lines))
         guard toTheRight else { return all }
@@ -45,7 +45,7 @@ struct TextBlock: Equatable {
             })
     }
 
-    /// The blocks side by side, so many columns apart.
+    /// Places the blocks side by side, `gap` columns apart.
     static func beside(_ blocks: [TextBlock], gap: Int, fromBottom: Bool = false) -> TextBlock {
         let blocks = blocks.filter { !$0.lines.isEmpty }
         let height = blocks.map(\.lines.count).max() ?? 0
@@ -63,12 +63,12 @@ struct TextBlock: Equatable {
         return TextBlock(lines: lines)
     }
 
-    /// Rows of cells below their headings, in columns; what is in a cell stays on its line.
+    /// A table of rows below their headings; the content of a cell stays on its line.
     static func table(_ headings: [String], _ rows: [[String]]) -> String {
         columns([headings] + rows).joined(separator: "\n")
     }
 
-    /// Rows of cells in columns, each a line; what is in a cell stays on its line.
+    /// Rows as aligned columns, one line each; the content of a cell stays on its line.
     static func columns(_ rows: [[String]], indent: Int = 0) -> [String] {
         let count = rows.map(\.count).max() ?? 0
         let columns = (0..<count).map { column in
@@ -95,7 +95,7 @@ struct TextBlock: Equatable {
 }
 
 extension Character {
-    /// How many columns a terminal gives it: emoji and East Asian characters have two.
+    /// The number of columns that a terminal uses: two for emoji and East Asian characters.
     fileprivate var columns: Int {
         guard let first = unicodeScalars.first else { return 0 }
         let isWide =

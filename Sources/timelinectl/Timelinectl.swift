@@ -53,7 +53,7 @@ struct Timelinectl: AsyncParsableCommand {
         } catch {
             let status = exitCode(for: error)
             let text = fullMessage(for: error)
-            // Help and version end here too, and are no failure.
+            // Help and version end here too; they are not failures.
             if status == .success { Terminal.print(text) } else { Terminal.complain(text) }
             Foundation.exit(ExitStatus.of(status).rawValue)
         }

@@ -5,14 +5,14 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Looks into tokens.
+/// Commands that inspect tokens.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Look into a token.",
         subcommands: [Check.self])
 
-    /// Prints the claims of a token and says whether it holds.
+    /// Prints the claims of a token and whether it is valid.
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
@@ -55,7 +55,7 @@ struct TokenCommand: AsyncParsableCommand {
                     throw ValidationError("\(jwks): \(error.message)")
                 }
             }
-            // Only when asked for: the variable alone says where the gateway is, not that its keys
+            // Only when requested: the variable states only where the gateway is, not that its keys
             // are those of this token's issuer.
             guard options.url != nil else { return nil }
             guard

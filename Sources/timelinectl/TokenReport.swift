@@ -2,21 +2,21 @@ import Foundation
 import GatewaySigning
 import WidgetModel
 
-/// What a signed text claims and whether it holds; nothing of its signature.
+/// The claims of a signed text and its validity; the signature is not shown.
 struct TokenReport {
-    /// The header; `nil` when it cannot be read.
+    /// The header; `nil` if it cannot be read.
     let header: JSONValue?
-    /// The claims; `nil` when they cannot be read.
+    /// The claims; `nil` if they cannot be read.
     let claims: JSONValue?
-    /// Whether a key of the set signed it; `nil` when no keys were given.
+    /// Whether a key of the set signed it; `nil` if no keys were given.
     let isVerified: Bool?
-    /// Why it does not hold.
+    /// The reasons why it is invalid.
     let faults: [String]
 
-    /// Looks into a compact JWS.
+    /// Inspects a compact JWS.
     ///
     /// - Parameters:
-    ///   - keys: Whose signature is believed; `nil` leaves the signature unread.
+    ///   - keys: The keys to verify with; `nil` leaves the signature unverified.
     ///   - now: Seconds since 1970.
     init(_ text: String, keys: JWKSet?, now: Int64) {
         var faults: [String] = []
@@ -77,7 +77,7 @@ struct TokenReport {
     }
 
     private static func date(_ seconds: Int64) -> String {
-        // Beyond what a calendar can show, the number says as much.
+        // Outside the range of a calendar, print the number.
         guard (0..<253_402_300_800).contains(seconds) else { return "second \(seconds)" }
         return Date(timeIntervalSince1970: TimeInterval(seconds)).ISO8601Format()
     }

@@ -4,7 +4,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Holds a client's stream open and prints what comes.
+/// Keeps a client's stream open and prints its content.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -68,7 +68,7 @@ struct WatchCommand: AsyncParsableCommand {
                 await watch.opened(stream.opening)
                 try await stream.read { await watch.take($0) }
             } catch {
-                // What is wrong from the start is a mistake to mend, not an outage to sit out.
+                // A failure from the start is a mistake to correct, not an outage to wait out.
                 if isFirst || !error.mayPass { throw Terminal.fail(error, as: options.form) }
                 Terminal.complain("timelinectl: \(error)")
             }
@@ -78,7 +78,7 @@ struct WatchCommand: AsyncParsableCommand {
     }
 }
 
-/// What `watch` keeps between two streams.
+/// The state of `watch` between two streams.
 actor NotificationWatch {
     private let verifier: PublishedKeyVerifier
     private let command: String?
@@ -90,7 +90,7 @@ actor NotificationWatch {
     private var backoff = Backoff(base: .seconds(1), cap: .seconds(60))
     private var generator = SystemRandomNumberGenerator()
 
-    /// Everything before it is printed.
+    /// The position up to which everything is printed.
     private(set) var cursor: String?
 
     init(
@@ -113,7 +113,7 @@ actor NotificationWatch {
         serverTime.note(opening.date, now: origin.duration(to: .now))
     }
 
-    /// - Returns: Whether to go on reading.
+    /// - Returns: Whether to continue reading.
     func take(_ element: NotificationFeed.Element) async -> Bool {
         switch element {
         case .retry(let wait):

@@ -7,8 +7,8 @@ extension WidgetNode {
     /// The node as text.
     ///
     /// - Parameters:
-    ///   - now: What dates that go on by themselves are counted from.
-    ///   - toggles: How toggles look where nothing nearer says it.
+    ///   - now: The time that self-updating dates count from.
+    ///   - toggles: The look of toggles where no nearer style is set.
     func drawing(at now: Date, toggles: WidgetStyle.ToggleLook = .automatic) -> TextBlock {
         let block = content.drawing(
             at: now, style: style, toggles: style.toggleStyle ?? toggles)
@@ -16,7 +16,7 @@ extension WidgetNode {
         return .beside([TextBlock("░"), block], gap: 1)
     }
 
-    /// Whether a person could tap something in it.
+    /// Whether the node contains a control that a person could tap.
     var hasControls: Bool {
         switch content {
         case .button, .toggle, .styledToggle: true
@@ -24,7 +24,7 @@ extension WidgetNode {
         }
     }
 
-    /// How full a gauge is.
+    /// The bar of a gauge.
     fileprivate static func bar(_ fraction: Double) -> String {
         let full = Int((fraction * Double(gaugeColumns)).rounded())
         return String(repeating: "█", count: full)

@@ -2,9 +2,9 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// What is shown of one placed widget.
+/// The display of one placed widget.
 struct WidgetReport {
-    /// The context that is asked for.
+    /// The requested context.
     struct Context {
         var location: WidgetLocation?
         var mode: WidgetRenderingMode?
@@ -23,12 +23,12 @@ struct WidgetReport {
         }
     }
 
-    /// What is shown, and how old it is.
+    /// The freshness of the shown entry.
     enum State: String {
         case fresh
         case stale
         case placeholder
-        /// Nothing is shown, for a reason.
+        /// Nothing is shown; a fault states the reason.
         case hidden
     }
 
@@ -36,17 +36,18 @@ struct WidgetReport {
     private(set) var environment: WidgetEnvironment?
     private(set) var state = State.hidden
     private(set) var node: WidgetNode?
-    /// When the entry that is shown began, or was to begin.
+    /// The time at which the shown entry began, or was to begin.
     private(set) var entry: Date?
     private(set) var nextEntry: Date?
-    /// When the provider is asked again.
+    /// The time of the next request to the provider.
     private(set) var reload: Date?
-    /// What is not as it should be.
+    /// Problems with the widget.
     private(set) var faults: [String] = []
     private let date: Date
 
-    /// Reads what the archive has of a widget for a context at `date`: one report, or of a widget that
-    /// nobody places one for each time that a Smart Stack shows it, or one that says why there is none.
+    /// Reads the archive's content for a widget in a context at `date`. Returns one report; for a
+    /// widget that is not placed by a person, one for each time that a Smart Stack shows it, or one
+    /// with the reason why it is not shown.
     static func all(
         of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
         in context: Context, at date: Date
@@ -81,7 +82,7 @@ struct WidgetReport {
         }
     }
 
-    /// Reads what the archive has of a placed widget for a context at `date`.
+    /// Reads the archive's content for a placed widget in a context at `date`.
     private init(
         of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
         in context: Context, at date: Date
@@ -124,7 +125,7 @@ struct WidgetReport {
         }
     }
 
-    /// The first context of the widget that is one of those asked for.
+    /// The widget's first context that matches the requested one.
     private static func environment(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice,
         in context: Context
@@ -138,7 +139,7 @@ struct WidgetReport {
                 && (context.mode == nil || environment.widgetRenderingMode == context.mode)
         }
         if let first { return first }
-        // The rules say why there is none.
+        // The rules state the reason.
         let places = WidgetContextTable.places[widget.family] ?? []
         let location =
             context.location ?? places.first { $0.platform == device.platform }?.location
@@ -204,7 +205,7 @@ struct WidgetReport {
     }
 
     private static func text(_ date: Date) -> String {
-        // A provider may name any date; beyond what a calendar shows, the seconds say as much.
+        // A provider may name any date; outside the range of a calendar, print the seconds.
         let seconds = date.timeIntervalSince1970
         guard (-62_135_596_800..<253_402_300_800).contains(seconds) else { return "\(seconds) s" }
         return date.ISO8601Format()

@@ -3,7 +3,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// A client of its own that follows changes of its own.
+/// A client of its own that posts changes of its own and follows them.
 actor Canary {
     private let service: GatewayService
     private let verifier: PublishedKeyVerifier
@@ -22,7 +22,7 @@ actor Canary {
         verifier = PublishedKeyVerifier(connection: service.connection, app: service.app)
     }
 
-    /// Registers, where that is not done or was forgotten.
+    /// Registers the client if it is not registered, or if the gateway has forgotten it.
     func register() async throws(GatewayFailure) {
         let answer = try await service.json(
             "PUT", service.base(ofClient: client), body: plan.registration)
@@ -32,7 +32,7 @@ actor Canary {
         }
     }
 
-    /// Takes the registration back.
+    /// Removes the registration.
     func leave() async {
         _ = try? await service.json("DELETE", service.base(ofClient: client))
     }
@@ -44,7 +44,7 @@ actor Canary {
                 return try await follow()
             } catch {
                 guard case .refused(let problem) = error, problem.status == 404 else { throw error }
-                // Unseen for too long, or the app began anew: a client registers again.
+                // Unseen for too long, or the app was created anew: the client registers again.
                 try await register()
                 return try await follow()
             }
@@ -55,7 +55,7 @@ actor Canary {
 
     private func follow() async throws(GatewayFailure) -> CanaryRound {
         if cursor == nil { try await register() }
-        // The stream first: a change that comes before it would be told by a catch-up.
+        // Open the stream first: a change that arrives earlier would be delivered by a catch-up.
         let stream = try await NotificationFeed(service: service, client: client)
             .open(since: cursor?.text)
         serverTime.note(stream.opening.date, now: origin.duration(to: .now))
@@ -87,7 +87,8 @@ actor Canary {
             sequence: sequence, notified: notified, confirmed: posted.duration(to: .now))
     }
 
-    /// Reads until the change was told and a cursor covers it, or that takes too long.
+    /// Reads until a notification of the change and a cursor that covers it arrived, or until
+    /// timeout.
     private func listen(_ stream: NotificationFeed.Stream, with ear: CanaryEar) async {
         let seconds = serverTime.seconds(
             now: origin.duration(to: .now), fallback: Int64(Date().timeIntervalSince1970))
@@ -116,13 +117,13 @@ actor CanaryEar {
     private let posted: ContinuousClock.Instant
     private var hasGivenUp = false
 
-    /// How long after the post it was told.
+    /// The time from the post to the notification.
     private(set) var notified: Duration?
-    /// A cursor behind it.
+    /// The first cursor after the notification that covers the change.
     private(set) var covered: Cursor?
-    /// Why what came is not to be trusted.
+    /// The reason why a notification did not verify.
     private(set) var forgery: String?
-    /// How the stream broke off.
+    /// The failure that ended the stream.
     private(set) var failure: GatewayFailure?
 
     init(
@@ -132,7 +133,7 @@ actor CanaryEar {
         (self.plan, self.verifier, self.sequence, self.posted) = (plan, verifier, sequence, posted)
     }
 
-    /// - Returns: Whether to go on reading.
+    /// - Returns: Whether to continue reading.
     func take(_ element: NotificationFeed.Element, serverTime: Int64) async -> Bool {
         switch element {
         case .retry: return true

@@ -3,7 +3,7 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// Tries the whole way of a change, again and again.
+/// Tests the whole path of a change, repeatedly.
 struct CanaryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "canary",
@@ -92,11 +92,11 @@ struct CanaryCommand: AsyncParsableCommand {
         }
     }
 
-    /// Plans by the catalog in force, and registers.
+    /// Makes a plan from the catalog in force, and registers the client.
     private func begin(_ service: GatewayService) async throws(GatewayFailure) -> Canary {
         let answer = try await service.answer(
             to: GatewayRequest(target: "\(service.base)/catalog"))
-        // What nobody else's widget shows; the same for as long as this program runs.
+        // A value that no other widget has; it stays the same while this program runs.
         let value = "canary-\(UUID().uuidString.lowercased())"
         let catalog: Catalog
         do throws(DocumentRefusal) {
@@ -120,7 +120,8 @@ struct CanaryCommand: AsyncParsableCommand {
 
     private func write(_ figures: CanaryFigures, to path: String) throws {
         do {
-            // The collector reads files that end so, and never a half of one.
+            // The collector reads files with this suffix; the atomic write never shows it half a
+            // file.
             try Data(figures.text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
         } catch {
             Terminal.complain("timelinectl: \(path) cannot be written: \(error)")
@@ -128,7 +129,7 @@ struct CanaryCommand: AsyncParsableCommand {
         }
     }
 
-    /// What one round ends the program with; `nil` for a good one.
+    /// The exit status that one round ends the program with; `nil` for a successful round.
     static func status(of round: CanaryRound) -> ExitCode? {
         switch round {
         case .confirmed: nil

@@ -1,31 +1,30 @@
 import WidgetModel
 
-/// What a canary registers and posts: a widget of its own that a change of its own concerns, and
-/// nobody else.
+/// The registration and the change of a canary: one widget, and a change that concerns only it.
 struct CanaryPlan: Equatable {
     /// The widget kind.
     let kind: String
-    /// The family it is placed in.
+    /// The family in which it is placed.
     let family: String
-    /// The parameter that sets this widget apart.
+    /// The parameter that distinguishes this widget.
     let parameter: String
-    /// Its value here.
+    /// The value of that parameter.
     let value: String
-    /// What is announced.
+    /// The data of the posted event.
     let change: JSONValue
 
-    /// Why there is no plan.
+    /// Thrown when the catalog allows no such plan.
     struct Impossible: Error, Equatable {
         let reason: String
     }
 
-    /// Plans for a kind, or for the first of the catalog that can be followed.
+    /// Plans for `kind`, or for the first suitable kind of the catalog.
     ///
-    /// A change reaches one widget alone when a rule binds a parameter to it: with another value,
-    /// nobody's agrees. Rules without such a binding, or with a client's attribute in it, are no use
-    /// here.
+    /// A change reaches only this widget when a rule binds a parameter to it, because no other
+    /// widget has this parameter value. Rules without such a binding, or with a binding to a
+    /// client's attribute, are unsuitable.
     ///
-    /// - Parameter value: What no other widget's parameter is.
+    /// - Parameter value: A value that the parameter has in no other widget.
     init(_ catalog: Catalog, kind: String?, value: String) throws(Impossible) {
         if let kind, catalog.widget(kind: kind) == nil {
             throw Impossible(reason: "the catalog declares no kind \(kind)")
@@ -75,8 +74,8 @@ struct CanaryPlan: Equatable {
         change = .object(data)
     }
 
-    /// The one parameter that a rule binds and that may be any text; `nil` where there is none, or
-    /// where something of a client is bound too.
+    /// The only parameter that a rule binds, if it accepts any text; `nil` if there is none, or if
+    /// the rule also binds a client's attribute.
     private static func parameter(of rule: DependencyRule, _ intent: IntentDeclaration) -> String? {
         var found: String?
         for match in rule.match {
@@ -95,7 +94,7 @@ struct CanaryPlan: Equatable {
         return found
     }
 
-    /// What is registered.
+    /// The registration document.
     var registration: JSONValue {
         [
             "platform": "iOS", "osVersion": "26.0", "delivery": [["type": "stream"]],
@@ -116,7 +115,7 @@ struct CanaryPlan: Equatable {
         ]
     }
 
-    /// Whether a notification says that the widget is stale.
+    /// Whether a notification marks the widget as stale.
     func concerns(_ claims: ReloadNotification) -> Bool {
         claims.all
             || claims.reload.contains { reload in
@@ -125,7 +124,7 @@ struct CanaryPlan: Equatable {
             }
     }
 
-    /// What is acknowledged.
+    /// The acknowledgement document.
     func acknowledgement(_ cursor: Cursor, milliseconds: Int64) -> JSONValue {
         [
             "cursor": .string(cursor.text),

@@ -1,17 +1,17 @@
 import WidgetModel
 
-/// What came of one change of a canary.
+/// The outcome of one change of a canary.
 enum CanaryRound: Sendable, Equatable {
-    /// It was told and acknowledged: so long after it was posted.
+    /// The change was delivered and acknowledged; the durations count from its post.
     case confirmed(sequence: Int64, notified: Duration, confirmed: Duration)
-    /// It was accepted, and nothing was told in time.
+    /// The change was accepted, but no notification of it arrived in time.
     case lost(sequence: Int64)
-    /// The gateway refused something, or was not reached.
+    /// The gateway rejected a request or could not be reached.
     case failed(String)
-    /// It was told by something that is not signed by the gateway's keys.
+    /// A notification arrived that is not signed with the gateway's keys.
     case forged(String)
 
-    /// The outcome in a word.
+    /// The outcome as one word.
     var word: String {
         switch self {
         case .confirmed: "confirmed"
@@ -47,7 +47,7 @@ enum CanaryRound: Sendable, Equatable {
     }
 }
 
-/// What a canary tells a Prometheus server, by way of node_exporter's textfile collector.
+/// The metrics that a canary exposes to Prometheus through node_exporter's textfile collector.
 struct CanaryFigures: Sendable {
     let app: String
     private(set) var rounds: [String: Int] = [
@@ -60,7 +60,7 @@ struct CanaryFigures: Sendable {
         self.app = app
     }
 
-    /// Counts a round that ended at a second since 1970.
+    /// Counts a round that ended at `second`, in seconds since 1970.
     mutating func count(_ round: CanaryRound, at second: Int64) {
         rounds[round.word, default: 0] += 1
         last = round

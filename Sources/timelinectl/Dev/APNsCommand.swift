@@ -166,14 +166,14 @@ struct APNsCommand: AsyncParsableCommand {
         while !interruption.hasCome, count.map({ lines.count < $0 }) ?? true {
             try? await Task.sleep(for: .milliseconds(50))
         }
-        // The last answers are on their way.
+        // The last responses are still being sent.
         if count != nil { try? await Task.sleep(for: .milliseconds(200)) }
         let record = server.record
         await server.stop()
         PushLines.summarise(record, as: form)
     }
 
-    /// Says how it is reached.
+    /// Prints the address of the service.
     private func introduce(_ url: String, ca: String?) {
         var object: JSONObject = [
             "ready": .string(url), "key": .string(development.keyPath),
@@ -201,7 +201,7 @@ struct APNsCommand: AsyncParsableCommand {
 
 /// Prints a line for each push.
 final class PushLines: Sendable {
-    /// As much of a device token is shown.
+    /// The number of characters of a device token that are shown.
     private static let tokenCharacters = 8
 
     private let form: OutputForm
@@ -209,7 +209,7 @@ final class PushLines: Sendable {
 
     init(form: OutputForm) { self.form = form }
 
-    /// How many were printed.
+    /// The number of lines printed.
     var count: Int { printed.withLock { $0 } }
 
     func print(_ decision: SimulatedAPNs.Decision, at moment: SimulatedAPNs.Moment) {
@@ -238,7 +238,7 @@ final class PushLines: Sendable {
         }
     }
 
-    /// Prints what it came to.
+    /// Prints a summary of the recorded pushes.
     static func summarise(_ record: PushRecord, as form: OutputForm) {
         let faults = record.violations.map { (text($0.key), $0.value) }.sorted { $0 < $1 }
         var violations = JSONObject()

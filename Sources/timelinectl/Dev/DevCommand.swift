@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Stands in for what a team does not have at hand.
+/// Simulates services that a team does not have available.
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",

@@ -4,7 +4,7 @@ import Foundation
 import GatewaySigning
 import GatewayTLS
 
-/// What a simulated push service keeps in a directory: its certificates, and the key of a team.
+/// The files of a simulated push service in a directory: its certificates, and the key of a team.
 struct DevelopmentAPNs: ParsableArguments {
     @Option(help: ArgumentHelp("Where certificates and key are kept.", valueName: "directory"))
     var data = ".timeline-apns"
@@ -20,7 +20,7 @@ struct DevelopmentAPNs: ParsableArguments {
     @Option(help: ArgumentHelp("The team's id.", valueName: "id"))
     var team = "DEVAPNTEAM"
 
-    /// Where the key is.
+    /// The path of the key.
     var keyPath: String { providerKey ?? "\(data)/AuthKey_\(keyID).p8" }
 
     func validate() throws {
@@ -35,7 +35,7 @@ struct DevelopmentAPNs: ParsableArguments {
         }
     }
 
-    /// Certificates for this machine's own names, made when they are missing.
+    /// Certificates for this machine's own names; creates them if they are missing.
     func certificates() throws -> DevelopmentCertificates {
         do throws(DevelopmentCertificates.Failure) {
             return try DevelopmentCertificates.ensure(
@@ -45,7 +45,7 @@ struct DevelopmentAPNs: ParsableArguments {
         }
     }
 
-    /// The team's key; one of our own is made when it is missing.
+    /// The team's key; creates one if it is missing.
     func key() throws -> SigningKey {
         do throws(SigningError) {
             if providerKey == nil, !FileManager.default.fileExists(atPath: keyPath) {
@@ -57,7 +57,7 @@ struct DevelopmentAPNs: ParsableArguments {
         }
     }
 
-    /// The key as the service knows it.
+    /// The key in the form in which the service registers it.
     func registered(_ key: SigningKey) throws -> ProviderKey {
         do throws(SigningError) {
             return try ProviderKey(id: keyID, team: team, key: key.publicKey)
@@ -67,7 +67,7 @@ struct DevelopmentAPNs: ParsableArguments {
     }
 }
 
-/// Makes a provider token, for trying things out with curl.
+/// Makes a provider token, for experiments with curl.
 struct APNsTokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns-token",

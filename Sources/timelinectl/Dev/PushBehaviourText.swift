@@ -1,26 +1,26 @@
 import APNsSimulator
 
-/// Behaviours as they are written on a command line.
+/// Behaviors in the notation of the command line.
 enum PushBehaviourText {
-    /// The words, for help and errors.
+    /// The notation, for help and errors.
     static let help = """
         a status (200, 410), a reason by Apple's name (TooManyRequests), slow:MILLISECONDS, \
         silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
         """
 
-    /// The longest wait, in milliseconds.
+    /// The longest delay, in milliseconds.
     private static let slowMax = 3_600_000
 
-    /// What a status alone stands for.
+    /// The reason that a bare status stands for.
     private static let reasons: [Int: APNsReason] = [
         400: .badDeviceToken, 403: .invalidProviderToken, 404: .badPath, 405: .methodNotAllowed,
         410: .unregistered, 413: .payloadTooLarge, 429: .tooManyRequests,
         500: .internalServerError, 503: .serviceUnavailable,
     ]
 
-    /// A behaviour; `nil` for what is none.
+    /// Parses a behavior; returns `nil` if the text is none.
     ///
-    /// - Parameter wall: Now, in milliseconds since 1970: since when a token is dead.
+    /// - Parameter wall: The current time, in milliseconds since 1970: when a token died.
     static func parse(_ text: some StringProtocol, wall: Int64) -> PushBehaviour? {
         switch text {
         case "silence": return .silence(isTaken: true)
@@ -41,7 +41,7 @@ enum PushBehaviourText {
         return reason.map { refusal($0, wall: wall) }
     }
 
-    /// Everything that may go wrong, each as often.
+    /// Every possible fault, each with an equal share.
     static func mixture(share: Int, wall: Int64) -> [PushFault] {
         let behaviours: [PushBehaviour] =
             [
@@ -60,7 +60,7 @@ enum PushBehaviourText {
         .refused(reason, timestamp: reason.status == 410 ? wall : nil)
     }
 
-    /// A behaviour for people.
+    /// A behavior for people.
     static func text(_ behaviour: PushBehaviour) -> String {
         switch behaviour {
         case .answer(let answer): text(answer)

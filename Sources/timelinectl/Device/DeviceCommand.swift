@@ -95,13 +95,13 @@ struct DeviceCommand: AsyncParsableCommand {
         try check(admin.map { AdminOptions.origin($0) != nil } ?? true, "--admin is HOST:PORT")
     }
 
-    /// The admin port, if its figures are asked for.
+    /// The connection to the admin port, if its metrics were requested.
     ///
     /// - Throws: `ValidationError`.
     func adminConnection() throws -> AdminConnection? {
         guard let admin else { return nil }
         var port = AdminOptions()
-        // The token is that of a backend.
+        // The token in the environment is a backend's.
         (port.admin, port.ca, port.token) = (admin, options.ca, nil)
         return try port.connection()
     }
@@ -174,7 +174,8 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 }
 
-/// Performs something for each element, so many at the same time; results in the elements' order.
+/// Performs an operation for each element, at most `atOnce` at a time. Results keep the elements'
+/// order.
 func concurrently<Element: Sendable, Result: Sendable>(
     _ elements: [Element], atOnce: Int,
     _ perform: @escaping @Sendable (Element) async throws -> Result

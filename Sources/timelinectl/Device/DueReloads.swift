@@ -1,36 +1,38 @@
-/// Which timelines have to be rebuilt for which change, and what became of that.
+/// Tracks the timelines that each change must rebuild, and the outcome.
 ///
-/// A change is known before it is posted, and its sequence only when the gateway has answered; a
-/// device may be faster than that answer. A rebuild counts for the latest change that its
+/// A change is known before it is posted, but its sequence only after the gateway's response, and a
+/// device may be faster than that response. A rebuild counts for the latest change that its
 /// acknowledgement covers, as in the gateway's own metric.
 ///
-/// A change that concerns a timeline by several rules is notified for each of them, at once or when
-/// the rule's collapse window ends, and each may cost a rebuild. So may the windows of several
-/// changes, each by a rule of its own, of which the latest is notified first. One rebuild settles all
-/// changes that it covers; those that follow for their other rules were asked for all the same.
+/// A change that concerns a timeline by several rules sends a notification for each of them, at
+/// once or at the end of the rule's collapse window, and each may cost a rebuild. The windows of
+/// several changes, each by its own rule, may do the same; the latest change is then notified
+/// first. One rebuild settles all changes that it covers; the rebuilds that follow for their other
+/// rules are expected too.
 struct DueReloads: Sendable {
-    /// A number of a change in the order posted.
+    /// The number of a change, in posting order.
     typealias ChangeNumber = Int
 
     private struct Change {
         let at: ContinuousClock.Instant
-        /// By which rules it concerns each.
+        /// The rules by which the change concerns each timeline.
         let timelines: [Int: Set<Int>]
         var sequence: UInt64?
         var open: Int
     }
 
-    /// A rebuild that was not judged yet, because it may cover a change whose sequence is not known.
+    /// A rebuild that was not judged yet because it may cover a change whose sequence is not yet
+    /// known.
     private struct Early {
         let sequence: UInt64
         let at: ContinuousClock.Instant
     }
 
-    /// What came of one rebuild or answer.
+    /// The outcome of one rebuild or response.
     struct Outcome: Equatable {
-        /// How long timelines took, from the latest change that each rebuild covers.
+        /// The durations of rebuilds, each from the latest change that the rebuild covers.
         var took: [(timeline: Int, time: Duration)] = []
-        /// Rebuilds that nothing posted asked for.
+        /// Rebuilds that no posted change accounts for.
         var strays = 0
 
         static func == (left: Self, right: Self) -> Bool {
@@ -42,13 +44,14 @@ struct DueReloads: Sendable {
     private var next = 0
     private var owed: [Int: [ChangeNumber]] = [:]
     private var early: [Int: [Early]] = [:]
-    /// Further rebuilds that settled changes asked for, each by when its change was posted.
+    /// Further rebuilds expected for settled changes, each as the time at which its change was
+    /// posted.
     private var further: [Int: [ContinuousClock.Instant]] = [:]
 
-    /// How late a reload may be.
+    /// The longest time a reload may take.
     private let patience: Duration
 
-    /// Nothing is due.
+    /// Creates a tracker with no reloads due.
     init(patience: Duration) {
         self.patience = patience
     }
@@ -56,7 +59,7 @@ struct DueReloads: Sendable {
     /// Reloads that are due now: pairs of a change and a timeline.
     private(set) var due = 0
 
-    /// A change is about to be posted that concerns these timelines, each by these rules.
+    /// Records a change that is about to be posted, with the timelines and rules that it concerns.
     mutating func post(_ timelines: [Int: Set<Int>], at: ContinuousClock.Instant) -> ChangeNumber {
         defer { next += 1 }
         changes[next] = Change(at: at, timelines: timelines, open: timelines.count)
@@ -65,7 +68,7 @@ struct DueReloads: Sendable {
         return next
     }
 
-    /// The gateway took a change.
+    /// Records that the gateway accepted a change.
     mutating func accepted(_ number: ChangeNumber, at sequence: UInt64) -> Outcome {
         guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
         changes[number]?.sequence = sequence
@@ -73,7 +76,7 @@ struct DueReloads: Sendable {
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
     }
 
-    /// The gateway did not take a change.
+    /// Records that the gateway rejected a change.
     mutating func refused(_ number: ChangeNumber) -> Outcome {
         guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
         for timeline in timelines { settle(number, of: timeline) }
@@ -81,7 +84,8 @@ struct DueReloads: Sendable {
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
     }
 
-    /// A device acknowledged that it rebuilt a timeline, with every change of it up to `sequence`.
+    /// Records that a device acknowledged a rebuild of a timeline that covers its changes up to
+    /// `sequence`.
     mutating func rebuilt(
         _ timeline: Int, upTo sequence: UInt64, at: ContinuousClock.Instant
     ) -> Outcome {
@@ -91,7 +95,7 @@ struct DueReloads: Sendable {
         return outcome
     }
 
-    /// Gives up what is due for too long; each is counted once.
+    /// Gives up reloads that are overdue and returns their number; each is counted once.
     mutating func giveUp(now: ContinuousClock.Instant) -> Int {
         var lost = 0
         for (number, change) in changes where now - change.at >= patience {
@@ -142,8 +146,8 @@ struct DueReloads: Sendable {
         if !rebuilds.isEmpty { early[timeline] = rebuilds }
     }
 
-    /// Settles the changes that a rebuild covers. One of their rules was notified; each other one
-    /// may be yet, once for all of them.
+    /// Settles the changes that a rebuild covers. One of their rules was notified; each of the
+    /// other rules may still be, once for all of the changes.
     private mutating func settle(
         _ covered: [ChangeNumber], of timeline: Int, by rebuild: Early,
         _ posted: ContinuousClock.Instant

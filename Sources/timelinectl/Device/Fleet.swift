@@ -8,18 +8,19 @@ import WidgetModel
 
 /// All simulated devices, from their start to their removal.
 struct Fleet: Sendable {
-    /// Streams of one thread of libcurl, which looks at all it has whenever one has something.
+    /// Streams per libcurl thread: libcurl looks at all of a thread's transfers when one is ready.
     private static let streamsOfThread = 250
-    /// Devices whose requests share a thread of libcurl and its connections. They are not those of
-    /// streams: libcurl would conclude from a stream's HTTP/1.1 that requests cannot share either.
+    /// Devices whose requests share one libcurl thread and its connections. Streams use other
+    /// threads: libcurl would conclude from a stream's HTTP/1.1 that requests cannot share a
+    /// connection either.
     private static let requestersOfThread = 1_000
-    /// Sockets and pipes of a thousand devices beside their streams.
+    /// Sockets and pipes that a thousand devices need in addition to their streams.
     private static let spareFilesOfThousand = 64
-    /// Tries to post a change, or to remove a client, in a row.
+    /// The maximum number of consecutive attempts to post a change or to remove a client.
     private static let triesMax = 3
-    /// Longest wait for the gateway to count the last rebuilds: more than a heartbeat.
+    /// The longest wait for the gateway to count the last rebuilds: more than a heartbeat.
     private static let confirmationMax = Duration.seconds(20)
-    /// Devices that connect at the same time.
+    /// The maximum number of devices that connect at the same time.
     private static let connectingMax = 64
 
     private let plan: FleetPlan
@@ -29,9 +30,9 @@ struct Fleet: Sendable {
     private let devices: [SimulatedDevice]
     private let table: FleetTable
 
-    /// Says when the system does not let one process hold so many streams.
+    /// Checks that the system lets one process hold so many streams.
     ///
-    /// - Throws: `ValidationError`.
+    /// - Throws: `ValidationError` if it does not.
     static func requireOpenFiles(devices: Int) throws {
         let needed = devices + (devices / 1_000 + 2) * spareFilesOfThousand
         let limit = OpenFiles.raiseLimit()
@@ -44,7 +45,7 @@ struct Fleet: Sendable {
         }
     }
 
-    /// - Parameter order: What the command line asks for.
+    /// - Parameter order: The options of the command line.
     init(
         _ plan: FleetPlan, app: String, configuration: CurlConnection.Configuration,
         backend: GatewayService, order: DeviceCommand
@@ -81,10 +82,10 @@ struct Fleet: Sendable {
         }
     }
 
-    /// Plays to the end.
+    /// Runs the simulation to its end.
     ///
-    /// - Throws: `GatewayFailure` when nothing works from the start; the `ExitCode` of what went
-    ///   wrong later.
+    /// - Throws: `GatewayFailure` if nothing works from the start; the `ExitCode` of a later
+    ///   failure.
     func run() async throws {
         let interruption = Interruption()
         let page = try order.adminConnection()
@@ -127,7 +128,7 @@ struct Fleet: Sendable {
         }
     }
 
-    /// What the gateway measured, when it has counted what was rebuilt here. It counts a rebuild
+    /// The gateway's measurements, once it has counted the rebuilds done here. It counts a rebuild
     /// when the device's cursor covers its change: at once, or after a heartbeat of the stream.
     private func gatewayFreshness(
         since before: HistogramCounts?, _ page: AdminConnection?
@@ -142,7 +143,7 @@ struct Fleet: Sendable {
         }
     }
 
-    /// Starts the devices, and returns when each has built everything and holds its stream.
+    /// Starts the devices; returns when each has built everything and has an open stream.
     private func ramp(
         in group: inout DiscardingTaskGroup, _ interruption: Interruption
     ) async throws {
@@ -155,7 +156,7 @@ struct Fleet: Sendable {
             if now.connected == devices.count, now.ready == now.all.timelines { return }
             let sum = now.connected + now.ready
             if sum > last.sum { last = (sum, .now) }
-            // What is wrong from the start is a mistake to mend, not an outage to sit out.
+            // A failure from the start is a mistake to correct, not an outage to wait out.
             if now.connected == 0, let failure = now.failure { throw failure }
             if interruption.hasCome || ContinuousClock.now - last.at > patience {
                 Terminal.complain(
@@ -173,7 +174,7 @@ struct Fleet: Sendable {
         }
     }
 
-    /// Posts and prints until the time is over, and then waits for what is due.
+    /// Posts and prints until the time is over, then waits for the reloads that are due.
     private func watch(_ interruption: Interruption) async throws {
         let start = ContinuousClock.now
         let end = order.duration.map { start + .seconds($0) }
@@ -200,7 +201,7 @@ struct Fleet: Sendable {
         table.show(record.endWindow(), after: .now - start)
     }
 
-    /// Posts at the rate asked for, one change at a time: a gateway that is slower is asked less.
+    /// Posts at the requested rate, one change at a time: a slower gateway receives fewer requests.
     private func post(until end: ContinuousClock.Instant?) async throws {
         guard let rate = order.post else { return }
         var generator = SplitMix64(seed: order.seed)
@@ -215,10 +216,11 @@ struct Fleet: Sendable {
             guard !Task.isCancelled, let change = plan.change(using: &generator) else { return }
             let number = record.post(plan.timelines(concernedBy: change))
             let event = CloudEvent(source: source, id: String(posted), change: change)
-            // Not cancelled half way: what the gateway has taken is due.
+            // Not cancelled halfway: a change that the gateway accepted is due.
             let answer = await Task {
                 var answer = await backend.post(event)
-                // An answer may be lost of a change that was taken; the same event is taken once.
+                // The response to an accepted change may be lost; posting the same event again has
+                // no effect.
                 for _ in 1..<Self.triesMax {
                     guard case .failure(let failure) = answer, failure.mayPass else { break }
                     answer = await backend.post(event)
@@ -235,7 +237,7 @@ struct Fleet: Sendable {
         }
     }
 
-    /// Leaves the gateway as it was.
+    /// Removes the devices from the gateway.
     private func forget() async {
         let progress = Progress("devices removed", of: devices.count)
         let removed = try? await concurrently(devices, atOnce: 32) { device in
@@ -245,7 +247,7 @@ struct Fleet: Sendable {
                     try await device.forget()
                     return true
                 } catch {
-                    // An answer may be lost of a removal that was done.
+                    // The response to a completed removal may be lost.
                     if case .refused(let problem) = error, problem.status == 404 { return true }
                     guard error.mayPass else { return false }
                 }
@@ -257,7 +259,7 @@ struct Fleet: Sendable {
     }
 }
 
-/// Whether a person wants it to end; a second Ctrl-C ends the process at once.
+/// Whether a person asked for the end; a second Ctrl-C ends the process at once.
 final class Interruption: Sendable {
     // Sound: set up by `init`, and touched by `deinit` alone after it.
     nonisolated(unsafe) private let source: any DispatchSourceSignal
@@ -282,13 +284,13 @@ final class Interruption: Sendable {
 }
 
 extension GatewayService {
-    /// The bytes of the catalog in force, as it was put.
+    /// The bytes of the catalog in force, as it was uploaded.
     func catalog() async throws(GatewayFailure) -> [UInt8] {
         let request = GatewayRequest(target: "\(base)/catalog")
         return try await answer(to: request).body
     }
 
-    /// Posts a change; its sequence once the gateway has it on disk.
+    /// Posts a change; returns its sequence once the gateway has written it to disk.
     func post(_ event: CloudEvent) async -> Result<UInt64, GatewayFailure> {
         do throws(GatewayFailure) {
             let answer = try await json(

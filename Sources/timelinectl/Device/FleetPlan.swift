@@ -1,35 +1,35 @@
 import TimelineClient
 import WidgetModel
 
-/// What each simulated device has placed, and which of that a change concerns. Follows from the
-/// catalog, the clients and the seed alone.
+/// The widgets that each simulated device has placed, and which of them a change concerns.
+/// Determined by the catalog, the clients and the seed alone.
 ///
-/// It compares change and widget by the catalog's own words and shares no code with the gateway, so
-/// that the two can disagree.
+/// It compares changes and widgets by the terms of the catalog and shares no code with the gateway,
+/// so that the two can disagree.
 struct FleetPlan: Sendable {
     /// One device.
     struct Device: Sendable {
-        /// Who it is.
+        /// The client and its credentials.
         let client: SimulatedClient
-        /// What it registers.
+        /// The registration that it sends.
         let registration: ClientRegistration
         /// The number of its first timeline; the others follow, in the order of its widgets.
         let firstTimeline: Int
     }
 
-    /// A rule, and the timelines that depend by it on each combination of values.
+    /// A rule, and the timelines that depend on each combination of values through it.
     private struct Dependents: Sendable {
         let intent: IntentDeclaration?
         let rule: DependencyRule
         var timelines: [[String]: [Int]] = [:]
     }
 
-    /// Most widgets of one device.
+    /// The maximum number of widgets per device.
     static let widgetsMax = 4
 
     /// The devices.
     private(set) var devices: [Device] = []
-    /// The kind of each timeline, as a place in ``kinds``.
+    /// The kind of each timeline, as an index into ``kinds``.
     private(set) var timelineKinds: [Int] = []
     /// The kinds that can be placed, in the catalog's order.
     let kinds: [WidgetDeclaration]
@@ -38,8 +38,8 @@ struct FleetPlan: Sendable {
     private var dependentsOfKind: [[Int]] = []
 
     /// - Parameters:
-    ///   - items: How many values a parameter or attribute may have.
-    /// - Returns: `nil` when the catalog has no widget that a person can place.
+    ///   - items: The number of distinct values of a parameter or attribute.
+    /// - Returns: `nil` if the catalog has no widget that a person can place.
     init?(catalog: Catalog, clients: [SimulatedClient], items: Int, seed: UInt64) {
         let placeable = catalog.widgets.filter {
             ($0.configuration == .static || $0.configuration == .appIntent)
@@ -84,7 +84,7 @@ struct FleetPlan: Sendable {
                 parameters: Dictionary(
                     (intent?.parameters ?? []).map { ($0.name, value(of: $0, using: &generator)) },
                     uniquingKeysWith: { $1 }))
-            // Widgets configured alike have one timeline.
+            // Widgets with the same configuration share one timeline.
             guard !registration.widgets.contains(widget) else { continue }
             registration.widgets.append(widget)
             for dependent in dependentsOfKind[place] {
@@ -115,7 +115,7 @@ struct FleetPlan: Sendable {
             ?? kind.families.first ?? ""
     }
 
-    /// A value as a person would choose it, and as a change names it.
+    /// A value that a person would choose, in the notation of a change.
     private func text(_ type: ParameterType?, using generator: inout SplitMix64) -> String {
         let rank = popularity.draw(using: &generator)
         return switch type?.name {
@@ -125,7 +125,7 @@ struct FleetPlan: Sendable {
         }
     }
 
-    /// The value of this rank; posters outside the simulator can hit it.
+    /// The value with this rank; programs other than the simulator can post it too.
     static func item(_ rank: Int) -> String { "item-\(rank)" }
 
     private func value(
@@ -135,7 +135,7 @@ struct FleetPlan: Sendable {
         return parameter.type.isArray ? .list([text]) : .single(text)
     }
 
-    /// What a rule compares of a widget; `nil` when it agrees with no change.
+    /// The values that a rule compares for a widget; `nil` if the widget matches no change.
     private static func values(
         of widget: ConfiguredWidget, attributes: [String: [String]], by rule: DependencyRule
     ) -> [String]? {
@@ -155,7 +155,8 @@ struct FleetPlan: Sendable {
 
     // MARK: Changes
 
-    /// A change that says everything rules ask for, so that it concerns exactly what agrees.
+    /// A change with every value that rules ask for, so that it concerns exactly the matching
+    /// timelines.
     func change(using generator: inout SplitMix64) -> Change? {
         guard let drawn = dependents.randomElement(using: &generator) else { return nil }
         let entity = drawn.rule.entity
@@ -183,8 +184,8 @@ struct FleetPlan: Sendable {
             attributes: attributes.mapValues { [$0] }, urgency: .normal)
     }
 
-    /// The timelines that a change of ``change(using:)`` makes stale, and the numbers of the rules by
-    /// which it does.
+    /// The timelines that a change of ``change(using:)`` makes stale, with the numbers of the rules
+    /// that match.
     func timelines(concernedBy change: Change) -> [Int: Set<Int>] {
         var concerned: [Int: Set<Int>] = [:]
         for (number, dependent) in dependents.enumerated() {

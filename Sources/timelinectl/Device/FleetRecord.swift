@@ -2,39 +2,39 @@ import OpenMetrics
 import Synchronization
 import TimelineClient
 
-/// What the devices did, as they report it from whatever task they run on.
+/// The activity of the devices, as they report it from any task.
 final class FleetRecord: Sendable {
-    /// The figures of one kind, or of all.
+    /// The counters of one kind, or of all.
     struct Figures: Sendable {
         /// Timelines placed.
         var timelines = 0
-        /// Timelines that notifications named.
+        /// Timelines named in notifications.
         var told = 0
         /// Timelines rebuilt and acknowledged.
         var rebuilt = 0
-        /// From a change to its acknowledged rebuild, since the last window.
+        /// Times from a change to its acknowledged rebuild, since the last window.
         var window = LatencyHistogram()
-        /// The same, of all windows.
+        /// The same, over all windows.
         var total = LatencyHistogram()
     }
 
-    /// Everything known at one moment.
+    /// All counters at one moment.
     struct Snapshot: Sendable {
         /// By kind, in the plan's order.
         var kinds: [Figures] = []
         /// Of all kinds.
         var all = Figures()
-        /// Streams open.
+        /// Open streams.
         var connected = 0
         /// Timelines that were built and acknowledged for the first time.
         var ready = 0
-        /// Changes that the gateway took.
+        /// Changes that the gateway accepted.
         var posted = 0
         /// Reloads that are due now.
         var due = 0
         /// Reloads that were due and did not come in time.
         var lost = 0
-        /// Reloads that nothing posted asked for; never counted without posts of one's own.
+        /// Rebuilds that no posted change accounts for; counted only if this program posts changes.
         var strays = 0
         /// Notifications that did not verify.
         var unverified = 0
@@ -47,7 +47,7 @@ final class FleetRecord: Sendable {
     private struct State {
         var snapshot = Snapshot()
         var due: DueReloads
-        /// The next rebuild of these is nobody's change.
+        /// Timelines whose next rebuild is due to no change.
         var expected: Set<Int> = []
         var readyTimelines: Set<Int> = []
     }
@@ -57,8 +57,8 @@ final class FleetRecord: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - judgesStrays: Whether nothing but what is posted here changes anything.
-    ///   - patience: How late a reload may be.
+    ///   - judgesStrays: Whether only changes posted here can make a timeline stale.
+    ///   - patience: The longest time a reload may take.
     init(_ plan: FleetPlan, judgesStrays: Bool, patience: Duration) {
         timelineKinds = plan.timelineKinds
         self.judgesStrays = judgesStrays
@@ -69,7 +69,7 @@ final class FleetRecord: Sendable {
         state = Mutex(State(snapshot: snapshot, due: DueReloads(patience: patience)))
     }
 
-    /// What is known now; the next window begins.
+    /// Returns the current snapshot and begins the next window.
     func endWindow() -> Snapshot {
         state.withLock { state in
             state.snapshot.due = state.due.due
@@ -83,7 +83,7 @@ final class FleetRecord: Sendable {
         }
     }
 
-    /// What is known now.
+    /// The current snapshot.
     var snapshot: Snapshot {
         state.withLock { state in
             state.snapshot.due = state.due.due
@@ -91,7 +91,7 @@ final class FleetRecord: Sendable {
         }
     }
 
-    // MARK: What devices report
+    // MARK: Reports from devices
 
     func opened() { state.withLock { $0.snapshot.connected += 1 } }
 
@@ -117,8 +117,8 @@ final class FleetRecord: Sendable {
         }
     }
 
-    /// The rebuilds of these timelines were acknowledged, with every change of theirs up to a
-    /// sequence.
+    /// Records that the rebuilds of these timelines were acknowledged, each with all of its changes
+    /// up to a sequence.
     func rebuilt(_ timelines: [Int: UInt64]) {
         let now = ContinuousClock.now
         state.withLock { state in
@@ -135,7 +135,7 @@ final class FleetRecord: Sendable {
         }
     }
 
-    // MARK: What is posted
+    // MARK: Reports of posts
 
     func post(_ timelines: [Int: Set<Int>]) -> DueReloads.ChangeNumber {
         state.withLock { $0.due.post(timelines, at: .now) }
@@ -152,7 +152,7 @@ final class FleetRecord: Sendable {
         state.withLock { note($0.due.refused(change), in: &$0) }
     }
 
-    /// Counts as lost what is due for too long.
+    /// Counts overdue reloads as lost.
     func giveUp() {
         state.withLock { $0.snapshot.lost += $0.due.giveUp(now: .now) }
     }

@@ -3,16 +3,16 @@ import OpenMetrics
 import Synchronization
 import WidgetModel
 
-/// The figures of a fleet, as a table that is updated in place on a terminal, as lines elsewhere.
+/// The metrics of a fleet: on a terminal a table that is updated in place, elsewhere lines.
 final class FleetTable: Sendable {
-    /// What is said at the end.
+    /// The content of the final report.
     struct Summary: Sendable {
         let devices: Int
         let ramp: Duration
         let snapshot: FleetRecord.Snapshot
-        /// The gateway's own measure of the same time; `nil` when it was not asked.
+        /// The gateway's own measurements over the same time; `nil` if they were not requested.
         let gateway: HistogramCounts?
-        /// Whether what is due is known.
+        /// Whether the reloads due are known.
         let postsOwn: Bool
     }
 
@@ -27,7 +27,7 @@ final class FleetTable: Sendable {
         isTerminal = form == .text && isatty(STDOUT_FILENO) == 1
     }
 
-    /// Shows a window's figures.
+    /// Shows the metrics of a window.
     func show(_ snapshot: FleetRecord.Snapshot, after time: Duration) {
         guard isTerminal else {
             Terminal.print(Self.json(snapshot, after: time, kinds: kinds), as: form) {
@@ -40,7 +40,7 @@ final class FleetTable: Sendable {
         Terminal.print(back + rows.map { $0 + "\u{1B}[K" }.joined(separator: "\n"))
     }
 
-    /// Shows what it came to.
+    /// Shows the final report.
     func show(_ summary: Summary) {
         Terminal.print(Self.json(summary), as: form) { Self.text(summary) }
     }
@@ -117,7 +117,7 @@ final class FleetTable: Sendable {
         return lines.joined(separator: "\n")
     }
 
-    /// Seconds in three digits; a dash for none.
+    /// Seconds in three digits; a dash for `nil`.
     static func text(_ seconds: Double?) -> String {
         guard let seconds else { return "-" }
         if seconds == .infinity { return "more" }
@@ -192,7 +192,7 @@ final class FleetTable: Sendable {
     }
 }
 
-/// Something that is so once.
+/// A flag that is set once.
 private final class Once: Sendable {
     private let isTaken = Mutex(false)
 

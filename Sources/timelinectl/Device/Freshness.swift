@@ -4,8 +4,8 @@ import TimelineClient
 extension AdminConnection {
     private static let metric = "timeline_gateway_freshness_confirmed_seconds_bucket"
 
-    /// The gateway's own histogram of changes to acknowledged rebuilds of clients with streams, all
-    /// kinds together; `nil` when it cannot be had.
+    /// The gateway's own histogram of the times from a change to its acknowledged rebuild, for
+    /// clients with streams, all kinds together; `nil` if it is unavailable.
     func freshness() async -> HistogramCounts? {
         guard let text = try? await text("/metrics") else { return nil }
         var counts: [Double: UInt64] = [:]
@@ -25,14 +25,14 @@ extension AdminConnection {
 }
 
 extension HistogramCounts {
-    /// The bucket that holds this quantile, in seconds; `nil` without samples.
+    /// The bounds, in seconds, of the bucket that holds this quantile; `nil` without samples.
     func bucket(ofQuantile share: Double) -> (above: Double, upTo: Double)? {
         place(ofQuantile: share).map { place in
             (place == 0 ? 0 : bounds[place - 1], place < bounds.count ? bounds[place] : .infinity)
         }
     }
 
-    /// Whether a value lies in the bucket of this quantile or one beside it.
+    /// Whether a value lies in the bucket of this quantile or in one next to it.
     func agrees(_ value: Double, onQuantile share: Double) -> Bool {
         guard let theirs = place(ofQuantile: share) else { return false }
         let ours = bounds.firstIndex { value <= $0 } ?? bounds.count
@@ -49,11 +49,12 @@ extension HistogramCounts {
 }
 
 extension LatencyHistogram {
-    /// Records a duration; a negative one counts as none at all.
+    /// Records a duration; a negative one counts as zero.
     mutating func record(_ duration: Duration) {
         record(nanoseconds: Int64(duration / .nanoseconds(1)))
     }
 
-    /// Returns the seconds that `fraction` (0 to 1) of all do not exceed; `nil` without any.
+    /// Returns the seconds that a share of `fraction` (0 to 1) does not exceed; `nil` without
+    /// samples.
     func seconds(_ fraction: Double) -> Double? { percentile(fraction).map { $0 / 1e9 } }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How many files and sockets this process may have open.
+/// The process's limit on open files and sockets.
 enum OpenFiles {
     /// Raises the limit to what the system allows.
     ///

@@ -1,12 +1,14 @@
-/// Ranks from 1 on, of which the first is drawn most: rank `r` with a weight of `1/r` (Zipf).
+/// Ranks from 1 on, drawn with a weight of `1/r` for rank `r` (Zipf): the first is drawn most
+/// often.
 struct Popularity: Sendable {
-    /// Most ranks: what a fleet of 10,000 devices can tell apart many times over.
+    /// The maximum number of ranks: enough for a fleet of 10,000 devices to tell apart many times
+    /// over.
     static let ranksMax = 1_000_000
 
-    /// The sum of the weights up to each rank.
+    /// The cumulative weights, rank by rank.
     private let sums: [Double]
 
-    /// - Parameter ranks: 1 to ``ranksMax``; what is out of bounds counts as the nearest in them.
+    /// - Parameter ranks: 1 to ``ranksMax``; a value outside is clamped.
     init(ranks: Int) {
         var sums: [Double] = []
         var sum = 0.0
@@ -17,7 +19,7 @@ struct Popularity: Sendable {
         self.sums = sums
     }
 
-    /// A rank.
+    /// Draws a rank.
     func draw(using generator: inout some RandomNumberGenerator) -> Int {
         let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &generator)
         var (low, high) = (0, sums.count - 1)

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// How far long work is, on standard error, no more than once a second.
+/// Prints the progress of long work on standard error, at most once a second.
 final class Progress: Sendable {
     private let what: String
     private let total: Int
     private let state = Mutex((done: 0, told: ContinuousClock.now))
 
-    /// - Parameter what: What is counted, in the plural.
+    /// - Parameter what: The noun for the counted things, in the plural.
     init(_ what: String, of total: Int) {
         self.what = what
         self.total = total
     }
 
-    /// One more is done.
+    /// Counts one more as done.
     func step() { tell { $0 + 1 } }
 
-    /// So many are done.
+    /// Sets the number done.
     func reach(_ done: Int) { tell { _ in done } }
 
     private func tell(_ next: (Int) -> Int) {

@@ -3,16 +3,16 @@ import GatewaySigning
 import TimelineClient
 import WidgetModel
 
-/// A client that the gateway believes: what its token says of it.
+/// A client that the gateway trusts: the claims of its token.
 struct SimulatedClient: Sendable {
     /// The token.
     let token: String
     /// Its `sub`, the client's id.
     let id: String
-    /// What its issuer vouches for.
+    /// The attributes that its issuer vouches for.
     let attributes: [String: [String]]
 
-    /// Reads the claims of a token; `nil` when it is none of a client.
+    /// Reads the claims of a token; `nil` if it is not a client's.
     init?(token: String) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64.url.decode(String(parts[1])),
@@ -28,10 +28,11 @@ struct SimulatedClient: Sendable {
             } ?? [:]
     }
 
-    /// The clients of a file with one token a line, as `timeline-gateway token --subs-from` prints
-    /// them.
+    /// Reads clients from a file with one token per line, as `timeline-gateway token --subs-from`
+    /// prints them.
     ///
-    /// - Throws: `ValidationError` when it has fewer than `count`, or a line that is no token.
+    /// - Throws: `ValidationError` if it has fewer than `count` lines, a line that is not a
+    ///   client's token, or two tokens of one client.
     static func read(_ path: String, count: Int) throws -> [SimulatedClient] {
         let lines = String(decoding: try Terminal.read(path), as: UTF8.self)
             .split(whereSeparator: \.isNewline)
@@ -50,9 +51,9 @@ struct SimulatedClient: Sendable {
         return clients
     }
 
-    /// Has a client's token made by the gateway, which takes a token with the scope tokens:issue.
+    /// Asks the gateway to issue a client's token, which needs a token with the scope tokens:issue.
     ///
-    /// - Parameter attributes: What the gateway shall vouch for.
+    /// - Parameter attributes: The attributes that the gateway vouches for.
     static func made(
         _ id: String, attributes: [String: String], ttl: Duration, by service: GatewayService
     ) async throws(GatewayFailure) -> SimulatedClient {

@@ -2,7 +2,7 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// One device: the SDK's engine, with a network beneath it and a provider that only takes its time.
+/// One device: the SDK's engine on a network connection, with a provider that only takes time.
 ///
 /// It keeps nothing on disk and has no reload budget.
 actor SimulatedDevice {
@@ -14,12 +14,12 @@ actor SimulatedDevice {
     private let buildTime: Duration
     private let timelines: [WidgetInfo: Int]
     private let origin = ContinuousClock.now
-    /// The newest change that a notification told of, by the timelines it named.
+    /// The newest sequence that notifications named, by timeline.
     private var toldUpTo: [WidgetInfo: UInt64] = [:]
-    /// The same when the last build that ended had begun. An acknowledgement may say less than what
-    /// was built: its cursor waits for changes that the gateway still collapses.
+    /// The value of `toldUpTo` at the start of the last completed build. An acknowledgement may
+    /// claim less than was built: its cursor waits for changes that the gateway still collapses.
     private var builtUpTo: [WidgetInfo: UInt64] = [:]
-    /// What the acknowledgement under way says was rebuilt, and up to which change.
+    /// The timelines and sequences in the acknowledgement in flight.
     private var acknowledging: [Int: UInt64] = [:]
     private var serverTime = ServerTime()
     private var engine: ReloadEngine
@@ -27,11 +27,12 @@ actor SimulatedDevice {
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
-    /// A device; nothing happens before ``run()``.
+    /// Creates a device; nothing happens before ``run()``.
     ///
     /// - Parameters:
-    ///   - buildTime: How long a rebuild takes on average, between half and half as much again.
-    ///   - seed: All its choices and jitter follow from it.
+    ///   - buildTime: The average duration of a rebuild, which varies between half and one and a
+    ///     half times as much.
+    ///   - seed: Determines all its choices and jitter.
     init(
         _ plan: FleetPlan.Device, service: GatewayService,
         verifier: any NotificationVerifying, record: FleetRecord, buildTime: Duration, seed: UInt64
@@ -60,7 +61,7 @@ actor SimulatedDevice {
         work = continuation
         await withDiscardingTaskGroup { group in
             handle(.started([]))
-            // Not unbounded: the engine orders each thing once at a time.
+            // Not unbounded: the engine requests each action only once at a time.
             for await action in actions {
                 group.addTask { await self.perform(action) }
             }
@@ -70,7 +71,7 @@ actor SimulatedDevice {
         work = nil
     }
 
-    /// Takes the device's registration back.
+    /// Removes the device's registration.
     func forget() async throws(GatewayFailure) {
         _ = try await service.json("DELETE", service.base(ofClient: plan.client.id))
     }
@@ -79,7 +80,7 @@ actor SimulatedDevice {
 
     private func handle(_ event: EngineEvent) {
         for action in engine.handle(event, now: now, date: Date()) {
-            // What is built from here on is no part of it.
+            // Later builds are not part of this acknowledgement.
             if case .acknowledge(let order) = action { acknowledging = holdings(of: order) }
             work?.yield(action)
         }
@@ -101,7 +102,7 @@ actor SimulatedDevice {
 
     private func perform(_ action: EngineAction) async {
         switch action {
-        // It says with no request what it believes in force, so it is never told otherwise.
+        // Every request states the full registration, so it needs no separate reconciliation.
         case .register(let registration), .reconcile(let registration):
             await register(registration)
         case .connect(let attempt, let since): await connect(attempt, since: since)
@@ -116,7 +117,7 @@ actor SimulatedDevice {
         do throws(GatewayFailure) {
             let answer = try await service.register(registration, client: plan.client.id)
             serverTime.note(answer.head["date"], now: now)
-            // Whoever registers anew rebuilds all, whatever was posted.
+            // A new registration rebuilds everything, whatever was posted.
             record.expectRebuild(of: timelines.values)
             handle(.registered(answer.value.cursor))
         } catch {
@@ -163,7 +164,7 @@ actor SimulatedDevice {
         handle(.ended(attempt: attempt, ending))
     }
 
-    /// - Returns: Whether to go on reading.
+    /// - Returns: Whether to continue reading.
     private func take(_ element: NotificationFeed.Element, _ attempt: Int) async -> Bool {
         guard engine.isCurrent(attempt: attempt) else { return false }
         switch element {
@@ -207,7 +208,7 @@ actor SimulatedDevice {
     }
 }
 
-/// A client's exchanges, over connections that it shares with others.
+/// Sends a client's requests over connections that it shares with other clients.
 struct BearerConnection: GatewayConnection {
     let requests: any GatewayConnection
     let streams: any GatewayConnection
@@ -228,8 +229,8 @@ struct BearerConnection: GatewayConnection {
     }
 }
 
-/// Verifies each notification once, however many of the simulated devices it goes to: their
-/// processors are not this machine's.
+/// Verifies each notification once, however many simulated devices receive it: on real devices the
+/// work would not be done by this machine.
 actor SharedVerifier: NotificationVerifying {
     private static let keptMax = 4_096
 

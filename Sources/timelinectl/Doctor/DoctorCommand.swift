@@ -5,7 +5,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Looks at everything a gateway needs.
+/// Checks everything a gateway needs.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -73,7 +73,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if failed > 0 { throw ExitStatus.refused }
     }
 
-    /// What is found on this machine.
+    /// The diagnostics of this machine.
     private func local() async -> [Finding] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }
@@ -104,7 +104,7 @@ struct DoctorCommand: AsyncParsableCommand {
         var options = CommonOptions()
         (options.url, options.ca, options.token) = (url, ca, nil)
         var configuration = try options.configuration()
-        // Anybody may ask what is asked here.
+        // These requests need no token.
         configuration.bearerToken = nil
         configuration.requestDeadline = .seconds(15)
         do throws(ConnectionError) {

@@ -7,13 +7,13 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// What is found of others by asking them.
+/// Diagnostics that send requests to other services.
 enum DoctorVisit {
-    /// Seconds by which two clocks may differ before something is refused.
+    /// The largest clock difference, in seconds, before requests are rejected.
     private static let clockFail: Int64 = 60
     private static let clockWarn: Int64 = 5
 
-    /// A gateway's TLS port.
+    /// Checks a gateway's TLS port.
     static func gateway(_ connection: CurlConnection) async -> [Finding] {
         let response: GatewayResponse
         do throws(ConnectionError) {
@@ -51,7 +51,7 @@ enum DoctorVisit {
         return Finding(.ok, "published keys", "\(set.keys.count), of which any may sign")
     }
 
-    /// The clock of who sent a date, against ours.
+    /// Compares the clock of the sender of a `Date` header with ours.
     static func clock(_ date: String?, now: Int64) -> Finding? {
         guard let date, let theirs = HTTPDate.seconds(date) else { return nil }
         let ahead = theirs - now
@@ -63,7 +63,7 @@ enum DoctorVisit {
                 + "systemd-timesyncd.")
     }
 
-    /// A gateway's admin port.
+    /// Checks a gateway's admin port.
     static func admin(_ admin: AdminConnection) async -> [Finding] {
         do throws(GatewayFailure) {
             let overview = try Overview(
@@ -85,7 +85,7 @@ enum DoctorVisit {
         }
     }
 
-    /// APNs: a connection, TLS, HTTP/2 and any answer. Nothing is pushed.
+    /// Checks APNs: a connection, TLS, HTTP/2 and any response. Nothing is pushed.
     static func pushService(_ host: String, _ port: Int, trust: String?) async -> Finding {
         let place = "\(host):\(port)"
         var configuration = CurlConnection.Configuration(gateway: "https://\(place)")

@@ -4,7 +4,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Where the admin port is, and who asks.
+/// The address of the admin port and the caller's credentials.
 struct AdminOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -25,9 +25,9 @@ struct AdminOptions: ParsableArguments {
 
     var form: OutputForm { json ? .json : .text }
 
-    /// A connection to the port: plain on loopback, as the port is, and TLS anywhere else.
+    /// A connection to the port: plain HTTP on loopback, as the port expects, and TLS elsewhere.
     ///
-    /// - Throws: `ValidationError` when it is not stated well where that is.
+    /// - Throws: `ValidationError` if the address is missing or malformed.
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> AdminConnection {
@@ -40,9 +40,9 @@ struct AdminOptions: ParsableArguments {
         (options.url, options.ca, options.token) = (origin, ca, token)
         var configuration = try options.configuration(environment: environment)
         configuration.speaksPlainHTTP = origin.hasPrefix("http:")
-        // On loopback whoever asks may read, and a token that is not an operator's may not.
+        // On loopback anyone may read, but a token that is not an operator's is rejected.
         if configuration.speaksPlainHTTP, token == nil { configuration.bearerToken = nil }
-        // There is an event every second.
+        // An event arrives every second.
         configuration.silenceMax = .seconds(15)
         configuration.requestDeadline = .seconds(20)
         do throws(ConnectionError) {
@@ -54,7 +54,7 @@ struct AdminOptions: ParsableArguments {
         }
     }
 
-    /// The origin of `HOST:PORT`; `nil` when it is none.
+    /// The origin for `HOST:PORT`; `nil` if it is malformed.
     static func origin(_ place: String) -> String? {
         if place.contains("://") { return place }
         guard let colon = place.lastIndex(of: ":"), colon > place.startIndex,
@@ -66,22 +66,22 @@ struct AdminOptions: ParsableArguments {
     }
 }
 
-/// What is asked of an admin port.
+/// A client of an admin port.
 struct AdminConnection: Sendable {
     private let service: GatewayService
-    /// As it was stated.
+    /// The address as stated.
     let place: String
 
     init(service: GatewayService, place: String) {
         (self.service, self.place) = (service, place)
     }
 
-    /// A page of it, as an object; an empty one where the answer is none.
+    /// Fetches a page as an object; an empty one if the response is not an object.
     func page(_ path: String) async throws(GatewayFailure) -> JSONObject {
         try await service.json("GET", path).value.objectValue ?? [:]
     }
 
-    /// A page of it that is no JSON.
+    /// Fetches a page that is not JSON.
     func text(_ path: String) async throws(GatewayFailure) -> String {
         let answer: GatewayResponse
         do throws(ConnectionError) {
@@ -95,7 +95,7 @@ struct AdminConnection: Sendable {
         return String(decoding: answer.body, as: UTF8.self)
     }
 
-    /// How the gateway does, every second, until `take` answers `false` or the stream ends.
+    /// Streams the status, every second, until `take` returns `false` or the stream ends.
     func live(
         _ take: (_ overview: JSONObject) async -> Bool
     ) async throws(GatewayFailure) {

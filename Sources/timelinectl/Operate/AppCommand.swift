@@ -3,12 +3,12 @@ import Foundation
 import TimelineClient
 import WidgetModel
 
-/// Apps as a whole.
+/// Commands for an app as a whole.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Remove an app.", subcommands: [Delete.self])
 
-    /// Removes an app with everything it has.
+    /// Deletes an app and everything that belongs to it.
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",

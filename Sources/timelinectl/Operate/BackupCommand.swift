@@ -44,7 +44,7 @@ struct BackupCommand: AsyncParsableCommand {
     }
 }
 
-/// Puts a backup in the place of a data directory.
+/// Replaces a data directory with a backup.
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
@@ -103,9 +103,9 @@ extension BackupManifest {
     }
 }
 
-/// Work on a data directory, beside the gateway.
+/// Work on a data directory next to the gateway.
 enum DirectoryWork {
-    /// Runs `body`; what goes wrong is told and ends the program with the status for refusals.
+    /// Runs `body`; an error is printed and ends the program with the status for refusals.
     static func run<Result>(json: Bool, _ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
@@ -114,7 +114,7 @@ enum DirectoryWork {
         }
     }
 
-    /// As above, for what does not wait.
+    /// The same for synchronous work.
     static func run<Result>(json: Bool, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()

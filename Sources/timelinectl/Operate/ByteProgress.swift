@@ -1,16 +1,16 @@
 import Synchronization
 
-/// How many bytes of long work are done, on standard error, no more than once a second.
+/// Prints the number of bytes processed on standard error, at most once a second.
 final class ByteProgress: Sendable {
     private let what: String
     private let told = Mutex(ContinuousClock.now)
 
-    /// - Parameter what: What is done with bytes, such as "copied".
+    /// - Parameter what: The participle for the bytes, such as "copied".
     init(_ what: String) {
         self.what = what
     }
 
-    /// So many of so many are done.
+    /// Reports that `done` bytes of `total` are done.
     func reach(_ done: Int64, of total: Int64) {
         let isDue = told.withLock { told in
             guard ContinuousClock.now - told >= .seconds(1) else { return false }

@@ -5,7 +5,7 @@ import GatewaySigning
 import TimelineClient
 import WidgetModel
 
-/// Shows the keys a gateway publishes.
+/// Shows the keys that a gateway publishes.
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -48,7 +48,7 @@ struct KeysCommand: AsyncParsableCommand {
         }
     }
 
-    /// What the keys do, by their ids; empty where nobody was asked.
+    /// The states of the keys, by id; empty without an admin port.
     private func states() async throws(GatewayFailure) -> [String: String] {
         guard let admin else { return [:] }
         var options = AdminOptions()
@@ -64,23 +64,23 @@ struct KeysCommand: AsyncParsableCommand {
     }
 }
 
-/// A JWK Set as it was published.
+/// A published JWK Set.
 struct PublishedKeys {
     /// One key.
     struct Key: Equatable {
         let kid: String
         let algorithm: String
-        /// Whether it can be verified with here.
+        /// Whether this program can verify with the key.
         let isUsable: Bool
-        /// What it does; `nil` where that was not asked.
+        /// The state of the key; `nil` if it was not requested.
         let state: String?
     }
 
     let keys: [Key]
-    /// Why nobody should use the set; `nil` where it is good.
+    /// The reason why the set must not be used; `nil` if it is sound.
     let fault: String?
 
-    /// `nil` for what is no set.
+    /// Returns `nil` if the document is not a JWK Set.
     init?(_ document: [UInt8], states: [String: String]) {
         guard let members = try? JSONValue(parsing: document).objectValue,
             let list = members["keys"]?.arrayValue
@@ -117,7 +117,7 @@ struct PublishedKeys {
         ])
     }
 
-    /// - Parameter kept: How long the set may be kept, as its answer said.
+    /// - Parameter kept: The permitted caching of the set, as stated in the response.
     func text(kept: String?) -> String {
         let rows = keys.map {
             [$0.kid, $0.algorithm, $0.isUsable ? "yes" : "NO", $0.state ?? ""]

@@ -1,21 +1,21 @@
 import Foundation
 import Synchronization
 
-/// A terminal's whole screen, until it is given back: keys come one by one and are not shown.
+/// A terminal's whole screen, until it is restored: keys arrive one by one and are not echoed.
 final class Screen: Sendable {
     private struct State {
-        /// How the terminal was; `nil` when that is restored.
+        /// The terminal's previous settings; `nil` once they are restored.
         var before: termios?
         var isOver = false
     }
 
     private let state = Mutex(State())
-    // Sound: kept alive here, and touched by nobody after `init`.
+    // Sound: kept alive here, and not accessed after `init`.
     nonisolated(unsafe) private let signals: [any DispatchSourceSignal]
 
-    /// Takes the screen over.
+    /// Takes over the screen.
     init() {
-        // The default actions would leave the terminal as it is here.
+        // The default actions would leave the terminal in this state.
         let numbers = [SIGINT, SIGTERM, SIGHUP]
         for number in numbers { signal(number, SIG_IGN) }
         signals = numbers.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
@@ -30,13 +30,13 @@ final class Screen: Sendable {
             source.setEventHandler { [weak self] in self?.end() }
             source.resume()
         }
-        // Another buffer than the scrolling one, and no cursor in it.
+        // The alternate screen buffer, without a cursor.
         write("\u{1B}[?1049h\u{1B}[?25l")
         let thread = Thread { [weak self] in Self.readKeys { self?.end() } }
         thread.start()
     }
 
-    /// Whether somebody asked for the end.
+    /// Whether someone asked for the end.
     var isOver: Bool { state.withLock { $0.isOver } }
 
     /// Shows lines from the top; those that do not fit are left out.
@@ -44,13 +44,13 @@ final class Screen: Sendable {
         var size = winsize()
         let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0
         let shown = lines.prefix(hasSize ? Int(size.ws_row) : 24)
-        // Each line is cleared behind its end, and what is below the last: nothing flickers. Lines
-        // that are too long end at the edge.
+        // Clears each line after its end, and the screen below the last line, so that nothing
+        // flickers. Lines that are too long end at the edge.
         let text = shown.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")
         write("\u{1B}[?7l\u{1B}[H" + text + "\u{1B}[J\u{1B}[?7h")
     }
 
-    /// Gives the terminal back. May be called more than once.
+    /// Restores the terminal. May be called more than once.
     func restore() {
         let before = state.withLock { state in
             state.isOver = true
@@ -66,7 +66,7 @@ final class Screen: Sendable {
     private static func readKeys(_ end: () -> Void) {
         var key: UInt8 = 0
         while read(STDIN_FILENO, &key, 1) == 1 {
-            // Control-C comes as a signal; control-D and escape as keys.
+            // Control-C arrives as a signal; control-D and escape arrive as keys.
             if [UInt8(ascii: "q"), UInt8(ascii: "Q"), 4].contains(key) { break }
         }
         end()

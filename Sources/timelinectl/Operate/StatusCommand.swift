@@ -4,7 +4,7 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// Says how a gateway does.
+/// Shows a gateway's status.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -27,7 +27,7 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let admin = try options.connection()
         do throws(GatewayFailure) {
-            // Nobody asks for the past here: none of it is after this.
+            // `after` the maximum excludes the history, which is not needed here.
             let overview = try await admin.page("/api/overview?after=\(Int64.max)")
             let (system, apps) = (
                 try await admin.page("/api/system"), try await admin.page("/api/apps")
@@ -52,7 +52,7 @@ struct StatusCommand: AsyncParsableCommand {
 }
 
 extension Terminal {
-    /// How words are set off on standard output.
+    /// The highlighting for standard output.
     static func palette(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> Palette {

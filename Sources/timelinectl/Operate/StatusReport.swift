@@ -1,18 +1,18 @@
 import GatewayDocuments
 import WidgetModel
 
-/// The status of a gateway, in lines for a terminal.
+/// The status of a gateway as lines for a terminal.
 struct StatusReport {
     let overview: Overview
-    /// The parts that change less than every second; absent where they were not asked for.
+    /// The parts that change less often than every second; absent if they were not requested.
     var system: SystemStatus?
     var apps: [AppStatus] = []
     let palette: Palette
 
-    /// Whether it is ready and nothing is wrong.
+    /// Whether the gateway is ready and without problems.
     var isWell: Bool { overview.ready && overview.troubles.isEmpty }
 
-    /// Everything, with a line between the parts.
+    /// All parts, separated by blank lines.
     var lines: [String] {
         [heading + wrong, freshness, work, appLines, keyLines].filter { !$0.isEmpty }
             .joined(separator: [""]).map { $0 }
@@ -127,7 +127,7 @@ struct StatusReport {
     }
 }
 
-/// How words are set off; not at all without a terminal, or where NO_COLOR is set (no-color.org).
+/// The highlighting of words; none without a terminal or where NO_COLOR is set (no-color.org).
 struct Palette: Sendable, Equatable {
     var hasColors: Bool
 

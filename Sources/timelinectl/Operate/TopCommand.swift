@@ -4,7 +4,7 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// Shows how a gateway does, every second.
+/// Shows a gateway's status every second.
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
@@ -49,7 +49,7 @@ struct TopCommand: AsyncParsableCommand {
         }
     }
 
-    /// Shows every moment until somebody ends it; goes on when the gateway comes back.
+    /// Shows every update until someone ends it; continues when the gateway comes back.
     private static func follow(
         _ admin: AdminConnection, _ view: TopView, _ screen: Screen
     ) async throws(GatewayFailure) {
@@ -63,7 +63,7 @@ struct TopCommand: AsyncParsableCommand {
                     return !screen.isOver
                 }
             } catch {
-                // What is wrong from the start is a mistake to mend.
+                // A failure from the start is a mistake to correct.
                 guard hasShown else { throw error }
                 screen.draw(["the gateway is gone: \(error)"])
             }
@@ -72,9 +72,9 @@ struct TopCommand: AsyncParsableCommand {
     }
 }
 
-/// What is on the screen, and what of it changes less than every second.
+/// The content of the screen, with a cache of the parts that change less often than every second.
 private actor TopView {
-    /// Moments between two looks at apps and keys.
+    /// The number of updates between two requests for apps and keys.
     private static let patience = 10
 
     private let admin: AdminConnection
