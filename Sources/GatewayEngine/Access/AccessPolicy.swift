@@ -1,7 +1,7 @@
 import GatewaySigning
 import Synchronization
 
-/// Counts the access policies that were in force so far.
+/// A counter of the access policies that have been in force.
 package final class AccessRevision: Sendable {
     private let count = Atomic<UInt64>(0)
 
@@ -11,7 +11,7 @@ package final class AccessRevision: Sendable {
     /// The revision in force now.
     package var current: UInt64 { count.load(ordering: .acquiring) }
 
-    /// A policy was replaced: what was admitted before has to be looked at again.
+    /// Records that the policy was replaced: earlier admissions have to be checked again.
     package func advance() { count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
 }
 
@@ -20,8 +20,8 @@ package struct AccessPolicy: Sendable {
     let tokens: TokenPolicy
     let grants: [CertificateGrant]
 
-    /// Returns whether what was admitted under an earlier policy would be admitted under this one.
-    /// The time at which it expires is not looked at.
+    /// Returns whether a token admitted under an earlier policy would be admitted under this one.
+    /// Ignores the token's expiry.
     ///
     /// - Parameter now: In seconds since 1970.
     func admits(_ token: VerifiedToken, now: Int64) -> Bool {
@@ -38,7 +38,7 @@ package struct AccessPolicy: Sendable {
 package struct AccessState: Sendable {
     package let verifier: CachedTokenVerifier
     package let grants: CertificateGrants
-    /// Advances whenever `verifier` or `grants` judge by something else.
+    /// Advances whenever the policy of `verifier` or `grants` changes.
     package let revision: AccessRevision
     /// Seconds since 1970.
     package let now: @Sendable () -> Int64

@@ -25,10 +25,10 @@ package final class CertificateGrants: Sendable {
         held = Mutex(grants)
     }
 
-    /// All of them.
+    /// All grants.
     package var all: [CertificateGrant] { held.withLock { $0 } }
 
-    /// From now on certificates stand for something else.
+    /// Replaces the grants of client certificates.
     package func replace(with grants: [CertificateGrant]) {
         held.withLock { $0 = grants }
     }

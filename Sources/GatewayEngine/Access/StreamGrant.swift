@@ -1,12 +1,12 @@
 import GatewaySigning
 
-/// The token, or the certificate's grant, that a stream or poll was admitted by.
+/// The token or certificate grant that admitted a stream or poll.
 ///
-/// Between admission and opening the policy may be replaced, and its sweep over the open streams may
-/// have passed. So whoever opens a stream asks again; that costs the comparison of two numbers
-/// unless the policy changed.
+/// Between admission and opening the policy may be replaced, and its sweep over the open streams
+/// may have passed. So the code that opens a stream checks again; that costs the comparison of two
+/// numbers unless the policy changed.
 package struct StreamGrant: Sendable {
-    /// The token it was admitted by.
+    /// The token that admitted it.
     let token: VerifiedToken
     /// The revision in force before the token was judged.
     private let revision: UInt64
@@ -19,7 +19,7 @@ package struct StreamGrant: Sendable {
         self.access = access
     }
 
-    /// Whether the policy in force now still admits it.
+    /// Whether the policy in force now still admits the token.
     var isInForce: Bool {
         access.revision.current == revision
             || access.policy.admits(token, now: access.now())

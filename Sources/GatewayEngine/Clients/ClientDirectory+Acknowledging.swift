@@ -22,7 +22,7 @@ extension ClientDirectory {
         if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence, in: epoch)]) }
         metrics.acknowledgements.increment()
         for case let milliseconds? in rebuilt.map(\.milliseconds) {
-            // A client's word: one that is wrong must not spoil the sum for good.
+            // The value comes from the client: a wrong one must not spoil the sum for good.
             metrics.rebuildSeconds.record(min(milliseconds / 1000, Self.rebuildSecondsMax))
         }
         observe(answer.confirmed, answer.channel)
@@ -31,12 +31,12 @@ extension ClientDirectory {
         guard isRegistered else { throw EngineError.unknownClient }
     }
 
-    /// Longer rebuilds count as so long.
+    /// Longer rebuilds count as this many seconds.
     private static let rebuildSecondsMax = 3_600.0
 
-    /// Records that a client resumes from `sequence`, for all that it holds.
+    /// Records that a client resumes from `sequence`, for all its subscriptions.
     ///
-    /// - Parameter channel: The channel that notifies it from now on; `nil` for the same as before.
+    /// - Parameter channel: The channel that notifies it from now on; `nil` if it is unchanged.
     package func resumed(_ key: ClientKey, from sequence: UInt64, _ channel: DeliveryChannel?) {
         let confirmed = registry.resume(key, from: sequence)
         guard !confirmed.isEmpty else { return }
@@ -53,8 +53,8 @@ extension ClientDirectory {
         }
     }
 
-    /// Returns what a client reports of the timelines that are registered, each once: what it
-    /// reports beside that costs nothing.
+    /// Returns a client's reports about timelines that are registered, each once. Reports about
+    /// others cost nothing.
     private func claims(
         _ rebuilt: [RebuildReport], of record: ClientRecord, _ key: ClientKey,
         upTo sequence: UInt64
@@ -86,8 +86,8 @@ extension ClientDirectory {
         }
     }
 
-    /// Returns the latest change of each widget up to the client's cursor, which is all it was told
-    /// of; or of all, where that is from a stream that has ended.
+    /// Returns the latest change of each widget up to the client's cursor, which covers everything
+    /// that polls delivered; or the latest of all, if the cursor is from a stream that has ended.
     private func toldByPoll(
         _ widgets: [ConfiguredWidget], of record: ClientRecord, _ app: String, _ floor: UInt64,
         upTo sequence: UInt64
@@ -109,24 +109,26 @@ extension ClientDirectory {
 
     // MARK: Recommendation sets
 
-    /// Moves what is known of recommendation sets on where nothing is owed, before the log forgets
-    /// what it was known by: a quiet set must not be told anew only because time passed.
+    /// Advances the confirmed position of recommendation sets that are owed nothing, before the log
+    /// forgets the entries that prove it: an unchanged set must not be sent again only because time
+    /// passed.
     package func confirmUnowed(below sequence: UInt64) async throws {
         let batch = 500
         for (key, record) in registry.confirmed(below: sequence, limit: batch) {
-            // Most sets are still owed, and then no registration has to be read.
+            // Most sets are still owed; then no registration has to be read.
             guard try await unowedSets(of: record, app: key.app, below: sequence) != nil else {
                 continue
             }
-            // A client that is gone meanwhile is owed nothing.
+            // A client removed in the meantime is owed nothing.
             _ = try await confirm(key) {
                 try await self.unowedSets(of: $0, app: key.app, below: sequence)
             }
         }
     }
 
-    /// Returns the kinds of a registration's recommendation sets that are confirmed below `sequence`
-    /// and owe nothing, with the sequence up to which that is known; `nil` if there are none.
+    /// Returns the kinds of a registration's recommendation sets that are confirmed below
+    /// `sequence` and owed nothing, with the sequence up to which that is known; `nil` if there are
+    /// none.
     private func unowedSets(
         of record: ClientRecord, app: String, below sequence: UInt64
     ) async throws -> (kinds: [String], position: UInt64)? {
@@ -137,12 +139,12 @@ extension ClientDirectory {
         return quiet.isEmpty ? nil : (quiet.keys.sorted(), position)
     }
 
-    /// Records that a client has some of its recommendation sets: returns when every shard has
-    /// applied it.
+    /// Records that a client has built some of its recommendation sets: returns when every shard
+    /// has applied it.
     ///
-    /// - Parameter judge: Returns the kinds of those sets and the position they are judged at, for a
-    ///   given registration; `nil` for none. It is called again if another registration is in force
-    ///   by the time its answer is stored, since that one may be owed more.
+    /// - Parameter judge: Returns the kinds of those sets and the position that they are judged at,
+    ///   for a given registration; `nil` for none. It is called again if another registration is in
+    ///   force when its result is stored, since more may be owed to that one.
     /// - Returns: Whether the client is registered.
     func confirm(
         _ key: ClientKey,

@@ -3,8 +3,8 @@ import GatewayPush
 import GatewayStorage
 import WidgetModel
 
-/// Registers, replaces and removes clients, and records what they acknowledge: returns when that is
-/// on disk.
+/// Registers, replaces and removes clients, and records their acknowledgements: returns when the
+/// change is on disk.
 package final class ClientDirectory: Sendable {
     let store: SQLiteStore
     let writer: LogWriter
@@ -12,7 +12,7 @@ package final class ClientDirectory: Sendable {
     let registry: Registry
     let changes: ChangeLog
     let loops: ShardLoops
-    /// Receives what clients acknowledge; `nil` where nothing is pushed.
+    /// Receives acknowledgements; `nil` where nothing is pushed.
     let push: PushLoop?
     private let cursors: CursorCodec
     let documents: DocumentWork
@@ -41,14 +41,14 @@ package final class ClientDirectory: Sendable {
         self.clock = clock
     }
 
-    // MARK: Registering
+    // MARK: Registration
 
     /// The result of a registration.
     package struct RegistrationOutcome: Sendable {
         package let isNew: Bool
         /// The lowest position at which a shard applied it.
         package let position: UInt64
-        /// The digest of what was registered.
+        /// The digest of the registration.
         package let digest: String
         /// Whether a webhook is among its addresses.
         package let hasWebhook: Bool
@@ -58,8 +58,7 @@ package final class ClientDirectory: Sendable {
 
     /// Registers a client: returns when it is on disk and every shard has applied it.
     ///
-    /// - Parameter size: The bytes of the document that `input` was read from; 0 for one that is
-    ///   small.
+    /// - Parameter size: The size of the document behind `input`, in bytes; 0 for a small one.
     package func register(
         _ key: ClientKey, _ input: RegistrationInput, size: Int = 0, by registrar: Registrar
     ) async throws -> RegistrationOutcome {
@@ -97,7 +96,7 @@ package final class ClientDirectory: Sendable {
         let written = stored.registration.json(maskingTokens: false)
         stored.digest = RegistrationDigest.text(of: written, stored.attributes)
         try registrar.checkWebhooks(of: stored.registration, replacing: previous?.registration)
-        // Entries between now and the commit count as missed, which reloads too much and never too
+        // Entries between now and the commit count as missed, which reloads too much but never too
         // little.
         let head = store.head
         for set in stored.registration.recommendations {
@@ -118,8 +117,8 @@ package final class ClientDirectory: Sendable {
         guard faults.isEmpty else { throw .invalid(faults) }
     }
 
-    /// Returns the position up to which a set is built: that of its cursor; or what was confirmed
-    /// before; or, for a new set, now.
+    /// Returns the position up to which a set is built: that of its cursor; or the one confirmed
+    /// before; or, for a new set, the present one.
     private func confirmedPosition(
         of set: RecommendationSet, _ previous: StoredRegistration?, head: UInt64
     ) -> UInt64 {
@@ -128,13 +127,13 @@ package final class ClientDirectory: Sendable {
         return 0
     }
 
-    /// Puts in force the attributes that a client's present token vouches for, in the place of those
-    /// of the token before: returns when they are on disk and every shard has applied them.
+    /// Applies the attributes that a client's current token vouches for, in place of those of the
+    /// previous token: returns when they are on disk and every shard has applied them.
     ///
     /// - Returns: The registration in force.
-    /// - Throws: ``EngineError/attributes(_:)`` where they contradict the registration,
-    ///   ``EngineError/unknownClient`` where there is none, ``EngineError/invalid(_:)`` where the
-    ///   client would depend on too much.
+    /// - Throws: ``EngineError/attributes(_:)`` if they contradict the registration,
+    ///   ``EngineError/unknownClient`` if there is none, ``EngineError/invalid(_:)`` if the client
+    ///   would depend on too much.
     package func present(
         _ claims: [String: [String]], of key: ClientKey
     ) async throws -> ClientRecord {
@@ -162,7 +161,7 @@ package final class ClientDirectory: Sendable {
         return record
     }
 
-    // MARK: Removing
+    // MARK: Removal
 
     /// Removes a client; its streams end.
     ///
@@ -174,10 +173,10 @@ package final class ClientDirectory: Sendable {
         guard removed > 0 else { throw EngineError.unknownClient }
     }
 
-    /// Clients that are removed in one transaction.
+    /// The maximum number of clients removed in one transaction.
     private static let removedMax = 500
 
-    /// Removes every client with an attribute; returns how many they were.
+    /// Removes every client with an attribute; returns their number.
     package func erase(app: String, attribute: (name: String, value: String)) async throws -> Int {
         var erased = 0
         while true {
@@ -191,7 +190,8 @@ package final class ClientDirectory: Sendable {
         }
     }
 
-    /// Removes clients unseen for too long; returns whether there may be more.
+    /// Removes clients unseen since a time in milliseconds since 1970; returns whether there may be
+    /// more.
     package func removeUnseen(since: Int64) async throws -> Bool {
         let count = try await remove(for: .gateway, limit: Self.removedMax, freesSpace: true) {
             try $0.deleteRegistrations(unseenSince: since, limit: Self.removedMax)
@@ -200,7 +200,7 @@ package final class ClientDirectory: Sendable {
         return count == Self.removedMax
     }
 
-    /// Removes the clients that `delete` deletes from the store; returns how many they were.
+    /// Removes the clients that `delete` deletes from the store; returns their number.
     private func remove(
         for lane: WriterLane, limit: Int, freesSpace: Bool = false,
         _ delete: @escaping @Sendable (inout StoreTransaction) throws -> [ClientKey]
@@ -218,8 +218,8 @@ package final class ClientDirectory: Sendable {
         }
     }
 
-    /// Removes an address from a client's registration, if it is still there: its token is dead, or
-    /// is another client's.
+    /// Removes an address from a client's registration, if it is still there: its token is dead or
+    /// belongs to another client.
     package func drop(_ address: DeliveryAddress, of key: ClientKey) async throws {
         _ = try await replaceRegistration(of: key) { base in
             guard var stored = base.stored else { return nil }

@@ -4,7 +4,7 @@ import GatewayCore
 package struct RebuildReport: Sendable {
     /// The timeline.
     let name: TimelineName
-    /// The duration; `nil` when the client does not say.
+    /// The duration; `nil` if the client does not report it.
     let milliseconds: Double?
 
     package init(name: TimelineName, milliseconds: Double?) {

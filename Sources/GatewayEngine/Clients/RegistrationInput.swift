@@ -28,7 +28,7 @@ package enum RegistrationInput: Sendable {
     /// A merge patch (RFC 7396).
     case patch(JSONValue)
 
-    /// Whether it states where the client receives notifications.
+    /// Whether the document states addresses for notifications.
     var namesAddresses: Bool {
         switch self {
         case .document: true
@@ -37,7 +37,7 @@ package enum RegistrationInput: Sendable {
         }
     }
 
-    /// Whether it states attributes.
+    /// Whether the document states attributes.
     var namesAttributes: Bool {
         switch self {
         case .document: true
@@ -54,7 +54,8 @@ package enum RegistrationInput: Sendable {
         }
     }
 
-    /// Returns the whole document: of a patch, what it makes of the registration in force.
+    /// Returns the whole document; for a patch, the result of applying it to the registration in
+    /// force.
     func document(
         by registrar: Registrar, replacing previous: StoredRegistration?
     ) throws(EngineError) -> JSONValue {
@@ -63,8 +64,8 @@ package enum RegistrationInput: Sendable {
         case .patch(let patch):
             guard let previous else { throw .unknownClient }
             var base = previous.registration
-            // Only those that the registrar answers for: it does not take over what others vouched
-            // for.
+            // Only the attributes that the registrar answers for: it does not take over what others
+            // vouched for.
             base.attributes =
                 switch registrar {
                 case .client: previous.attributes.own

@@ -1,10 +1,10 @@
 import GatewayCore
 import Synchronization
 
-/// Lets one task at a time replace the registration of a client, in the order in which they came, so
-/// that none prepares a replacement in vain.
+/// Lets one task at a time replace the registration of a client, in order of arrival, so that none
+/// prepares a replacement in vain.
 final class RegistrationLocks: Sendable {
-    /// Tasks that may wait for one client.
+    /// The maximum number of tasks that wait for one client.
     static let waitingMax = 64
 
     /// The tasks that wait, for each client whose registration is being replaced.
@@ -13,8 +13,8 @@ final class RegistrationLocks: Sendable {
     /// Returns the number of tasks that wait for a client.
     func waitingCount(_ key: ClientKey) -> Int { waiting.withLock { $0[key]?.count ?? 0 } }
 
-    /// Waits until the client is this task's, up to ``unlock(_:)``; returns `false` at once where too
-    /// many wait already.
+    /// Waits for exclusive access to a client, which lasts until ``unlock(_:)``; returns `false` at
+    /// once if too many tasks wait already.
     func lock(_ key: ClientKey) async -> Bool {
         await withCheckedContinuation { continuation in
             let answer = waiting.withLock { waiting -> Bool? in
@@ -30,7 +30,7 @@ final class RegistrationLocks: Sendable {
         }
     }
 
-    /// Hands the client to the task that has waited longest.
+    /// Hands the client over to the task that has waited longest.
     func unlock(_ key: ClientKey) {
         let next = waiting.withLock { waiting -> CheckedContinuation<Bool, Never>? in
             guard waiting[key]?.isEmpty == false else {

@@ -3,7 +3,7 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// The registration and the rules that a replacement was made from.
+/// The registration and the rules that a replacement is based on.
 struct RegistrationBase: Sendable {
     /// The registration as it is stored; `nil` for a client that is not registered.
     let payload: Data?
@@ -19,7 +19,7 @@ struct RegistrationBase: Sendable {
     }
 }
 
-/// A registration that is read, checked and encoded: all that is left is to store it.
+/// A registration that has been read, checked and encoded and only needs to be stored.
 struct RegistrationReplacement: Sendable {
     /// The registration as the shards see it.
     let record: ClientRecord
@@ -28,7 +28,7 @@ struct RegistrationReplacement: Sendable {
     /// Warnings about parts of the document that have no effect.
     let warnings: Faults
 
-    /// - Parameter document: The registration as JSON, where it is written down already.
+    /// - Parameter document: The registration as JSON, if it has been encoded already.
     init(
         _ stored: StoredRegistration, _ record: ClientRecord, document: JSONValue? = nil,
         warnings: Faults = Faults()
@@ -40,7 +40,7 @@ struct RegistrationReplacement: Sendable {
 }
 
 extension ClientDirectory {
-    /// Attempts at replacing a registration that others replace at the same time.
+    /// The maximum number of attempts at replacing a registration that others replace concurrently.
     static let replacementAttemptsMax = 8
 
     /// A replacement that is on disk.
@@ -48,32 +48,34 @@ extension ClientDirectory {
         let replacement: RegistrationReplacement
         /// Whether the client had no registration before.
         let isNew: Bool
-        /// Returns when every shard has applied it.
+        /// Completed when every shard has applied it.
         let receipts: ShardReceipts
     }
 
     private enum Attempt: Sendable {
         case stored(Replaced)
-        /// Another registration, or another catalog, is in force than the replacement was made from.
+        /// The registration or the catalog in force is not the one that the replacement was based
+        /// on.
         case outdated(payload: Data?)
     }
 
-    /// Replaces the registration of a client by one that `replacement` makes from it.
+    /// Replaces a client's registration with one that `replacement` makes from it.
     ///
-    /// `replacement` is called on the caller's thread, for reading, merging and checking cost what
-    /// the client chooses to send, and the log's writer is everybody's: there the registration and
-    /// the rules in force are only compared with those the replacement was made from, and the result
-    /// is stored. Where one of them changed in between, as by a new catalog, `replacement` is called
-    /// again, at most ``replacementAttemptsMax`` times in all. Replacements for one client wait for
-    /// each other.
+    /// `replacement` is called on the caller's thread, because reading, merging and checking cost
+    /// as much as the client chooses to send, and all apps share the log's writer: there the
+    /// registration and the rules in force are only compared with those that the replacement was
+    /// based on, and the result is stored. If one of them changed in between, for example through a
+    /// new catalog, `replacement` is called again, at most ``replacementAttemptsMax`` times in all.
+    /// Replacements for one client wait for each other.
     ///
     /// - Parameters:
-    ///   - documentBytes: The size of what `replacement` reads beside the registration.
-    ///   - confirms: Whether only what the client confirmed is new.
-    /// - Returns: The replacement, once it is on disk; `nil` when `replacement` makes none.
-    /// - Throws: What `replacement` throws; ``EngineError/quota(_:)`` when the app has as many
-    ///   clients as it may; ``EngineError/busy(_:)`` when too many replacements for the client wait,
-    ///   and when its registration changed at each attempt.
+    ///   - documentBytes: The size of the input that `replacement` reads in addition to the
+    ///     registration.
+    ///   - confirms: Whether only the client's confirmations changed.
+    /// - Returns: The replacement, once it is on disk; `nil` if `replacement` makes none.
+    /// - Throws: The errors of `replacement`; ``EngineError/quota(_:)`` if the app has the maximum
+    ///   number of clients; ``EngineError/busy(_:)`` if too many replacements for the client wait,
+    ///   or if its registration changed at each attempt.
     func replaceRegistration(
         of key: ClientKey, documentBytes: Int = 0, confirms: Bool = false,
         with replacement: (RegistrationBase) async throws -> RegistrationReplacement?
@@ -97,9 +99,9 @@ extension ClientDirectory {
         throw EngineError.busy(.registrationChanges)
     }
 
-    /// Returns the registration of a client as it is stored, read beside the writer.
+    /// Returns a client's registration as stored, read without the writer thread.
     private func storedPayload(_ key: ClientKey) async throws -> Data? {
-        // Most clients that register are new, and the writer looks again.
+        // Most clients that register are new; the writer checks again.
         guard registry.record(key) != nil else { return nil }
         do {
             return try await store.registration(app: key.app, client: key.client)?.payload

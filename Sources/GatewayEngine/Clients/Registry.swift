@@ -1,37 +1,38 @@
 import GatewayCore
 import Synchronization
 
-/// The index of an event loop among those of the gateway; a gateway has far fewer than fit.
+/// The index of an event loop of the gateway, which has far fewer than the type allows.
 typealias LoopIndex = UInt16
 
-/// The registrations in force, in memory, who holds how many streams, and how far each client has
-/// heard.
+/// The registrations in force, in memory, with the number of each client's streams and its delivery
+/// progress.
 ///
-/// Written by the log's writer when a registration is on disk and before any event loop hears of
-/// it; read by whoever opens a stream or polls. Never touched by a delivery. Kept in parts, each
-/// with a lock of its own: who looks at all clients holds up nobody for longer than one part takes.
+/// Written by the log's writer when a registration is on disk, before any event loop receives it;
+/// read wherever a stream is opened or a poll answered. Never touched by a delivery. Kept in parts,
+/// each with its own lock: code that visits all clients blocks others only for the duration of one
+/// part.
 package final class Registry: Sendable {
     fileprivate struct Entry {
         var record: ClientRecord
-        /// The sequences up to which the client has acknowledged and polls have told it; changes
-        /// from before its registration are of no interest.
+        /// The sequences up to which the client has acknowledged and polls have reported; changes
+        /// from before its registration do not concern it.
         var acknowledged: UInt64
         var told: UInt64
-        /// The reported rebuilds that no cursor of it confirms yet.
+        /// The reported rebuilds that no cursor of the client confirms yet.
         var reported = ReportedRebuilds()
         var hearing = Hearing()
     }
 
     fileprivate struct Streams {
         var count = 0
-        /// The loop of the last one.
+        /// The loop of the most recent stream.
         var loop: LoopIndex?
-        /// The loops of others, which few clients have.
+        /// The loops of other streams, which few clients have.
         var others: [LoopIndex] = []
 
         var loops: [LoopIndex] { (loop.map { [$0] } ?? []) + others }
 
-        /// A stream on that loop ended.
+        /// Records that a stream on that loop ended.
         mutating func leave(_ left: LoopIndex) {
             if let place = others.firstIndex(of: left) {
                 others.remove(at: place)
@@ -47,13 +48,13 @@ package final class Registry: Sendable {
         var seen: Set<ClientKey> = []
     }
 
-    /// The number of parts: of a million clients one has 4,000.
+    /// The number of parts: with a million clients each has 4,000.
     package static let partCount = 256
 
     private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
     private let streamsMax: Int
 
-    /// An empty registry that allows each client so many streams.
+    /// Creates an empty registry that allows each client `streamsMax` streams.
     init(streamsMax: Int) {
         self.streamsMax = streamsMax
     }
@@ -71,7 +72,7 @@ package final class Registry: Sendable {
         withPart(of: key) { $0.records[key]?.record }
     }
 
-    /// The clients that can be pushed to, in the order in which it was last said how.
+    /// The clients that can be pushed to, ordered by when their addresses were last stated.
     var pushable: [(key: ClientKey, record: ClientRecord)] {
         parts.flatMap { part in
             part.withLock { part in
@@ -99,11 +100,11 @@ package final class Registry: Sendable {
         return found
     }
 
-    /// Takes a registration that is on disk.
+    /// Adds or replaces a registration that is on disk.
     ///
     /// - Parameters:
     ///   - head: The last sequence on disk.
-    ///   - isRestored: It was there when the gateway started.
+    ///   - isRestored: Whether the registration existed when the gateway started.
     func put(_ record: ClientRecord, app: String, at head: UInt64, isRestored: Bool = false) {
         let key = ClientKey(app: app, client: record.client)
         withPart(of: key) {
@@ -134,13 +135,13 @@ package final class Registry: Sendable {
         }
     }
 
-    // MARK: What clients have heard
+    // MARK: Delivery progress
 
-    /// Notes that a client acknowledged up to `sequence`, and what it reported as rebuilt.
+    /// Records that a client acknowledged up to `sequence`, and the rebuilds that it reported.
     ///
     /// - Parameter now: In milliseconds since 1970.
-    /// - Returns: Each rebuild that is confirmed by it, and by which channel the client hears; `nil`
-    ///   for a client that is not registered.
+    /// - Returns: The rebuilds confirmed by it, and the channel that notifies the client; `nil` for
+    ///   a client that is not registered.
     func acknowledge(
         _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
     ) -> (confirmed: [ReportedRebuilds.Confirmation], channel: DeliveryChannel)? {
@@ -162,8 +163,8 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Notes that a client resumes from `sequence` with all that it holds; returns each rebuild that
-    /// is confirmed by it.
+    /// Records that a client resumes from `sequence` with all its subscriptions; returns the
+    /// rebuilds confirmed by it.
     func resume(_ key: ClientKey, from sequence: UInt64) -> [ReportedRebuilds.Confirmation] {
         withPart(of: key) { part in
             part.records[key]?.hearing.confirmed(upTo: sequence)
@@ -177,8 +178,8 @@ package final class Registry: Sendable {
         withPart(of: key) { $0.streams[key] == nil ? .poll : .stream }
     }
 
-    /// Notes that a poll told a client of a change at `sequence`; returns whether it is the first
-    /// to do so.
+    /// Records that a poll reported a change at `sequence` to a client; returns whether it is the
+    /// first to do so.
     package func noteTold(_ key: ClientKey, _ sequence: UInt64) -> Bool {
         withPart(of: key) { part in
             guard let entry = part.records[key], entry.told < sequence else { return false }
@@ -187,13 +188,12 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Notes that a poll was answered that tells of everything up to `sequence`, for some kinds or
-    /// for all.
+    /// Records that a poll reported everything up to `sequence`, for some kinds or for all.
     package func notePolled(_ key: ClientKey, upTo sequence: UInt64, kinds: Set<String>?) {
         withPart(of: key) { $0.records[key]?.hearing.polled(upTo: sequence, kinds: kinds) }
     }
 
-    /// The log lost a tail: what was heard is worth nothing.
+    /// Resets all delivery progress, because the log lost a tail and the progress is void.
     func forgetHearing() {
         for part in parts {
             part.withLock { part in
@@ -206,7 +206,7 @@ package final class Registry: Sendable {
 
     // MARK: Streams
 
-    /// Counts a stream in, or answers `false` when the client holds as many as it may.
+    /// Reserves a stream; returns `false` if the client already has the maximum number.
     package func admitStream(_ key: ClientKey) -> Bool {
         withPart(of: key) { part in
             let count = part.streams[key]?.count ?? 0
@@ -216,7 +216,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Notes on which loop a stream was opened that was counted in.
+    /// Records the loop on which a reserved stream was opened.
     func noteStream(_ key: ClientKey, on loop: LoopIndex) {
         withPart(of: key) { part in
             if let before = part.streams[key]?.loop { part.streams[key]?.others.append(before) }
@@ -224,13 +224,13 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Counts a stream out.
+    /// Releases a stream.
     package func releaseStream(_ key: ClientKey) {
         withPart(of: key) { $0.countStreamOut(key) }
     }
 
-    /// Counts a stream out that was open on a loop, and notes up to where it had told its client,
-    /// for some kinds or for all.
+    /// Releases a stream that was open on a loop, and records the sequence up to which it had
+    /// delivered, for some kinds or for all.
     func releaseStream(
         _ key: ClientKey, on loop: LoopIndex, toldUpTo sequence: UInt64, kinds: Set<String>?
     ) {
@@ -243,7 +243,7 @@ package final class Registry: Sendable {
 
     // MARK: All clients
 
-    /// A client as it is looked at.
+    /// A snapshot of a client.
     struct Seen: Sendable {
         let record: ClientRecord
         let hearing: Hearing
@@ -260,10 +260,11 @@ package final class Registry: Sendable {
         }
     }
 
-    /// The clients of one of ``partCount`` parts that hold a stream or were heard of since the gateway
-    /// started.
+    /// The clients in one of ``partCount`` parts that have a stream or have contacted the gateway
+    /// since its start.
     ///
-    /// - Parameter isWanted: Told up to where each has confirmed what it holds.
+    /// - Parameter isWanted: Receives the sequence up to which each client has confirmed its
+    ///   subscriptions.
     func heardOf(
         part: Int, where isWanted: (ClientKey, _ confirmed: UInt64) -> Bool
     ) -> [(key: ClientKey, seen: Seen)] {
@@ -278,26 +279,26 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Shows each client of one of ``partCount`` parts.
+    /// Calls `body` for each client in one of ``partCount`` parts.
     package func look(part: Int, _ body: (ClientKey, ClientRecord) -> Void) {
         parts[part].withLock { part in
             for (key, entry) in part.records { body(key, entry.record) }
         }
     }
 
-    /// One client.
+    /// A snapshot of one client.
     func client(_ key: ClientKey) -> Seen? {
         withPart(of: key) { part in part.records[key].map { part.seen(key, $0) } }
     }
 
-    /// Notes that the client polled, acknowledged or holds a stream.
+    /// Records that the client polled, acknowledged or has a stream.
     package func noteSeen(_ key: ClientKey) {
         withPart(of: key) { part in
             if part.records[key] != nil { part.seen.insert(key) }
         }
     }
 
-    /// The clients seen since the last call, those that hold streams included.
+    /// Returns the clients seen since the last call, including those with streams.
     package func takeSeen() -> Set<ClientKey> {
         var all: Set<ClientKey> = []
         for part in parts {
