@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import WidgetModel
 
-/// The parts of a running engine, built from top to bottom: each has what stands above it.
+/// The parts of a running engine, built from top to bottom: each depends only on those above it.
 package struct Engine: Sendable {
     package let store: SQLiteStore
     package let clock: GatewayClock
@@ -19,14 +19,14 @@ package struct Engine: Sendable {
     package let push: PushLoop?
     package let loops: ShardLoops
     package let writer: LogWriter
-    /// Runs work on documents that are too large for threads that all requests share.
+    /// Runs work on documents that are too large for the threads shared by all requests.
     package let documents: DocumentWork
     package let changes: ChangeLog
     package let clients: ClientDirectory
 
     /// Replays the log and opens an epoch, then builds one shard for each event loop.
     ///
-    /// - Parameter pushLoop: The loop that decides what is pushed; `nil` where nothing is.
+    /// - Parameter pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
         _ configuration: EngineConfiguration, store: SQLiteStore, signer: NotificationSigner,
@@ -41,7 +41,7 @@ package struct Engine: Sendable {
         let (registry, hash) = (replay.registry, replay.hash)
         self.registry = registry
         catalogs = AppCatalogs(replay.catalogs, hash: hash, limits: configuration.limits)
-        // Before pushes are restored: it may void what is known of them.
+        // Before pushes are restored: it may void their recorded positions.
         let cursors = try CursorCodec(
             openingEpochIn: store, hash: hash, clock: clock, logger: logger)
         self.cursors = cursors
@@ -73,7 +73,7 @@ package struct Engine: Sendable {
             store: store, writer: writer, catalogs: catalogs, registry: registry,
             changes: changes, loops: loops, push: push, cursors: cursors, documents: documents,
             metrics: metrics, tracing: tracing, clock: clock)
-        // The log has the loops, and they have the cursors.
+        // The log refers to the loops, and the loops to the cursors.
         cursors.onLostTail { [weak changes] epoch in
             changes?.openEpoch(epoch, cursors: cursors, logger: logger)
         }

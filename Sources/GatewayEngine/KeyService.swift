@@ -2,8 +2,8 @@ import GatewaySigning
 import Synchronization
 import WidgetModel
 
-/// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer,
-/// for those live a month and would keep a notification key published as long.
+/// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
+/// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
     /// `iss` of the local issuer's tokens.
     package static let localIssuer = "timeline-gateway"
@@ -15,15 +15,14 @@ package final class KeyService: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Held while the rings are read again, so that what was read earlier never replaces what was
-    /// read later.
+    /// Held while the rings are read again, so that an earlier read never replaces a later one.
     private let advancing = Mutex(())
     private let notificationStore: KeyRingStore
     private let tokenStore: KeyRingStore
     private let webhookStore: KeyRingStore
     private let audience: String
 
-    /// Opens the rings of a data directory, and makes them on first start.
+    /// Opens the key rings of a data directory; creates them on the first start.
     ///
     /// - Throws: ``SigningError``.
     package init(
@@ -45,13 +44,13 @@ package final class KeyService: Sendable {
             State(notifications: notifications, tokens: tokens, webhooks: webhooks))
     }
 
-    /// Receivers are told of keys when clients register: a week before a key signs alone, and one
-    /// after, both sign.
+    /// Receivers learn the keys when clients register. Both keys sign from a week before a key
+    /// signs alone until a week after.
     package static var webhookTiming: KeyRing.Timing {
         KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
     }
 
-    /// Signs webhooks with the key whose turn it is, and with the one beside it while keys change;
+    /// Signs webhooks with the current key, and also with the adjacent one during a key change;
     /// `nil` where there are no webhooks.
     package var webhookSigner: WebhookSigner? {
         state.withLock { state in
@@ -66,29 +65,29 @@ package final class KeyService: Sendable {
         KeyRing.Timing(publishLead: 300, signatureLifetime: clientTokenSecondsMax)
     }
 
-    /// The keys that verify notifications, now or soon.
+    /// The keys that verify notifications now or in the near future.
     package var publishedKeys: JWKSet { state.withLock { $0.notifications.publishedKeys } }
 
-    /// How long those may be cached, in seconds.
+    /// The maximum cache lifetime of the published keys, in seconds.
     package var keySetMaxAge: Int64 { state.withLock { $0.notifications.timing.keySetMaxAge } }
 
-    /// Since when the key signs that signs notifications, in seconds since 1970.
+    /// The time since which the current notification key signs, in seconds since 1970.
     package var notificationKeySince: Int64 {
         state.withLock {
             if case .signing(let since) = $0.notifications.signing.state { since } else { 0 }
         }
     }
 
-    /// A key and where it stands.
+    /// A key and its state.
     package struct Standing: Sendable {
-        /// What its ring signs.
+        /// The use of its ring.
         package let use: String
         package let kid: String
         package let algorithm: String
         package let state: KeyRing.State
     }
 
-    /// Every key of every ring, those that sign first.
+    /// Every key of every ring, signing keys first.
     package var standings: [Standing] {
         let rings = state.withLock {
             [("notifications", $0.notifications), ("tokens", $0.tokens), ("webhooks", $0.webhooks)]
@@ -102,7 +101,7 @@ package final class KeyService: Sendable {
         }
     }
 
-    /// Signs notifications with the key whose turn it is.
+    /// Signs notifications with the current key.
     package var notificationSigner: JWSSigner {
         state.withLock { JWSSigner.reloads($0.notifications.signingKey) }
     }
@@ -132,10 +131,10 @@ package final class KeyService: Sendable {
             sub: client, app: app, scopes: [.client], ttl: ttl, attributes: attributes, now: now)
     }
 
-    /// Reads the rings again, as a rotation by another process leaves them, and lets every change
-    /// of state happen that is due. Returns whether anything changed.
+    /// Reads the rings again, as left by a rotation in another process, and performs the state
+    /// changes that are due. Returns whether anything changed.
     ///
-    /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is made for the first.
+    /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is created on first use.
     /// - Throws: ``SigningError``; the keys in use stay as they were.
     package func advance(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         try advancing.withLock { _ throws(SigningError) in

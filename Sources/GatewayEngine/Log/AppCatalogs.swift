@@ -3,7 +3,7 @@ import GatewayStorage
 import Synchronization
 import WidgetModel
 
-/// A catalog as it was put.
+/// A catalog as it was uploaded.
 package struct CatalogDocument: Sendable {
     /// The sequence of the log at which it came into force.
     package let sequence: UInt64
@@ -11,7 +11,7 @@ package struct CatalogDocument: Sendable {
     package let contentType: String
     /// The document.
     package let body: [UInt8]
-    /// Its entity tag: differs when the document does (RFC 9110 section 8.8.3).
+    /// Its entity tag, which differs whenever the document does (RFC 9110 section 8.8.3).
     package let etag: String
 
     /// Returns the entity tag of a document.
@@ -20,7 +20,7 @@ package struct CatalogDocument: Sendable {
     }
 }
 
-/// The catalogs in force, compiled and as they were put.
+/// The catalogs in force, compiled and as they were uploaded.
 ///
 /// Read by any thread; changed by jobs, which run one after another on the writer's thread.
 package final class AppCatalogs: Sendable {
@@ -29,7 +29,7 @@ package final class AppCatalogs: Sendable {
         var decider: Decider
         /// The documents in force, by app.
         var documents: [String: CatalogDocument] = [:]
-        /// The sequences at which apps were removed, which void everything before.
+        /// The sequences at which apps were removed; a removal voids everything before it.
         var removals: [String: UInt64] = [:]
 
         mutating func install(_ ruleSet: RuleSet, _ document: CatalogDocument) {
@@ -63,13 +63,12 @@ package final class AppCatalogs: Sendable {
 
     // MARK: Any thread
 
-    /// Returns the catalog of an app as it was put.
+    /// Returns the catalog of an app as it was uploaded.
     package func document(of app: String) -> CatalogDocument? {
         state.withLock { $0.value.documents[app] }
     }
 
-    /// Returns the sequence at which an app was last removed; 0 for one that never was, as far as
-    /// the log says.
+    /// Returns the sequence at which an app was last removed; 0 if the log has no removal of it.
     package func removal(of app: String) -> UInt64 {
         state.withLock { $0.value.removals[app] ?? 0 }
     }
@@ -95,7 +94,7 @@ package final class AppCatalogs: Sendable {
 
     // MARK: The writer's thread
 
-    /// Returns the catalog of an app, as the jobs of this transaction so far leave it.
+    /// Returns the catalog of an app as the previous jobs of this transaction left it.
     func entry(of app: String, _ transaction: borrowing StoreTransaction) -> Entry {
         let next = transaction.nextSequence
         return state.withLock { state in
@@ -107,7 +106,7 @@ package final class AppCatalogs: Sendable {
         }
     }
 
-    /// Changes the catalogs for the jobs that follow, until the transaction turns out to have failed.
+    /// Changes the catalogs for subsequent jobs, until the transaction turns out to have failed.
     func stage(
         at sequence: UInt64, _ transaction: inout StoreTransaction,
         _ change: @Sendable (inout State) -> Void

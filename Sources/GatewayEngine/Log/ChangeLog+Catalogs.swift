@@ -2,12 +2,12 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// The condition a catalog is put under (RFC 9110 section 13.1).
+/// The precondition of a catalog upload (RFC 9110 section 13.1).
 package enum Precondition: Sendable, Equatable {
     case none
     /// `If-Match`: one of these tags, or any with `*`.
     case match([String])
-    /// `If-None-Match: *`: only when there is no catalog yet.
+    /// `If-None-Match: *`: only if there is no catalog yet.
     case absent
 
     func holds(_ etag: String?) -> Bool {
@@ -20,17 +20,18 @@ package enum Precondition: Sendable, Equatable {
 }
 
 extension ChangeLog {
-    /// The result of putting a catalog.
+    /// The result of a catalog upload.
     package struct CatalogOutcome: Sendable {
         package let document: CatalogDocument
         package let isNew: Bool
         package let kinds: Int
     }
 
-    /// Puts a catalog in force. The document in force already changes nothing.
+    /// Puts a catalog in force. Uploading the document in force again changes nothing.
     ///
-    /// It is compiled on the caller's thread, to replace the one in force then. Where that is another
-    /// one when it is written, it is compiled again, at most ``attemptsMax`` times in all.
+    /// The catalog is compiled on the caller's thread, as a replacement for the one in force then.
+    /// If another one is in force when it is written, it is compiled again, at most ``attemptsMax``
+    /// times in all.
     package func putCatalog(
         _ catalog: Catalog, contentType: String, body: [UInt8], _ precondition: Precondition
     ) async throws -> CatalogOutcome {
@@ -68,14 +69,14 @@ extension ChangeLog {
         throw EngineError.busy(.catalogChanges)
     }
 
-    /// Removes an app with its catalog and clients, whose streams end: all of it, or, where the disk
+    /// Removes an app with its catalog and clients, whose streams end: all of it or, if the disk
     /// refuses, nothing.
     ///
-    /// It has an entry in the log, as a catalog has. A catalog put later is a first one, whose rules
-    /// are newer than every cursor given out before: whoever comes with one rebuilds everything.
-    /// Other writes wait while the clients go.
+    /// The removal has an entry in the log, like a catalog. A catalog uploaded later is a first
+    /// one, whose rules are newer than every cursor issued before: clients that present such a
+    /// cursor rebuild everything. Other writes wait while the clients are removed.
     ///
-    /// - Returns: The sequence at which the app ended, and the number of clients it had.
+    /// - Returns: The sequence at which the app ended, and the number of its clients.
     /// - Throws: ``EngineError/unknownApp`` for an app without a catalog.
     package func removeApp(_ app: String) async throws -> (sequence: UInt64, clients: Int) {
         try await writer.write(for: .app(app), cost: 4096) { transaction in

@@ -4,17 +4,17 @@ import Logging
 import WidgetModel
 
 extension ChangeLog {
-    /// Between two tries to write an epoch to disk.
+    /// The interval between two attempts to write an epoch to disk.
     private static let epochRetry = Duration.seconds(2)
 
-    /// Opens an epoch that voids all before it: writes it to disk, and then tells every loop, which
-    /// tells every open stream that everything is stale.
+    /// Opens an epoch that voids all earlier ones: writes it to disk and then announces it to every
+    /// loop, which notifies every open stream that everything is stale.
     ///
-    /// The epoch is announced even if the disk refuses it, because answers wait for it. If the
+    /// The epoch is announced even if the disk refuses it, because responses wait for it. If the
     /// program ends before the epoch is written, the next start does not know its cursors, which
-    /// proves the loss once more.
+    /// proves the loss again.
     ///
-    /// - Parameter cursors: Hands out the cursors of the epoch once it is announced.
+    /// - Parameter cursors: Issues the cursors of the epoch once it is announced.
     func openEpoch(_ epoch: EpochID, cursors: CursorCodec, logger: Logger) {
         logger.error("a client knows changes that this log has lost: all cursors so far are void")
         Task {

@@ -6,8 +6,8 @@ import Logging
 import Synchronization
 import WidgetModel
 
-/// Appends changes, catalogs and reloads to the log, in one order: returns when they are on disk and
-/// handed to every event loop.
+/// Appends changes, catalogs and reloads to the log, in one order: returns when they are on disk
+/// and handed to every event loop.
 package final class ChangeLog: Sendable {
     let store: SQLiteStore
     let writer: LogWriter
@@ -17,13 +17,13 @@ package final class ChangeLog: Sendable {
     private let metrics: GatewayMetrics
     private let tracing: GatewayTracing?
     let clock: GatewayClock
-    /// The times of acceptance of recent posts, in milliseconds since 1970. Their number is bounded;
+    /// The acceptance times of recent posts, in milliseconds since 1970. Their number is bounded;
     /// deliveries of older changes are not measured.
     private let acceptTimes = Mutex(SequenceWindow<Int64>(rangesMax: 16_384))
     /// Written when changes are on disk and before they are published, so that it contains every
     /// change that a client can acknowledge.
     let recentChanges = Mutex(RecentChanges())
-    /// The head of the log at the start: what recent changes are known of lies above.
+    /// The head of the log at the start; recent changes are known only above it.
     let startedAt: UInt64
 
     init(
@@ -42,13 +42,14 @@ package final class ChangeLog: Sendable {
         startedAt = store.head
     }
 
-    /// Returns when a change or reload was accepted, in milliseconds since 1970; `nil` when that is
-    /// not known, or no longer.
+    /// Returns when a change or reload was accepted, in milliseconds since 1970; `nil` if that is
+    /// unknown or no longer known.
     package func acceptTime(of sequence: UInt64) -> Int64? {
         acceptTimes.withLock { $0[sequence] }
     }
 
-    /// Attempts at deciding or compiling by a catalog that others replace at the same time.
+    /// The maximum number of attempts at deciding or compiling by a catalog that others replace
+    /// concurrently.
     static let attemptsMax = 8
 
     /// The result of a post.
@@ -62,9 +63,9 @@ package final class ChangeLog: Sendable {
 
     /// Appends a post, whole or not at all.
     ///
-    /// The changes are decided on the caller's thread, by the catalog in force then. Where another
-    /// one is in force when the post is written, they are decided again, at most ``attemptsMax``
-    /// times in all.
+    /// The changes are decided on the caller's thread, by the catalog in force then. If another one
+    /// is in force when the post is written, they are decided again, at most ``attemptsMax`` times
+    /// in all.
     package func post(_ events: [CloudEvent], app: String) async throws -> PostOutcome {
         let payloads = events.map { LogPayload.change($0.change, time: $0.time) }
         let trace = tracing.flatMap { PostTrace(events, app, $0.tracer) }
@@ -95,12 +96,12 @@ package final class ChangeLog: Sendable {
         }
     }
 
-    /// Events with ids of others that a post may have before it is refused without looking at the
-    /// rest: comparing with what the log has costs what that holds, and the sender may have posted
-    /// little.
+    /// The number of events with reused ids at which a post is rejected without checking the rest:
+    /// a comparison costs as much as the log's entry holds, and the sender may have posted little.
     private static let reusedMax = 8
 
-    /// Appends a decided post; returns `nil` when another catalog is in force than it was decided by.
+    /// Appends a decided post; returns `nil` if another catalog is in force than the one that
+    /// decided it.
     private func append(
         _ post: DecidedPost, to app: String, trace: PostTrace?,
         _ transaction: inout StoreTransaction
@@ -160,7 +161,7 @@ package final class ChangeLog: Sendable {
         return outcome
     }
 
-    /// Returns the events of a post that the log does not have, with their decisions.
+    /// Returns the events of a post that the log does not contain, with their decisions.
     private func fresh(
         of post: DecidedPost, app: String, after removal: UInt64,
         counting outcome: inout PostOutcome, _ transaction: inout StoreTransaction
@@ -236,7 +237,7 @@ package final class ChangeLog: Sendable {
         }
     }
 
-    /// Appends an entry that no event caused.
+    /// Appends an entry that is not caused by an event.
     func append(
         _ type: LogEntryType, _ body: LogEntry.Body, app: String, payload: Data = Data(),
         _ transaction: inout StoreTransaction

@@ -5,7 +5,7 @@ import Logging
 import WidgetModel
 
 extension CursorCodec {
-    /// Opens the epoch of this start. It voids all before it where the data directory was copied or
+    /// Opens the epoch of this start. It voids all earlier ones if the data directory was copied or
     /// its log lost its end.
     convenience init(
         openingEpochIn store: SQLiteStore, hash: SipHash, clock: GatewayClock, logger: Logger

@@ -2,15 +2,15 @@ import GatewayCore
 import Synchronization
 import WidgetModel
 
-/// A cursor that was judged, and the epoch that was current at that moment.
+/// A judged cursor, and the epoch that was current at that moment.
 ///
-/// Cursors may be voided between the judgement and the answer that goes by it: whoever acts on it
-/// asks for its value in the epoch of the answer.
+/// Cursors may be voided between the judgement and the response based on it: code that acts on the
+/// cursor asks for its value in the epoch of the response.
 package struct JudgedCursor: Sendable {
-    /// The position from which the client resumes.
+    /// The position at which the client resumes.
     package let point: ResumePoint
-    /// The epoch that was current when it was judged. An answer that goes by it is given in this
-    /// one or a later one.
+    /// The epoch that was current when it was judged. A response based on it belongs to this epoch
+    /// or a later one.
     package let epoch: EpochID
 
     package init(point: ResumePoint, epoch: EpochID) {
@@ -18,24 +18,24 @@ package struct JudgedCursor: Sendable {
         self.epoch = epoch
     }
 
-    /// Returns where the client resumes by an answer given in `current`.
+    /// Returns where the client resumes in a response that belongs to `current`.
     func point(in current: EpochID) -> ResumePoint {
         current.ordinal > epoch.ordinal ? .everything : point
     }
 }
 
-/// Encodes the cursors that the gateway hands out and judges those that come back.
+/// Encodes the cursors that the gateway issues and judges those that come back.
 ///
-/// When a cursor proves that the log lost a tail, whoever resumed before it was not told: all
-/// epochs are void from that moment, and a new one takes their place. Its cursors are handed out
-/// only when it is on disk; a crash before that leaves an epoch for which no cursor exists.
+/// A cursor may prove that the log lost a tail, and that clients that resumed before it missed a
+/// notification. From that moment all epochs are void, and a new one replaces them. Its cursors are
+/// issued only when it is on disk; after a crash before that, no cursor of the epoch exists.
 package final class CursorCodec: Sendable {
     private struct State {
         var ledger: EpochLedger
-        /// The last epoch that cursors are handed out for: the ledger's current one, or the one
-        /// before while that is being written to disk.
+        /// The epoch of the cursors issued now: the ledger's current one, or the previous one while
+        /// that is being written to disk.
         var epoch: EpochID
-        /// Called with the epoch that takes the place of all void ones.
+        /// Called with the epoch that replaces all void ones.
         var onLostTail: (@Sendable (EpochID) -> Void)?
     }
 
@@ -43,7 +43,7 @@ package final class CursorCodec: Sendable {
     private let state: Mutex<State>
     private let clock: GatewayClock
     private let head: @Sendable () -> UInt64
-    /// The number of cursors that knew more than the log does.
+    /// The number of cursors that were ahead of the log.
     package let ahead = Counter()
 
     /// Creates a codec.
@@ -61,15 +61,15 @@ package final class CursorCodec: Sendable {
         self.head = head
     }
 
-    /// Calls `body` whenever a cursor proves a lost tail, with the epoch that has to be opened.
+    /// Calls `body` whenever a cursor proves a lost tail, with the epoch that must be opened.
     func onLostTail(_ body: @escaping @Sendable (EpochID) -> Void) {
         state.withLock { $0.onLostTail = body }
     }
 
-    /// The epoch that cursors are handed out for.
+    /// The epoch of the cursors issued now.
     var epoch: EpochID { state.withLock { $0.epoch } }
 
-    /// Hands out cursors of a new epoch from now on.
+    /// Issues cursors of a new epoch from now on.
     func handOut(_ epoch: EpochID) {
         state.withLock { state in
             if epoch.ordinal > state.epoch.ordinal { state.epoch = epoch }
@@ -78,14 +78,14 @@ package final class CursorCodec: Sendable {
 
     /// Returns the text of a cursor.
     ///
-    /// - Parameter epoch: The epoch in which the position was found; the current one by default,
-    ///   for a client that builds everything after it has the cursor.
+    /// - Parameter epoch: The epoch in which the position was found; by default the current one,
+    ///   for a client that builds everything after it receives the cursor.
     package func text(_ sequence: UInt64, in epoch: EpochID? = nil) -> String {
         seal.cursor(epoch ?? self.epoch, sequence).text
     }
 
     /// Returns where a client that presents `text` resumes. Unreadable text, and text that was not
-    /// sealed here, counts as no cursor.
+    /// sealed here, count as no cursor.
     package func judge(_ text: String?) -> JudgedCursor {
         guard let text, let cursor = Cursor(text: text), seal.isGenuine(cursor) else {
             return JudgedCursor(point: .everything, epoch: epoch)

@@ -2,32 +2,33 @@ import Foundation
 import GatewayCore
 import WidgetModel
 
-/// The events of a post with what each comes to by one catalog, decided before the log's writer has the
-/// post.
+/// The events of a post with their decisions by one catalog, made before the log's writer receives
+/// the post.
 struct DecidedPost: Sendable {
     let events: [CloudEvent]
-    /// The events as the log keeps them.
+    /// The events in the form stored in the log.
     let payloads: [Data]
-    /// For each event the earlier one of the post that it repeats.
+    /// For each event, the index of the earlier event in the post that it repeats.
     let repetitions: [Int?]
-    /// The rules they are decided by; `nil` for an app without a catalog.
+    /// The rules that decided them; `nil` for an app without a catalog.
     let ruleSet: RuleSet?
-    /// For each event what it comes to; none for an app without a catalog. An event that raises too many
-    /// keys may still turn out to be a duplicate, of one that was accepted by an earlier catalog.
+    /// The decision for each event; none for an app without a catalog. An event that raises too
+    /// many keys may still turn out to be a duplicate of one that was accepted by an earlier
+    /// catalog.
     let decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>]
-    /// The memory that events and decisions take, about.
+    /// The approximate memory used by events and decisions.
     let memoryBytes: Int
 
-    /// Rules that are asked and keys that are raised between two moments at which others may run.
+    /// The number of rules evaluated and keys raised before the thread is yielded.
     private static let workPerTurn = 4_000
 
-    /// Whether deciding a single event of a post may take longer than a turn of a shared thread,
-    /// estimated from above by the rules about it and the values it carries.
+    /// Whether deciding a single event of a post may take longer than a turn of a shared thread; an
+    /// upper estimate from the number of rules for it and the values it carries.
     static func isLong(_ events: [CloudEvent], by ruleSet: RuleSet?) -> Bool {
         guard let ruleSet else { return false }
         return events.contains { event in
             let rules = ruleSet.ruleCount(ofEntity: event.change.entity)
-            // A rule has few bindings, and its combinations are limited.
+            // A rule has few bindings, and the number of its combinations is limited.
             let combinations = event.change.attributes.values.reduce(1) { product, values in
                 min(combinationsMax, product * (values.count + 1))
             }
@@ -35,12 +36,12 @@ struct DecidedPost: Sendable {
         }
     }
 
-    /// About as many keys as one rule may raise for a change.
+    /// The approximate maximum of keys that one rule raises for a change.
     private static let combinationsMax = 512
 
     /// Decides the events of a post.
     ///
-    /// - Throws: 422 when they raise more keys together than a post may.
+    /// - Throws: ``EngineError/invalid(_:)`` if they raise more keys together than a post may.
     init(
         _ events: [CloudEvent], _ payloads: [Data], repeating repetitions: [Int?],
         by ruleSet: RuleSet?, _ limits: Limits
@@ -80,16 +81,16 @@ struct DecidedPost: Sendable {
 }
 
 extension DecidedPost {
-    /// Returns for each event of a post the earlier one that it repeats, if it repeats one.
+    /// Returns for each event of a post the earlier one that it repeats, if any.
     ///
-    /// - Throws: ``EngineError/eventIDReused(_:)`` when one has the id of an earlier one and other
-    ///   data.
+    /// - Throws: ``EngineError/eventIDReused(_:)`` if an event has the id of an earlier one but
+    ///   different data.
     static func repetitions(in events: [CloudEvent]) throws(EngineError) -> [Int?] {
-        // A post of one event has no other it could repeat.
+        // The single event of a post cannot repeat another.
         guard events.count > 1 else { return [nil] }
         var posted: [EventIdentity: Int] = [:]
         posted.reserveCapacity(events.count)
-        // Written once for each event that is repeated, however often that is.
+        // Encoded once for each repeated event, however often it is repeated.
         var written: [Int: [UInt8]] = [:]
         var reused = Faults()
         let repetitions = events.indices.map { index -> Int? in
@@ -109,8 +110,8 @@ extension DecidedPost {
     }
 }
 
-/// The identity that de-duplication compares: bytes, for strings that Unicode takes for the same
-/// are not.
+/// The identity that de-duplication compares: bytes, because Unicode treats some different strings
+/// as equal.
 private struct EventIdentity: Hashable {
     private let source: String
     private let id: String

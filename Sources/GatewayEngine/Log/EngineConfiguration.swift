@@ -2,19 +2,19 @@ import GatewayCore
 import GatewayPush
 import WidgetModel
 
-/// The settings of the engine; they hold from its start to its end.
+/// The settings of the engine, fixed from its start to its end.
 package struct EngineConfiguration: Sendable {
     /// The limits of documents.
     var limits = Limits()
-    /// The limits of what is kept in memory.
+    /// The limits on data kept in memory.
     var coreLimits = CoreLimits()
-    /// The limits of what one app may keep.
+    /// The limits on data kept for one app.
     var quota = AppQuota()
     /// The settings of event streams.
     var streams = StreamSettings()
-    /// Streams and waiting polls that one client may hold.
+    /// The maximum number of streams and waiting polls per client.
     var streamsPerClient: Int
-    /// The rules of pushes, as of the start.
+    /// The push settings at the start.
     var push = PushDesk.Terms()
 
     /// Creates settings.

@@ -2,48 +2,48 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// The reason why the engine does not do what it was asked.
+/// The reason why the engine rejects a request.
 ///
-/// It knows nothing of HTTP: ``Problem/engine(_:)`` decides the status and the words of the answer.
+/// Independent of HTTP: ``Problem/engine(_:)`` determines the status and the text of the response.
 package enum EngineError: Error, Sendable {
     /// The app has no catalog.
     case unknownApp
     /// The client is not registered.
     case unknownClient
-    /// The document does not fit the catalog or the limits.
+    /// The document violates the catalog or the limits.
     case invalid(Faults)
-    /// Events have ids that were used before with other data.
+    /// Events reuse earlier ids with different data.
     case eventIDReused(Faults)
     /// The catalog in force is not the one that the caller expected.
     case preconditionFailed
     /// The attributes contradict the token, or are neither vouched for nor self-declared.
     case attributes(ClientAttributes.Refusal)
-    /// A client's token registers a webhook, which only its backend may.
+    /// A client's token registers a webhook, which only its backend may do.
     case webhookNeedsBackend
-    /// The token that the request was admitted by is no longer trusted.
+    /// The token that admitted the request is no longer trusted.
     case tokenRevoked
-    /// The app has as much as it may have.
+    /// The app has reached a quota.
     case quota(AppQuota.Refusal)
-    /// Too much of something waits already, or keeps changing.
+    /// Too many requests wait already, or the data keeps changing.
     case busy(Contention)
     /// The store does not accept the write.
     case store(StoreError)
 
-    /// The work that too many callers ask for at a time.
+    /// The kind of work that too many callers request at once.
     package enum Contention: Sendable {
-        /// Registrations of one client wait for each other.
+        /// Too many registrations of one client wait for each other.
         case registrations
-        /// A registration was replaced by others at each attempt.
+        /// Other requests replaced the registration at each attempt.
         case registrationChanges
         /// The catalog was replaced at each attempt.
         case catalogChanges
         /// The event loops are behind the log.
         case eventLoops
-        /// Explanations wait for each other.
+        /// Too many explanations wait for each other.
         case explanations
     }
 
-    /// The stable code, as problems and spans name it.
+    /// The stable code in problem documents and spans.
     package var code: String {
         switch self {
         case .unknownApp: "unknown-app"
@@ -63,7 +63,7 @@ package enum EngineError: Error, Sendable {
         }
     }
 
-    /// Whether the gateway failed, rather than refused what its caller sent.
+    /// Whether the gateway failed, as opposed to rejecting its caller's input.
     var isFailure: Bool {
         switch self {
         case .busy, .store: true
@@ -73,7 +73,7 @@ package enum EngineError: Error, Sendable {
 }
 
 extension EngineError {
-    /// The error of a request that its registration's terms refuse.
+    /// The error for a request that violates its registration's terms.
     init(_ refusal: RegistrationTerms.Refusal) {
         switch refusal {
         case .notRegistered: self = .unknownClient
@@ -85,7 +85,7 @@ extension EngineError {
 extension Faults {
     /// The fault of a change that invalidates too many keys.
     ///
-    /// - Parameter index: The change's place in its batch; `nil` for a change alone.
+    /// - Parameter index: The change's index in its batch; `nil` for a single change.
     package init(_ error: RuleSet.TooManyKeys, _ limits: Limits, index: Int?) {
         self.init(
             index.map { "[\($0)].data" } ?? "data",
@@ -97,7 +97,7 @@ extension Faults {
 
     /// The fault of a post that invalidates too many keys.
     ///
-    /// - Parameter count: Keys of the events up to the one that goes beyond the limit.
+    /// - Parameter count: The keys of the events up to the one that exceeds the limit.
     init(keysInPost count: Int, _ limits: Limits) {
         self.init(
             "",

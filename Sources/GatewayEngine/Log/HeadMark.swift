@@ -2,8 +2,7 @@ import Foundation
 import GatewayStorage
 import ServiceLifecycle
 
-/// Notes about once a second how far the log reaches, so that the next start sees whether it lost
-/// its end.
+/// Records the log's head about once a second, so that the next start can detect a lost tail.
 package struct HeadMark: Service {
     private static let interval = Duration.seconds(1)
 
@@ -18,7 +17,7 @@ package struct HeadMark: Service {
             while true {
                 try await Task.sleep(for: Self.interval)
                 await withCheckedContinuation { continuation in
-                    // It waits for the disk.
+                    // This call waits for the disk.
                     DispatchQueue.global().async { [store] in
                         store.noteHead()
                         continuation.resume()

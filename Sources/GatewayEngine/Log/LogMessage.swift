@@ -13,6 +13,6 @@ package enum LogMessage: Sendable {
     case removed(ClientKey)
     /// Cursors of all epochs before this one are void.
     case epoch(EpochID)
-    /// The entries before are all there are of a change that is traced.
+    /// Follows all entries of a traced change.
     case traced(TracedChange)
 }

@@ -3,7 +3,7 @@ import GatewayCore
 import WidgetModel
 
 /// The payloads of the log and of the registrations as bytes: JSON, so that an operator can read a
-/// store with nothing but `sqlite3`.
+/// store with `sqlite3` alone.
 enum LogPayload {
     /// A row that cannot be read back; only a damaged store or a newer version writes one.
     struct Unreadable: Error, CustomStringConvertible {
@@ -12,7 +12,7 @@ enum LogPayload {
         var description: String { reason }
     }
 
-    /// A change and when it happened.
+    /// A change and the time at which it happened.
     static func change(_ change: Change, time: String?) -> Data {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
@@ -26,7 +26,7 @@ enum LogPayload {
         return Data(bytes)
     }
 
-    /// Whether a stored payload is that of the same change, whenever it happened.
+    /// Whether a stored payload holds the same change, whatever its time.
     static func isChange(_ payload: Data, _ change: Change) throws -> Bool {
         var written = Array(#"{"data":"#.utf8)
         change.append(to: &written)
@@ -34,7 +34,7 @@ enum LogPayload {
             let next = payload[payload.startIndex + written.count]
             if next == UInt8(ascii: ",") || next == UInt8(ascii: "}") { return true }
         }
-        // Another version may have written the same change in another way.
+        // Another version may have encoded the same change differently.
         return try readChange(payload, limits: .none).change.json.serialized
             == change.json.serialized
     }
@@ -50,7 +50,7 @@ enum LogPayload {
         )
     }
 
-    /// A catalog document as it was put.
+    /// A catalog document as it was uploaded.
     static func catalog(contentType: String, body: [UInt8]) -> Data {
         Data(
             JSONValue.object([
@@ -80,12 +80,12 @@ enum LogPayload {
 
 /// A registration as it is stored.
 package struct StoredRegistration: Sendable {
-    /// The registration of the client, or of its backend.
+    /// The registration by the client, or by its backend.
     var registration: ClientRegistration
-    /// Its attributes, by who answers for them.
+    /// Its attributes, by the party that answers for them.
     var attributes = ClientAttributes()
-    /// Stands for what was stated last, also where an address was dropped since that pushes did not
-    /// reach: a client that registered it would register it again.
+    /// The digest of the last stated registration. It does not change when an unreachable address
+    /// is dropped: a client that registered the address would register it again.
     var digest = ""
     /// The position up to which each recommendation set is known to be built.
     var confirmed: [String: UInt64] = [:]
@@ -94,10 +94,10 @@ package struct StoredRegistration: Sendable {
     /// The time at which its addresses were last stated, in milliseconds since 1970.
     var addressedAt: Int64 = 0
 
-    /// The registration as it is stored.
+    /// The registration in stored form.
     var payload: Data { payload(of: registration.json(maskingTokens: false)) }
 
-    /// The registration as it is stored, made from `document`: the same as ``registration``, with
+    /// The registration in stored form, made from `document`, which equals ``registration`` with
     /// its tokens.
     func payload(of document: JSONValue) -> Data {
         var confirmedJSON = JSONObject()
@@ -115,8 +115,8 @@ package struct StoredRegistration: Sendable {
         return Data(JSONValue.object(object).serialized)
     }
 
-    /// The members that attributes are stored in. `vouched` is from before tokens and backends were
-    /// kept apart.
+    /// The members that hold attributes. `vouched` dates from before tokens and backends were
+    /// distinguished.
     private static var origins:
         [(name: String, part: WritableKeyPath<ClientAttributes, [String: [String]]>)]
     {
@@ -146,7 +146,7 @@ package struct StoredRegistration: Sendable {
         for member in object["confirmed"]?.objectValue?.members ?? [] {
             confirmed[member.name] = member.value.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
         }
-        // Stores from before there were pushes have neither: everything counts as missed.
+        // Stores from before pushes have neither: everything counts as missed.
         since = object["since"]?.integerValue.flatMap { UInt64(exactly: $0) } ?? 0
         addressedAt = object["addressedAt"]?.integerValue ?? 0
     }

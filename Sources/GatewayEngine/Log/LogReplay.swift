@@ -3,8 +3,8 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// The state that lives in memory, rebuilt from the registrations and the log's tail: rule sets,
-/// versions, usage. Changes nothing in the store.
+/// The in-memory state, rebuilt from the registrations and the log's tail: rule sets, versions,
+/// usage. Does not change the store.
 package struct LogReplay {
     let hash: SipHash
     let registry: Registry
@@ -40,7 +40,7 @@ package struct LogReplay {
     }
 
     private mutating func replayLog(of store: SQLiteStore) throws {
-        // Catalogs go when their app does, and before the rows that announced them.
+        // Catalogs are deleted with their app, and before the rows that announced them.
         var withoutDocument: Set<String> = []
         var bySequence: [UInt64: (catalog: Catalog, document: CatalogDocument)] = [:]
         for row in try store.catalogs() {

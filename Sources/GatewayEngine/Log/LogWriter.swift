@@ -4,13 +4,13 @@ import OpenTelemetry
 import Tracing
 import WidgetModel
 
-/// Writes everything that changes the gateway in one order, and hands it to the event loops once it
-/// is on disk, before its caller has an answer.
+/// Writes every change of the gateway's state in one order, and hands it to the event loops once it
+/// is on disk, before its caller receives a response.
 package final class LogWriter: Sendable {
     private let store: SQLiteStore
     private let quota: AppQuota
     private let loops: [ShardLoop]
-    /// Receives what the loops receive; `nil` where nothing is pushed.
+    /// Receives the same messages as the loops; `nil` where nothing is pushed.
     private let push: PushLoop?
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
@@ -29,17 +29,17 @@ package final class LogWriter: Sendable {
     /// The number of event loops that receive each message.
     var loopCount: Int { loops.count }
 
-    /// Entries that an event loop may be behind the log before writes are refused: what waits for a
-    /// loop is kept in memory.
+    /// The backlog of an event loop, in entries, beyond which writes are rejected: entries waiting
+    /// for a loop are kept in memory.
     static let backlogMax: UInt64 = 200_000
 
-    /// Runs a job on the writer's thread and waits until what it wrote is on disk.
+    /// Runs a job on the writer's thread and waits until its writes are on disk.
     ///
     /// - Parameters:
-    ///   - lane: Whose turn it uses: the app's that asked for it.
+    ///   - lane: The lane of the app on whose behalf the job runs.
     ///   - freesSpace: See ``SQLiteStore/write(for:cost:freesSpace:_:)``.
-    /// - Throws: What the job throws; ``EngineError/busy(_:)`` and ``EngineError/store(_:)`` when
-    ///   the event loops or the disk cannot follow.
+    /// - Throws: The job's errors; ``EngineError/busy(_:)`` and ``EngineError/store(_:)`` if the
+    ///   event loops or the disk cannot keep up.
     package func write<T: Sendable>(
         for lane: WriterLane, cost: Int, freesSpace: Bool = false,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
@@ -51,7 +51,7 @@ package final class LogWriter: Sendable {
         do {
             let value = try await store.write(for: lane, cost: cost, freesSpace: freesSpace) {
                 transaction in
-                // Before this it waited for the transaction before.
+                // Until now it waited for the previous transaction.
                 span?.addEvent("writing")
                 return try job(&transaction)
             }.value
@@ -83,10 +83,10 @@ package final class LogWriter: Sendable {
 
     // MARK: Quotas
 
-    // Checked on the writer's thread, which sees what the jobs before it in the same transaction
-    // did, so that no two requests pass a limit together.
+    // Checked on the writer's thread, which sees the results of earlier jobs in the same
+    // transaction, so that no two requests pass a limit together.
 
-    /// Checks that an app may have one registration more.
+    /// Checks that an app may have one more registration.
     func checkNewClient(of app: String, _ transaction: borrowing StoreTransaction) throws {
         do throws(AppQuota.Refusal) {
             try quota.checkNewClient(of: transaction.usage(of: app))
@@ -95,7 +95,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Checks that the log may take more bytes of an app.
+    /// Checks that the log may store more bytes for an app.
     func checkLog(
         adding bytes: Int, of app: String, _ transaction: borrowing StoreTransaction
     ) throws {

@@ -1,10 +1,10 @@
 import GatewayCore
 import WidgetModel
 
-/// An operator's reload as it is asked for and kept: `{"all": true}`, `{"kind": "…"}` or
+/// An operator's reload as requested and stored: `{"all": true}`, `{"kind": "…"}` or
 /// `{"client": "…"}`.
 extension ReloadScope {
-    /// `nil` for anything else; members beside these say nothing.
+    /// Returns `nil` for anything else; further members are ignored.
     package init?(_ document: JSONValue) {
         let object = document.objectValue
         switch (object?["all"], object?["kind"], object?["client"]) {
@@ -15,7 +15,7 @@ extension ReloadScope {
         }
     }
 
-    /// As ``init(_:)`` takes it.
+    /// The document that ``init(_:)`` reads.
     var json: JSONValue {
         switch self {
         case .everything: ["all": true]

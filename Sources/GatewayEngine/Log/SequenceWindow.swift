@@ -15,15 +15,15 @@ struct SequenceWindow<Element> {
         self.rangesMax = rangesMax
     }
 
-    /// Notes something of the entries from `first` to `last`; nothing of what does not follow those
-    /// that are known.
+    /// Adds an element for the entries from `first` to `last`; ignored unless they follow the known
+    /// ranges.
     mutating func note(_ element: Element, of first: UInt64, through last: UInt64) {
         guard first <= last, ranges.last.map({ $0.last < first }) ?? true else { return }
         if ranges.count >= rangesMax { ranges.removeFirst() }
         ranges.append(Range(first: first, last: last, element: element))
     }
 
-    /// Returns the element of an entry's range; `nil` for an entry of none.
+    /// Returns the element of an entry's range; `nil` if no range contains the entry.
     subscript(sequence: UInt64) -> Element? {
         var (low, high) = (0, ranges.count)
         while low < high {

@@ -1,7 +1,7 @@
-/// A value that entries of the log change before their transaction is on disk.
+/// A value that log entries change before their transaction is on disk.
 ///
-/// A transaction that fails gives its sequences back, all of them: the next job that would be
-/// assigned one of them finds the value as it was before.
+/// A failed transaction returns all its sequences: the next job that would be assigned one of them
+/// finds the previous value.
 struct Staged<Value: Sendable>: Sendable {
     /// The value with all changes so far.
     private(set) var value: Value
@@ -25,7 +25,8 @@ struct Staged<Value: Sendable>: Sendable {
         body(&value)
     }
 
-    /// Keeps the change at `sequence`, which is on disk, and with it those of its whole transaction.
+    /// Keeps the change at `sequence`, which is on disk, and with it all changes of its
+    /// transaction.
     mutating func commit(_ sequence: UInt64) {
         if let pending, pending.first <= sequence { self.pending = nil }
     }

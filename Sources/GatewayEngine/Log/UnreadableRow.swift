@@ -1,10 +1,10 @@
 import GatewayStorage
 
-/// A row of the store that a start cannot read: the file is damaged, or a newer version wrote it.
+/// A row of the store that cannot be read at startup: damaged, or written by a newer version.
 struct UnreadableRow: Error, CustomStringConvertible {
-    /// Names the row, as an operator would.
+    /// The row's name for operators.
     let row: String
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     let reason: String
 
     var description: String {
@@ -12,7 +12,7 @@ struct UnreadableRow: Error, CustomStringConvertible {
             + "backup with `timelinectl restore`"
     }
 
-    /// Returns what `read` returns, and names the row in the error that it throws.
+    /// Returns the result of `read`; adds the row's name to an error that it throws.
     static func naming<Value>(_ row: @autoclosure () -> String, _ read: () throws -> Value) throws
         -> Value
     {
@@ -23,8 +23,7 @@ struct UnreadableRow: Error, CustomStringConvertible {
         }
     }
 
-    /// Returns what `read` returns, and names the client whose row it reads in the error that it
-    /// throws.
+    /// Returns the result of `read`; adds the client whose row it reads to an error that it throws.
     static func naming<Value>(
         _ part: String, _ key: RegistrationKey, _ read: () throws -> Value
     ) throws -> Value {

@@ -1,8 +1,8 @@
 /// A host and a port.
 package struct Address: Sendable, Equatable, CustomStringConvertible {
-    /// Name or numeric address; without brackets.
+    /// A name or numeric address, without brackets.
     package let host: String
-    /// 0 lets the system choose.
+    /// The port; 0 lets the system choose.
     package let port: Int
 
     /// Reads `HOST:PORT`, `[::1]:PORT`.
@@ -28,7 +28,7 @@ package struct Address: Sendable, Equatable, CustomStringConvertible {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether it can be reached from this machine only.
+    /// Whether the address can be reached only from this machine.
     package var isLoopback: Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }

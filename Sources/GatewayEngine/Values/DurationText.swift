@@ -1,4 +1,4 @@
-/// Reads durations as people write them.
+/// Parses durations in human notation.
 package enum DurationText {
     /// Returns the seconds of `90`, `90s`, `15m`, `1h` or `30d`; `nil` for anything else.
     package static func seconds(_ text: String) -> Int64? {

@@ -1,7 +1,7 @@
 import Foundation
 import WidgetModel
 
-/// RFC 3339 in UTC with milliseconds.
+/// Formats milliseconds since 1970 as RFC 3339 in UTC with milliseconds.
 package func timestamp(_ milliseconds: Int64) -> String {
     let parts = calendar(milliseconds / 1000)
     return text(capacity: 24) { text in
@@ -18,12 +18,12 @@ package func timestamp(_ milliseconds: Int64) -> String {
     }
 }
 
-/// Returns the second since 1970 that RFC 3339's `date-time` names, a fraction cut off; `nil` when the
-/// text is none.
+/// Returns the second since 1970 of an RFC 3339 `date-time`, without its fraction; `nil` for any
+/// other text.
 package func seconds(ofTimestamp text: String) -> Int64? {
     guard CloudEvent.isTimestamp(text) else { return nil }
     let bytes = Array(text.utf8)
-    // Checked above: digits stand in these places.
+    // Checked above: these positions hold digits.
     func number(_ range: Range<Int>) -> Int32 {
         bytes[range].reduce(0) { $0 * 10 + Int32($1 - UInt8(ascii: "0")) }
     }
@@ -42,7 +42,7 @@ package func seconds(ofTimestamp text: String) -> Int64? {
     return bytes[sign] == UInt8(ascii: "-") ? seconds + offset : seconds - offset
 }
 
-/// HTTP's date (RFC 9110 section 5.6.7) of a second since 1970.
+/// Formats a second since 1970 as an HTTP date (RFC 9110 section 5.6.7).
 func httpDate(_ seconds: Int64) -> String {
     let parts = calendar(seconds)
     return text(capacity: 29) { text in
@@ -82,7 +82,7 @@ extension [UInt8] {
         text.withUTF8Buffer { append(contentsOf: $0) }
     }
 
-    /// Appends a number that is not negative, with zeros before it.
+    /// Appends a nonnegative number, padded with zeros.
     fileprivate mutating func append(_ number: Int32, digits: Int) {
         var place: Int32 = 1
         for _ in 1..<digits { place *= 10 }
