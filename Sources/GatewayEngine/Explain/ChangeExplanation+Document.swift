@@ -3,10 +3,10 @@ import GatewayDocuments
 import WidgetModel
 
 extension ChangeExplanation {
-    /// The limit of rules that are shown for one change; the rest are counted.
+    /// The maximum number of rules shown for one change; the rest are counted.
     private static let rulesMax = 500
 
-    /// Sets the members of a document that say how the rules decide a change.
+    /// Sets the members of a document that explain how the rules decide a change.
     package func describe(_ change: Change, by ruleSet: RuleSet, in document: inout ExplainedChange)
     {
         // Rules that match take precedence over those that do not.

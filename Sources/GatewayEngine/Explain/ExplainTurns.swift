@@ -12,7 +12,7 @@ final class ExplainTurns: Sendable {
 
     private typealias Caller = CheckedContinuation<Void, any Error>
 
-    /// Callers that wait at most; one app may fill four fifths of it.
+    /// The maximum number of waiting callers; one app may fill four fifths of it.
     static let waitingMax = 16
 
     private let state: Mutex<State>
@@ -23,9 +23,9 @@ final class ExplainTurns: Sendable {
         )
     }
 
-    /// Waits for the turn; ``end()`` gives it back.
+    /// Waits for the caller's turn, which ends with ``end()``.
     ///
-    /// - Throws: ``EngineError/busy(_:)`` when too many callers wait, of all apps or of this one.
+    /// - Throws: ``EngineError/busy(_:)`` if too many callers wait, in total or from this app.
     func begin(app: String) async throws {
         try await withCheckedThrowingContinuation { (caller: Caller) in
             let begins = state.withLock { state -> Bool? in
@@ -33,7 +33,7 @@ final class ExplainTurns: Sendable {
                     state.isTaken = true
                     return true
                 }
-                // The call before resumes this one.
+                // The previous caller's `end()` resumes this one.
                 return state.waiting.append(caller, for: app, cost: 1) == nil ? nil : false
             }
             switch begins {
@@ -44,7 +44,7 @@ final class ExplainTurns: Sendable {
         }
     }
 
-    /// The number of callers that wait.
+    /// The number of waiting callers.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Gives the turn to the next caller.

@@ -4,24 +4,24 @@ import GatewayPush
 import GatewayStorage
 import WidgetModel
 
-/// Holds a proposed catalog against what happened.
+/// Back-tests a proposed catalog against recent changes.
 extension Explainer {
-    /// Changes that are decided between two moments at which others may use the thread.
+    /// The number of changes decided before the thread is yielded.
     private static let changesPerTurn = 16
-    /// Rows that are read from the log at once.
+    /// The number of rows read from the log at once.
     private static let rowsPerRead = 2_000
 
-    /// What the changes of an app since a moment would have come to, by the catalog in force and by
-    /// another.
+    /// Compares the effects of an app's changes since a moment under the catalog in force and under
+    /// another catalog.
     ///
-    /// Costs reading and deciding these changes twice, and then a look at every registered client as
-    /// explaining a change does. One at a time, and not while a change is explained.
+    /// Reads and decides these changes twice, and then visits every registered client as the
+    /// explanation of a change does. One runs at a time, and not while a change is explained.
     ///
     /// - Parameters:
     ///   - since: In milliseconds since 1970.
-    ///   - isWanted: Whether somebody still waits for the answer.
-    /// - Throws: 404 without a catalog, 503 while too many wait, `StoreError`;
-    ///   `CancellationError` when it is not wanted.
+    ///   - isWanted: Whether the caller still waits for the answer.
+    /// - Throws: ``EngineError/unknownApp`` without a catalog, ``EngineError/busy(_:)`` if too many
+    ///   wait, `StoreError`; `CancellationError` if the answer is no longer wanted.
     package func difference(
         to catalog: Catalog, app: String, since: Int64, while isWanted: () -> Bool
     ) async throws -> CatalogDifference {
@@ -39,7 +39,7 @@ extension Explainer {
         reading: while last < head {
             guard isWanted() else { throw CancellationError() }
             let rows = try await store.log(after: last, through: head, limit: Self.rowsPerRead)
-            // The log's beginning was removed meanwhile.
+            // The log's beginning was truncated in the meantime.
             guard let end = rows.last else { break }
             for row in rows where row.app == app && row.type == .change {
                 let change = try LogPayload.readChange(row.payload, limits: .none).change

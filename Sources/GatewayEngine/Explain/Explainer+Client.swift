@@ -5,9 +5,9 @@ import GatewayStorage
 import Synchronization
 import WidgetModel
 
-/// How everything of one client stands: fresh, or stale since when, and why it was not told yet.
+/// The state of a client's items: fresh, or stale since when, and why it has not been notified yet.
 extension Explainer {
-    /// Returns how everything of a client stands; `nil` when it is not registered.
+    /// Returns the state of a client's items; `nil` if it is not registered.
     package func client(_ key: ClientKey) async throws -> ExplainedClient? {
         guard registry.record(key) != nil else { return nil }
         let head = store.head
@@ -22,7 +22,7 @@ extension Explainer {
         where asked.insert(index).inserted {
             let loop = loops.all[Int(index)]
             guard let part = try await loop.standing(of: record, app: key.app) else { continue }
-            // A catalog may come between: then both answers are not about the same things.
+            // A new catalog may arrive in between: then the two answers are about different items.
             let isSame = items.map(\.item) == part.items.map(\.item)
             items = isSame ? zip(items, part.items).map { $0.told(also: $1) } : part.items
             streams += part.streams
@@ -79,7 +79,7 @@ extension Explainer {
         ).describe(in: &item, at: time)
     }
 
-    /// When an entry of the log was accepted; `nil` where the log has it no more.
+    /// The acceptance time of a log entry; `nil` if the log no longer has it.
     private func time(
         of sequence: UInt64, _ times: inout [UInt64: Int64]
     ) async throws -> Int64? {
@@ -91,8 +91,8 @@ extension Explainer {
 }
 
 extension ExplainedClient {
-    /// Creates the document of a registration with all items asleep, as undeclared kinds and empty
-    /// sets remain.
+    /// Creates the document of a registration with all items asleep; undeclared kinds and empty
+    /// sets stay so.
     fileprivate init(_ key: ClientKey, seen: Registry.Seen) throws {
         self.init()
         client = key.client
@@ -141,7 +141,7 @@ extension StreamStanding {
 
 extension PushDesk.AddressStanding {
     fileprivate func document(at time: MonotonicTime) throws(Faults) -> ExplainedAddress {
-        // As registrations show it, tokens masked.
+        // In the form that registrations show, with tokens masked.
         let shown = ClientRegistration(platform: "", delivery: [address])
             .json(maskingTokens: true).objectValue?["delivery"]?.arrayValue?.first
         var document = try ExplainedAddress(decoding: shown ?? [:])

@@ -2,20 +2,21 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// Changes of the log, decided again by the catalog that decided them: the same input gives the same
-/// decision, so that none has to be kept.
+/// Logged changes, decided again by the catalog that decided them: the same input gives the same
+/// decision, so decisions need not be stored.
 extension Explainer {
-    /// A change of the log.
+    /// A change in the log.
     package struct Logged: Sendable {
         package let row: LogRow
         package let change: Change
         package let ruleSet: RuleSet
-        /// The sequence of the catalog that decides it here, and whether that was in force then.
+        /// The sequence of the catalog that decides it here, and whether that catalog was in force
+        /// then.
         package let catalog: UInt64
         package let isCatalogOfThen: Bool
     }
 
-    /// The change at `sequence` of an app; `nil` where the log has none of its.
+    /// The change at `sequence` of an app; `nil` if the log has none of this app there.
     package func logged(_ sequence: UInt64, app: String) async throws -> Logged? {
         guard let row = try await store.logRow(sequence), row.app == app,
             row.type == .change, sequence > catalogs.removal(of: app)
@@ -23,7 +24,7 @@ extension Explainer {
         return try await logged(row)
     }
 
-    /// A row of the log that is a change.
+    /// Decodes and decides a log row that is a change.
     package func logged(_ row: LogRow) async throws -> Logged {
         let change = try LogPayload.readChange(row.payload, limits: .none).change
         let (ruleSet, isOfThen) = try await ruleSet(app: row.app, at: row.sequence)
@@ -32,7 +33,7 @@ extension Explainer {
             isCatalogOfThen: isOfThen)
     }
 
-    /// The rules that were in force for the log row at `sequence`; or else those that are now.
+    /// The rules that were in force for the log row at `sequence`; if unknown, those in force now.
     private func ruleSet(
         app: String, at sequence: UInt64
     ) async throws -> (RuleSet, isOfThen: Bool) {

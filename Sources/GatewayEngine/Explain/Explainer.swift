@@ -4,13 +4,13 @@ import GatewayStorage
 import Synchronization
 import WidgetModel
 
-/// Changes to be explained, decided by one catalog.
+/// Changes to explain, decided by one catalog.
 package struct ExplainedChanges: Sendable {
     let app: String
     let ruleSet: RuleSet
     let changes: [Change]
     let decisions: [RuleSet.Decision]
-    /// The sequence of the one change that is in the log; `nil` for changes that are not made.
+    /// The sequence of the single logged change; `nil` for hypothetical changes.
     let sequence: UInt64?
 
     package init(
@@ -25,12 +25,13 @@ package struct ExplainedChanges: Sendable {
     }
 }
 
-/// Finds who holds what changes make stale, and what became of them.
+/// Finds the clients whose items changes make stale, and the outcome for each.
 ///
-/// Costs a look at every registered client of the app, part by part and off the event loops: at the
-/// names of its kinds, and where one was hit at its keys by the rules that were. Of a million clients
-/// a part has 4,000; deliveries wait for the question of one part at most, and who registers or polls
-/// for a copy of it. One at a time, apps in turn, and only while somebody waits for the answer.
+/// Visits every registered client of the app, part by part and off the event loops: it checks the
+/// kinds' names, and for affected kinds the keys by the rules that match. With a million clients a
+/// part has 4,000. Deliveries wait at most for the question about one part, registrations and polls
+/// for a copy of it. One explanation runs at a time, apps in turn, and only while its caller waits
+/// for the answer.
 package final class Explainer: Sendable {
     let store: SQLiteStore
     let catalogs: AppCatalogs
@@ -40,10 +41,10 @@ package final class Explainer: Sendable {
     /// `nil` where nothing is pushed.
     let push: PushLoop?
     private let clock: GatewayClock
-    /// Returns how much is pushed, for what would have been.
+    /// The push limits, for forecasts.
     let pushTerms: @Sendable () -> PushDesk.Terms
     let turns = ExplainTurns()
-    /// Rules that were replaced, and are asked for again when the log is paged through.
+    /// Replaced rules, which are needed again while the log is paged through.
     private let replaced = Mutex<[RuleSet]>([])
     private static let replacedMax = 8
 
@@ -62,19 +63,19 @@ package final class Explainer: Sendable {
         self.pushTerms = pushTerms
     }
 
-    /// The present moment by both clocks.
+    /// The present moment on both clocks.
     package var time: MonotonicTime {
         MonotonicTime(wall: clock.wallMilliseconds(), monotonic: clock.now())
     }
 
-    /// Rules that are kept.
+    /// Returns cached rules.
     func kept(_ app: String, _ sequence: UInt64) -> RuleSet? {
         replaced.withLock { kept in
             kept.first { $0.sequence == sequence && $0.catalog.app == app }
         }
     }
 
-    /// Keeps rules, in place of those kept longest.
+    /// Caches rules, in place of the oldest ones.
     func keep(_ ruleSet: RuleSet) {
         replaced.withLock { kept in
             if kept.count >= Self.replacedMax { kept.removeFirst() }
@@ -82,7 +83,7 @@ package final class Explainer: Sendable {
         }
     }
 
-    /// Something of a client that a change makes stale.
+    /// An item of a client that a change makes stale.
     private struct Found: Sendable {
         let client: Int
         let hold: ChangeReach.Hold
@@ -90,10 +91,11 @@ package final class Explainer: Sendable {
         var push: Outcome?
     }
 
-    /// Who holds what each of the changes makes stale.
+    /// Tallies the clients whose items each of the changes makes stale.
     ///
-    /// - Parameter isWanted: Whether somebody still waits for the answer.
-    /// - Throws: 503 while too many wait; `CancellationError` when it is not wanted.
+    /// - Parameter isWanted: Whether the caller still waits for the answer.
+    /// - Throws: ``EngineError/busy(_:)`` if too many wait; `CancellationError` if the answer is no
+    ///   longer wanted.
     package func tallies(
         of subject: ExplainedChanges, while isWanted: () -> Bool
     ) async throws -> [HolderTally] {
@@ -110,14 +112,14 @@ package final class Explainer: Sendable {
             var clients = registry.clients(of: subject.app, part: part)
             var found: [Found] = []
             for (index, client) in clients.enumerated() {
-                // What came before it registered is of no interest to it.
+                // Changes before a client's registration do not concern it.
                 if let sequence = subject.sequence, client.record.since >= sequence { continue }
                 for hold in reach.holds(of: client.record) {
                     found.append(Found(client: index, hold: hold))
                 }
             }
             try await askStreams(&found, clients, subject)
-            // A stream that ended meanwhile has left what it told.
+            // A stream that ended in the meantime has left its delivery progress.
             for place in found.indices
             where found[place].telling == nil && !clients[found[place].client].loops.isEmpty {
                 let key = ClientKey(
@@ -137,14 +139,14 @@ package final class Explainer: Sendable {
     func settle(at sequence: UInt64) async throws {
         for loop in loops.all { try await loop.reached(sequence) }
         guard let push else { return }
-        // What the loops have, it is about to have.
+        // The push loop is about to receive the entries that the loops have.
         for _ in 0..<200 {
             if push.position >= sequence { return }
             try await Task.sleep(for: .milliseconds(10))
         }
     }
 
-    /// For changes that are not made: how many pushes each would be spread over.
+    /// For hypothetical changes: the number of pushes over which each would be spread.
     private func devices(
         _ subject: ExplainedChanges, _ reach: ChangeReach, _ isWanted: () -> Bool
     ) async throws -> [Int] {
@@ -221,7 +223,7 @@ package final class Explainer: Sendable {
         for found in found {
             let client = clients[found.client]
             let change = found.hold.change
-            // What is found of one client stands together.
+            // The items found for one client are adjacent.
             if counted[change] != found.client {
                 counted[change] = found.client
                 tallies[change].count(client.record)

@@ -3,9 +3,9 @@ import GatewayDocuments
 import GatewayPush
 import WidgetModel
 
-/// How many hold what a change makes stale, and what became of it for them.
+/// Counts the items that a change makes stale, their clients and the outcomes.
 package struct HolderTally: Sendable {
-    /// Names that are told apart, of kinds and of platforms; others are counted together.
+    /// The maximum number of distinct kinds and of platforms; others are counted together.
     private static let namesMax = 500
 
     package private(set) var holders = 0
@@ -37,9 +37,9 @@ package struct HolderTally: Sendable {
         }
     }
 
-    /// Later changes that are named; the rest are counted with the last.
+    /// The maximum number of later changes named; the rest are counted with the last.
     private static let collapsedMax = 100
-    /// Clients that are named for each outcome.
+    /// The maximum number of clients named for each outcome.
     private static let examplesMax = 5
 
     /// Counts a client, once.
@@ -48,14 +48,14 @@ package struct HolderTally: Sendable {
         Self.count(record.registration.platform, &platforms)
     }
 
-    /// Counts something of a client, once.
+    /// Counts an item of a client, once.
     ///
-    /// - Parameter hasStream: Whether a stream is open for it.
+    /// - Parameter hasStream: Whether a stream is open for the item.
     mutating func count(
         _ item: HeldItem, of record: ClientRecord, hasStream: Bool, _ outcome: Outcome
     ) {
         holders += 1
-        // A client may say any number.
+        // A client may state any number.
         let (sum, isTooMuch) = widgets.addingReportingOverflow(item.count)
         widgets = isTooMuch ? .max : sum
         Self.count(item.kind, &kinds)
@@ -87,7 +87,7 @@ package struct HolderTally: Sendable {
 
     // MARK: Documents
 
-    /// Who holds it.
+    /// The holders as a document.
     package var summary: HolderSummary {
         var summary = HolderSummary()
         summary.count = holders
@@ -99,7 +99,7 @@ package struct HolderTally: Sendable {
         return summary
     }
 
-    /// Returns what became of it.
+    /// Returns the outcomes as a document.
     package func outcomes(at time: MonotonicTime, withExamples: Bool) -> OutcomeSummary {
         var summary = OutcomeSummary()
         summary.confirmed = confirmed
@@ -134,13 +134,13 @@ package struct HolderTally: Sendable {
     }
 }
 
-/// Turns moments of the monotonic clock into those that people read.
+/// Converts times of the monotonic clock to wall-clock times.
 package struct MonotonicTime: Sendable {
-    /// The same moment by both clocks, in milliseconds.
+    /// The same moment on both clocks, in milliseconds.
     let wall: Int64
     let monotonic: Int64
 
-    /// RFC 3339; a moment that is past counts as now.
+    /// The time in RFC 3339; a moment in the past counts as now.
     func text(_ moment: Int64) -> String {
         let ahead = moment.subtractingReportingOverflow(monotonic)
         let day: Int64 = 86_400_000
@@ -149,7 +149,7 @@ package struct MonotonicTime: Sendable {
 }
 
 extension Outcome {
-    /// Which of the five.
+    /// The name of the outcome in documents.
     var name: String {
         switch self {
         case .confirmed: "confirmed"
@@ -160,7 +160,7 @@ extension Outcome {
         }
     }
 
-    /// Sets the members of a document that say it.
+    /// Sets the members of a document that describe the outcome.
     func describe(in item: inout ExplainedItem, at time: MonotonicTime) {
         item.outcome = name
         switch self {

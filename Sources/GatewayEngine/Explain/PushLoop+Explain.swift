@@ -2,18 +2,18 @@ import GatewayCore
 import GatewayPush
 import WidgetModel
 
-/// What explaining asks the loop that pushes, a page at a time.
+/// The questions that explanations ask the push loop, one page at a time.
 extension PushLoop {
-    /// Something of a client.
+    /// A question about one item of a client.
     struct Question: Sendable {
         let record: ClientRecord
         let item: HeldItem
         let change: Int
-        /// For a change that is not made: how many clients that are pushed to it concerns.
+        /// For a hypothetical change: the number of clients with pushes that it concerns.
         let devices: Int
     }
 
-    /// How the pushes for something of clients stand, or would stand; one answer for each question.
+    /// The state, or the forecast, of pushes for clients' items; one answer for each question.
     func standings(
         _ questions: [Question], of subject: ExplainedChanges
     ) async throws -> [Outcome?] {
@@ -33,8 +33,8 @@ extension PushLoop {
         }
     }
 
-    /// How a client's addresses stand, and the pushes for things of it, each as to a change at a
-    /// sequence; beside the latter, up to where the client confirmed to the desk.
+    /// The state of a client's addresses and of the pushes for its items, each relative to a
+    /// change's sequence; with the sequence up to which the scheduler knows the item as confirmed.
     func standing(
         of record: ClientRecord, app: String, _ items: [(item: HeldItem, sequence: UInt64)]
     ) async throws -> (

@@ -2,9 +2,11 @@ import GatewayCore
 import NIOCore
 import WidgetModel
 
-/// What explaining asks an event loop: a page at a time, so that deliveries go on between.
+/// The questions that explanations ask an event loop, one page at a time so that deliveries
+/// continue.
 extension ShardLoop {
-    /// Something of a client with streams on this loop, and the keys of a change that hit it.
+    /// A question about a client with streams on this loop, with the keys of a change that concern
+    /// it.
     struct Question: Sendable {
         let client: String
         let kind: String
@@ -19,7 +21,8 @@ extension ShardLoop {
         try await promise.futureResult.get()
     }
 
-    /// What open streams say of changes, or would say; one answer for each question.
+    /// The notifications that open streams sent, or would send, for changes; one answer for each
+    /// question.
     func tellings(_ questions: [Question], of subject: ExplainedChanges) async throws -> [Telling?]
     {
         try await loop.submit {
@@ -39,7 +42,7 @@ extension ShardLoop {
         }.get()
     }
 
-    /// What of clients is stale by what they confirmed; one answer for each.
+    /// The clients' items that are stale relative to what each confirmed; one list for each client.
     func unconfirmed(
         _ clients: [(app: String, record: ClientRecord, confirmed: UInt64)]
     ) async throws -> [[UnconfirmedItem]] {
@@ -50,7 +53,7 @@ extension ShardLoop {
         }.get()
     }
 
-    /// How everything of a client stands, and its streams on this loop.
+    /// The state of a client's items, and its streams on this loop.
     func standing(
         of record: ClientRecord, app: String
     ) async throws -> (items: [ItemStanding], floor: UInt64, streams: [StreamStanding])? {
