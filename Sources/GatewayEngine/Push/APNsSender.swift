@@ -5,22 +5,22 @@ import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
-/// Makes pushes through APNs: one pool for each team, key and environment, whatever the apps.
+/// Sends pushes through APNs: one pool for each team, key and environment, shared by all apps.
 final class APNsSender: PushSender {
     private typealias Place = PushDesk.Place
 
-    /// As what APNs knows a sender, and where.
+    /// The identity of a sender at APNs, and the endpoint.
     private struct Account: Hashable {
         let credential: PushConfiguration.Credential
-        /// What is in the files of the credential.
+        /// The content of the credential's files.
         let proof: PushFiles.Credential.Proof
         let environment: APNsEnvironment
         let origin: String?
         let trust: String?
     }
 
-    /// What the connections of a pool are for. APNs ties each to the topics it has seen: a new one
-    /// wants new connections.
+    /// The purpose of a pool's connections. APNs ties each connection to the topics it has seen: a
+    /// new topic needs new connections.
     private struct Purpose: Hashable {
         let account: Account
         var topics: Set<String> = []
@@ -35,12 +35,12 @@ final class APNsSender: PushSender {
     private let routes: [Place: Route]
     private let pools: [Purpose: APNsPool]
 
-    /// Opens no connection before the first push.
+    /// Creates a sender; opens no connection before the first push.
     ///
     /// - Parameters:
-    ///   - former: Whose pools are gone on with where nothing about them is new.
-    ///   - share: Where the provider tokens of an issuer are kept.
-    ///   - adjust: Changes what a pool does by itself.
+    ///   - former: The previous sender, whose unchanged pools are reused.
+    ///   - share: Returns the storage for an issuer's provider tokens.
+    ///   - adjust: Changes a pool's default configuration.
     init(
         _ configuration: PushConfiguration, _ files: PushFiles, after former: APNsSender? = nil,
         share: (_ issuer: String) -> ProviderTokenShare,
@@ -82,7 +82,7 @@ final class APNsSender: PushSender {
         self.routes = routes
     }
 
-    /// Where this sender pushes as another account, or in another form, than one before it.
+    /// The places where this sender uses another account, or another form, than the one before it.
     func mended(since former: APNsSender?) -> Set<PushDesk.Place> {
         Set(
             routes.compactMap { place, route in
@@ -92,7 +92,7 @@ final class APNsSender: PushSender {
             })
     }
 
-    /// Sends again what APNs refused.
+    /// Retries pushes that APNs rejected.
     func resume() {
         for pool in pools.values { pool.resume() }
     }
@@ -115,7 +115,7 @@ final class APNsSender: PushSender {
             let route = routes[Place(app: order.client.app, environment: order.environment)],
             let form = route.forms[address.type]
         else {
-            // The environment has no key: nothing can be sent there before one is configured.
+            // The environment has no key: nothing can be sent there until one is configured.
             finished(
                 PushReport(
                     result: .apns(.stop(.credential)), reason: "NotConfigured",
@@ -126,7 +126,7 @@ final class APNsSender: PushSender {
             var push = APNsPush(
                 token: address.token, form: form, registeredAt: order.registeredAt)
         else {
-            // One client's token says nothing of the others'.
+            // One client's malformed token says nothing about other clients.
             finished(PushReport(result: .apns(.dropAddress), reason: "BadToken"))
             return
         }
@@ -140,7 +140,7 @@ final class APNsSender: PushSender {
         await drain(except: nil)
     }
 
-    /// Lets the pushes end that are under way by pools which another sender does not go on with.
+    /// Waits for the pushes in flight in pools that another sender does not reuse.
     func drain(except next: APNsSender?) async {
         await withTaskGroup { group in
             for (purpose, pool) in pools where next?.pools[purpose] !== pool {
@@ -164,13 +164,13 @@ extension PushReport {
         }
         self.result = .apns(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
         reference = result.id
-        // What was not sent was refused by nobody: the push before it was.
+        // An unsent push was not rejected itself: an earlier push was.
         alert = result.outcome == nil ? nil : result.reaction.alert
     }
 }
 
 extension ProviderTokenShare {
-    /// The place of an issuer's token in a store.
+    /// The storage of an issuer's token in a store.
     static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
         ProviderTokenShare(
             read: {

@@ -15,13 +15,13 @@ package final class PushAlerts: Sendable {
         /// The number of occurrences.
         package fileprivate(set) var times: UInt64
         package let kind: PushAlert
-        /// The one client it is about, if it is about one.
+        /// The client, if the event concerns only one.
         package let client: String?
-        /// A sentence or two for people: the problem and what follows from it.
+        /// The problem and its consequence, in a sentence or two for people.
         package let text: String
     }
 
-    /// Most events of an app; beyond it the one that was longest ago is forgotten.
+    /// The maximum number of events per app; beyond it the least recent one is dropped.
     static let eventsMax = 1_000
 
     private struct State {
@@ -31,9 +31,9 @@ package final class PushAlerts: Sendable {
 
     private let state = Mutex(State())
 
-    /// Notes what happened.
+    /// Records an occurrence.
     ///
-    /// - Returns: the event, with how often it happened.
+    /// - Returns: The event, with its number of occurrences.
     @discardableResult
     func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
@@ -57,7 +57,7 @@ package final class PushAlerts: Sendable {
         }
     }
 
-    /// An app's events, the newest first.
+    /// An app's events, newest first.
     package func events(of app: String) -> [Event] {
         state.withLock { $0.events[app] ?? [] }.reversed()
     }
@@ -73,9 +73,9 @@ extension WebhookSchedule.Disabled {
 }
 
 extension PushAlert {
-    /// The problem and what follows from it, in a sentence or two for people.
+    /// The problem and its consequence, in a sentence or two for people.
     ///
-    /// - Parameter reason: A peer's word: it is cut short.
+    /// - Parameter reason: The peer's text, which is truncated.
     fileprivate func text(channel: String, reason: String) -> String {
         let reason = String(reason.prefix(64))
         return switch self {

@@ -3,7 +3,7 @@ import GatewayCore
 import GatewayPush
 import WidgetModel
 
-/// What is kept of a client that is pushed to, as bytes: JSON, as everything else in the store.
+/// The stored push state of a client as bytes: JSON, like everything else in the store.
 package enum PushClientPayload {
     static func data(_ saved: PushDesk.SavedClient) -> Data {
         var object: JSONObject = [
@@ -25,7 +25,7 @@ package enum PushClientPayload {
             budget: try object["budget"].map(readBudget))
     }
 
-    // MARK: Lanes
+    // MARK: Targets
 
     private static func lane(_ lane: PushDesk.SavedClient.Lane) -> JSONValue {
         let attempts = lane.attempts
@@ -63,7 +63,7 @@ package enum PushClientPayload {
                     let address = try Members($0)
                     return .init(
                         id: try address.bits("id"), delivered: try address.bits("delivered"),
-                        // Older versions did not keep it; a resend then says everything.
+                        // Older versions did not store it; a resend then states everything.
                         spokeSince: address.object["spokeSince"] == nil
                             ? 0 : try address.bits("spokeSince"),
                         givenUp: try address.bits("givenUp"),
@@ -143,7 +143,7 @@ package enum PushClientPayload {
             })
     }
 
-    /// The members of an object of which all are needed.
+    /// The members of an object, all of them required.
     private struct Members {
         let object: JSONObject
 
@@ -170,7 +170,7 @@ package enum PushClientPayload {
 }
 
 extension JSONValue {
-    /// All 64 bits, in the numbers JSON is read with here.
+    /// All 64 bits as a JSON integer, which is signed here.
     fileprivate static func bits(_ value: UInt64) -> JSONValue {
         .integer(Int64(bitPattern: value))
     }
@@ -179,7 +179,7 @@ extension JSONValue {
 extension PushCategory {
     private static let controlPrefix = "control "
 
-    /// The sort in a word; controls by their ids.
+    /// The category as text; for a control with its id.
     var text: String {
         switch self {
         case .everything: "everything"
@@ -189,7 +189,7 @@ extension PushCategory {
         }
     }
 
-    /// Reads ``text``; what it does not know is a sort nothing has, and is left alone.
+    /// Reads ``text``; unknown text becomes a category that no push has, and is ignored.
     init(text: String) {
         switch text {
         case "everything": self = .everything

@@ -6,23 +6,23 @@ import WidgetModel
 package struct PushConfiguration: Sendable {
     /// The credential of an app's pushes.
     package enum Credential: Sendable, Hashable {
-        /// A key of a team, in PEM, as Apple hands it out (`.p8`).
+        /// A team's key, in PEM, as issued by Apple (`.p8`).
         case key(team: String, id: String, file: String)
         /// A certificate and its key, in PEM.
         case certificate(file: String, key: String)
     }
 
-    /// One app that is pushed to through APNs.
+    /// An app with pushes through APNs.
     package struct App: Sendable {
-        /// Its place in the list, by which faults name it.
+        /// Its index in the list, which names it in faults.
         package var place: Int
         /// Its bundle id.
         package var app: String
         /// The credential of its pushes.
         package var credential: Credential
-        /// The environments that the credential is good for.
+        /// The environments in which the credential is valid.
         package var environments: [APNsEnvironment]
-        /// The fields that its pushes have in common, by type.
+        /// The fields common to its pushes, by type.
         package var forms: [APNsPushType: APNsPushForm]
 
         package init(
@@ -45,22 +45,22 @@ package struct PushConfiguration: Sendable {
     package var hosts: [APNsEnvironment: Address] = [:]
     /// Certificates in PEM to trust at APNs, instead of the system's.
     package var trust: String?
-    /// Whether webhooks are asked.
+    /// Whether webhooks are called.
     package var hasWebhooks = false
-    /// Ranges of addresses that webhooks may have beside public ones, such as `10.0.0.0/8`.
+    /// Address ranges allowed for webhooks in addition to public ones, such as `10.0.0.0/8`.
     package var webhookRanges: [String] = []
     /// Certificates in PEM to trust at webhooks, instead of the system's.
     package var webhookTrust: String?
-    /// Open connections to webhooks.
+    /// The maximum number of open connections to webhooks.
     package var webhookConnectionsMax = 256
-    /// Age at which attempts are forgotten, in seconds.
+    /// The age at which attempts are deleted, in seconds.
     package var attemptSeconds: Int64 = 7 * 86_400
-    /// Most attempts kept.
+    /// The maximum number of stored attempts.
     package var attemptRows: Int64 = 1_000_000
 
     /// Whether anything is pushed.
     package var isActive: Bool { hasWebhooks || !apps.isEmpty }
 
-    /// Nothing is pushed.
+    /// Creates a configuration without pushes.
     package init() {}
 }

@@ -3,7 +3,7 @@ import GatewayPush
 import GatewayStorage
 
 extension PushDesk {
-    /// Creates a desk with the clients that can be pushed to, and what the store has of them.
+    /// Creates a scheduler with the clients that can be pushed to and their stored state.
     init(
         _ shard: Shard, terms: Terms, hash: SipHash, restoredFrom store: SQLiteStore,
         _ registry: Registry, clock: GatewayClock
@@ -24,7 +24,8 @@ extension PushDesk {
             restore(record, app: key.app, saved[key], now: now, wall: wall)
         }
         if try store.hasVoidPositions() {
-            // A tail of the log is lost, and who is only pushed to shows no cursor that would tell.
+            // A tail of the log is lost, and clients that only receive pushes present no cursor
+            // that would show it.
             forgetPositions(now: now)
             let changed = takeChanged(limit: .max, now: now, wall: wall)
             try store.replaceVoidPositions(
@@ -34,7 +35,7 @@ extension PushDesk {
 }
 
 extension PushClientRow {
-    /// Creates a row of what is kept of a client; `nil` deletes it.
+    /// Creates the row of a client's stored state; `nil` deletes it.
     init(_ key: ClientKey, _ saved: PushDesk.SavedClient?) {
         self.init(
             key: RegistrationKey(app: key.app, client: key.client),

@@ -5,26 +5,26 @@ import GatewaySigning
 import GatewayTLS
 import WidgetModel
 
-/// What the configuration of pushes names, read and checked: keys, certificates, authorities and
-/// ranges of addresses.
+/// The contents of the files and options in the push configuration, read and checked: keys,
+/// certificates, authorities and address ranges.
 package struct PushFiles: Sendable {
-    /// What pushes to APNs are authenticated with.
+    /// The credential that authenticates pushes to APNs.
     enum Credential: Sendable {
         /// A P-256 key.
         case key(SigningKey)
-        /// A certificate chain and the key that belongs to it, both in PEM, and when the first
-        /// certificate of the chain expires.
+        /// A certificate chain and its key, both in PEM, and the expiry of the chain's first
+        /// certificate.
         case certificate([UInt8], key: [UInt8], ends: Date)
 
-        /// Tells credentials apart whose files have the same names.
+        /// Distinguishes credentials whose files have the same names.
         enum Proof: Hashable {
             /// The thumbprint of a key.
             case key(String)
-            /// The certificate chain; its key belongs to it.
+            /// The certificate chain, which determines the key.
             case certificate([UInt8])
         }
 
-        /// What tells it from another one.
+        /// The identity of its content.
         var proof: Proof {
             switch self {
             case .key(let key): .key(key.kid)
@@ -33,20 +33,21 @@ package struct PushFiles: Sendable {
         }
     }
 
-    /// The longest file of a key; Apple's have 257 bytes.
+    /// The maximum size of a key file, in bytes; Apple's have 257.
     private static let keyBytesMax = 64 * 1_024
 
-    /// By what the configuration says of them.
+    /// The credentials by their configuration.
     private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
-    /// When the certificates expire by which APNs knows apps: of an app with several, the first one.
+    /// The expiry of the certificates that identify apps to APNs: for an app with several, the
+    /// earliest.
     package private(set) var certificateEnds: [String: Date] = [:]
-    /// What webhooks may have beside public addresses.
+    /// The address ranges allowed for webhooks in addition to public addresses.
     private(set) var webhookRanges: [AddressRange] = []
 
-    /// Reads everything.
+    /// Reads all files.
     ///
-    /// - Throws: ``Faults`` with every option that is wrong. They name files, and never say what is
-    ///   in them.
+    /// - Throws: ``Faults`` with every invalid option. They name files but never reveal their
+    ///   content.
     package init(_ configuration: PushConfiguration) throws(Faults) {
         var faults = Faults()
         for app in configuration.apps where credentials[app.credential] == nil {
@@ -91,7 +92,7 @@ package struct PushFiles: Sendable {
             }
             return .key(key)
         case .certificate(let file, let key):
-            // Both are looked at before either is given up.
+            // Both are read before an error returns, so that all faults are reported.
             let chain = contents(file, "\(place).certificate", &faults)
             let secret = contents(key, "\(place).certificateKey", &faults)
             guard let chain, let secret else { return nil }

@@ -10,17 +10,17 @@ import NIOCore
 import Synchronization
 import WidgetModel
 
-/// The thin shell around the core's ``GatewayCore/PushDesk``: hands in what happens and the time,
-/// has pushes made, and persists what has to outlive the program.
-// Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
+/// The thin shell around the core's ``GatewayCore/PushDesk``: passes in events and the time, sends
+/// pushes, and persists the state that must survive the program.
+// Sound: everything except `inbox` and the constants is touched on `loop` only, which each entry
 // point hops to.
 package final class PushLoop: @unchecked Sendable {
-    /// An event that the scheduler has to know of.
+    /// An event for the scheduler.
     package enum Event: Sendable {
-        /// The log's writer wrote something; the receipts of a message are not for this loop.
+        /// A message from the log's writer; its receipts are not for this loop.
         case log(LogMessage)
-        /// A client opened a stream, from a cursor; 0 when everything was stale for it.
-        /// The epoch is that of the cursor.
+        /// A client opened a stream from a cursor; 0 if everything was stale for it. The epoch is
+        /// that of the cursor.
         case streamOpened(ClientKey, resuming: UInt64, in: EpochID)
         /// A client's stream ended.
         case streamEnded(ClientKey)
@@ -30,14 +30,14 @@ package final class PushLoop: @unchecked Sendable {
         case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
     }
 
-    /// The parts of the gateway that the shell acts on.
+    /// The parts of the gateway that the shell uses.
     package struct Dependencies: Sendable {
         let store: SQLiteStore
-        /// Takes an address out of a client's registration.
+        /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
-        /// Makes the pushes for an address; `nil` where nothing is configured to.
+        /// Returns the sender for a push; `nil` if none is configured.
         let sender: @Sendable (PushOrder) -> (any PushSender)?
-        /// Returns when a change was accepted, in milliseconds since 1970; `nil` for one of long ago.
+        /// Returns when a change was accepted, in milliseconds since 1970; `nil` for an old one.
         let acceptTime: @Sendable (UInt64) -> Int64?
 
         package init(
@@ -55,13 +55,13 @@ package final class PushLoop: @unchecked Sendable {
 
     /// The interval at which changes are persisted.
     private static let savingInterval = TimeAmount.seconds(1)
-    /// The interval of counting the states of all clients, which costs a look at each.
+    /// The interval between censuses; a census visits every client.
     private static let censusInterval = TimeAmount.seconds(10)
-    /// Clients, and attempts, that are persisted in one transaction.
+    /// The maximum number of clients, and of attempts, persisted in one transaction.
     private static let savedMax = 1_000
-    /// Attempts that wait to be persisted; beyond it the oldest are forgotten.
+    /// The maximum number of attempts waiting to be persisted; beyond it the oldest are dropped.
     private static let attemptsMax = 100_000
-    /// The longest wait for a moment, in milliseconds: one that never comes is waited for in turns.
+    /// The longest single wait, in milliseconds; longer waits are split.
     private static let waitMax: Int64 = 86_400_000
 
     let loop: any EventLoop
@@ -80,13 +80,13 @@ package final class PushLoop: @unchecked Sendable {
     private var epoch: EpochID
     private var attempts: [PushAttemptRow] = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
-    /// Events taken from the inbox that wait for their turn.
+    /// Events taken from the inbox that have not been applied yet.
     private var pending = CircularBuffer<Event>()
     private let turn: TurnRecorder
     private var isSaving = false
     private var isStopping = false
 
-    /// A loop that makes no push before ``start(_:)``.
+    /// Creates a loop that sends no push before ``start(_:)``.
     init(
         loop: any EventLoop, desk: PushDesk, epoch: EpochID, clock: GatewayClock,
         metrics: GatewayMetrics, tracing: GatewayTracing?, logger: Logger
@@ -104,7 +104,7 @@ package final class PushLoop: @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// Notes what happened, in order.
+    /// Submits events, in order.
     package func submit(_ events: [Event]) {
         let mustSchedule = inbox.withLock { inbox in
             inbox.events.append(contentsOf: events)
@@ -114,7 +114,7 @@ package final class PushLoop: @unchecked Sendable {
         if mustSchedule { loop.execute { self.takeEvents() } }
     }
 
-    /// The last log entry that is decided for pushes.
+    /// The last log entry whose pushes are decided.
     package var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
 
     /// Returns whether everything that was submitted has been applied.
@@ -124,17 +124,17 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
     }
 
-    /// The states of all clients a few seconds ago.
+    /// The states of all clients, up to a census interval ago.
     package var standings: PushDesk.Census { lastCensus.withLock { $0 } }
 
-    /// Asks the desk how things stand at its time, in monotonic milliseconds.
+    /// Evaluates a question about the scheduler's state at its time, in monotonic milliseconds.
     func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (_ desk: PushDesk, _ now: Int64) -> Answer
     ) async throws -> Answer {
         try await loop.submit { question(self.desk, self.now) }.get()
     }
 
-    /// Pushes to a client at once what a person wants said again.
+    /// Pushes to a client again at once, on a person's request.
     package func resend(_ key: ClientKey, channel: NotificationChannel) async throws
         -> PushDesk.Resent
     {
@@ -146,7 +146,7 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
     }
 
-    /// Goes by other terms from now on, as the desk does; who makes pushes is another already.
+    /// Applies new settings to the scheduler; the senders have been replaced already.
     package func configure(
         _ terms: PushDesk.Terms, mended: Set<PushDesk.Place>, liftsStops: Bool
     ) {
@@ -156,7 +156,7 @@ package final class PushLoop: @unchecked Sendable {
         }
     }
 
-    /// Begins to push, with what is due already.
+    /// Begins to push, starting with what is due already.
     package func start(_ dependencies: Dependencies) {
         loop.execute { [self] in
             self.dependencies = dependencies
@@ -166,9 +166,9 @@ package final class PushLoop: @unchecked Sendable {
         }
     }
 
-    /// Makes no more pushes, and persists everything once those under way have ended.
+    /// Sends no more pushes, and persists everything once those in flight have ended.
     ///
-    /// - Parameter drain: Returns when those under way have ended.
+    /// - Parameter drain: Returns when the pushes in flight have ended.
     package func stop(_ drain: () async -> Void) async {
         try? await loop.submit {
             self.isStopping = true
@@ -187,10 +187,10 @@ package final class PushLoop: @unchecked Sendable {
     /// Monotonic milliseconds.
     private var now: Int64 { clock.now() }
 
-    /// CPU time after which others may use the loop: answers of pushes, and operators' questions.
+    /// The CPU time after which the loop is yielded to push results and operators' questions.
     private static let turnNanoseconds: Int64 = 2_000_000
 
-    /// Applies what happened, in order, and goes on later where that takes long.
+    /// Applies events in order; continues in a later turn if that takes long.
     private func takeEvents() {
         let began = gateway_thread_cpu_nanoseconds()
         let now = now
@@ -205,7 +205,7 @@ package final class PushLoop: @unchecked Sendable {
         if !hasTime { loop.execute { self.takeEvents() } }
     }
 
-    /// Makes sure that an event is pending; returns whether there is one.
+    /// Refills the pending events from the inbox; returns whether there are any.
     private func takeInbox() -> Bool {
         guard pending.isEmpty else { return true }
         let events = inbox.withLock { inbox in
@@ -228,7 +228,7 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
         case .streamOpened(let key, let cursor, let epoch):
-            // A cursor that was voided since confirms nothing.
+            // A cursor that has been voided since confirms nothing.
             desk.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
         case .streamEnded(let key): desk.streamEnded(key, now: now)
         case .polled(let key): desk.polled(key, now: now)
@@ -239,12 +239,12 @@ package final class PushLoop: @unchecked Sendable {
 
     private func isVoid(_ epoch: EpochID) -> Bool { epoch.ordinal < self.epoch.ordinal }
 
-    /// The log lost a tail: everything is owed to everybody, on disk too.
+    /// Marks everything as owed to all clients, on disk too, because the log lost a tail.
     private func begin(_ epoch: EpochID, now: Int64) {
         self.epoch = epoch
         desk.forgetPositions(now: now)
         guard let store = dependencies?.store else { return }
-        // From here on the next start need not do it again.
+        // Once this is stored, the next start need not repeat it.
         let changed = desk.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
         desk.putBack(changed.filter { $0.saved == nil }.map { $0.key })
         let rows = changed.map { PushClientRow($0.key, $0.saved) }
@@ -259,10 +259,10 @@ package final class PushLoop: @unchecked Sendable {
         }
     }
 
-    /// Does what the desk wants done, and comes back when something is due.
+    /// Performs the scheduler's actions and schedules the next wake-up.
     private func act() {
         guard let dependencies, !isStopping else { return }
-        // A push that ends at once leads to more.
+        // A push that ends at once leads to further actions.
         var actions = desk.takeActions()
         while !actions.isEmpty {
             for action in actions { perform(action, dependencies) }
@@ -280,7 +280,7 @@ package final class PushLoop: @unchecked Sendable {
                 do {
                     try await dependencies.drop(key, address)
                 } catch {
-                    // It is not pushed to in any case; the registration still shows it.
+                    // The address is not pushed to in any case; the registration still shows it.
                     logger.warning(
                         "a dead address could not be removed", metadata: ["error": "\(error)"])
                 }
@@ -290,8 +290,8 @@ package final class PushLoop: @unchecked Sendable {
         }
     }
 
-    /// Records a problem that needs an operator, and logs it: one that occurs repeatedly is logged
-    /// the first time, the second, the fourth and so on.
+    /// Records a problem that needs an operator, and logs it: a repeated one is logged the first
+    /// time, the second, the fourth and so on.
     private func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
         reason: String? = nil, _ dependencies: Dependencies
@@ -313,7 +313,7 @@ package final class PushLoop: @unchecked Sendable {
         var order = order
         order.epoch = epoch
         guard let sender = dependencies.sender(order) else {
-            // Nothing is configured for it: it waits for a configuration.
+            // No sender is configured: the push waits for a configuration.
             desk.finished(
                 order.number, .apns(.stop(.credential)), now: now, random: 0)
             return
@@ -326,7 +326,7 @@ package final class PushLoop: @unchecked Sendable {
 
     private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
         let now = now
-        // Nothing follows from what a person asked for, whatever the answer would mean else.
+        // A push requested by a person has no consequences, whatever the response.
         let outcome: PushOutcome =
             order.isManual && report.outcome != .sent ? .failed : report.outcome
         metrics.pushEnded(
@@ -350,7 +350,7 @@ package final class PushLoop: @unchecked Sendable {
         act()
     }
 
-    /// Measures how long a change took to be pushed: the latest that the push told of.
+    /// Measures the time from a change to its push, for the latest change that the push covers.
     private func observeFreshness(_ order: PushOrder, _ report: PushReport) {
         guard report.outcome == .sent, !order.content.all,
             let dependencies, let accepted = dependencies.acceptTime(order.content.sequence)
@@ -375,14 +375,14 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     private func timerRang(_ due: Int64) {
-        // Another one may have been set since it rang.
+        // Another timer may have been set after this one fired.
         guard timer?.at == due else { return }
         timer = nil
         desk.advance(now: now)
         act()
     }
 
-    /// Counts how everything stands, now and again.
+    /// Takes a census of all clients, and schedules the next.
     private func count() {
         guard !isStopping else { return }
         let census = desk.census(now: now)
@@ -411,7 +411,8 @@ package final class PushLoop: @unchecked Sendable {
             attempts: Array(attempts.prefix(Self.savedMax)))
     }
 
-    /// Persists what changed, and comes back: at once when there is more, or else in a while.
+    /// Persists changes and schedules the next save: at once if there is more, otherwise after an
+    /// interval.
     private func save() {
         guard let store = dependencies?.store, !isSaving, !isStopping else { return }
         let batch = takeBatch()
@@ -454,6 +455,6 @@ package final class PushLoop: @unchecked Sendable {
 }
 
 extension PushOrder {
-    /// The kind of push, for people.
+    /// The push channel, for people.
     var channel: String { address.channel.rawValue }
 }

@@ -1,25 +1,25 @@
 import GatewayCore
 import GatewayPush
 
-/// What came of a push, in a word for people; `Deploy/push.md` says what each means.
+/// The outcome of a push as a word for people; `Deploy/push.md` explains each.
 package enum PushOutcome: String, Sendable, CaseIterable {
-    /// It was taken.
+    /// The push was accepted.
     case sent
     /// The token is dead.
     case dropped
-    /// Token, topic and environment do not belong together.
+    /// The token, topic and environment do not belong together.
     case quarantined
     /// The token is tried in APNs' other environment.
     case environment
-    /// It is tried again.
+    /// The push is retried.
     case retry
-    /// It is not repeated as it is.
+    /// The push is not retried as it is.
     case givenUp = "given-up"
-    /// Nothing is pushed there any more.
+    /// Nothing more is pushed there.
     case stopped
-    /// The webhook is not asked any more.
+    /// The webhook is no longer called.
     case disabled
-    /// A person asked for it and it was not taken: nothing follows.
+    /// A push requested by a person was not accepted, which has no consequences.
     case failed
 
     init(_ result: PushResult) {

@@ -1,25 +1,25 @@
 import GatewayCore
 import GatewayPush
 
-/// Sends the pushes that the desk decides, to APNs or to a webhook.
+/// Sends the pushes that the scheduler decides, to APNs or to a webhook.
 package protocol PushSender: Sendable {
-    /// Makes a push and says once what came of it, on any thread.
+    /// Sends a push and reports its result exactly once, on any thread.
     func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void)
 }
 
-/// One attempt to push, for the desk and for people.
+/// One push attempt, for the scheduler and for people.
 package struct PushReport: Sendable {
-    /// The result that the desk acts on.
+    /// The result that the scheduler acts on.
     var result: PushResult
-    /// The status of its answer, if it gave one.
+    /// The status of the response, if there was one.
     var status: Int?
-    /// Why, in the peer's words where it has any.
+    /// The reason, in the peer's words if it states any.
     var reason: String?
-    /// The id by which the peer knows the push.
+    /// The id that identifies the push at the peer.
     var reference: String?
     /// The problem that needs an operator, if there is one.
     var alert: PushAlert?
 
-    /// The outcome in a word.
+    /// The outcome as a word.
     var outcome: PushOutcome { PushOutcome(result) }
 }

@@ -5,20 +5,20 @@ import GatewayStorage
 import Synchronization
 import WidgetModel
 
-/// Everything that makes pushes, as the configuration in force asks for it.
+/// All push senders of the configuration in force.
 package final class PushSenders: Sendable {
     /// The senders of one configuration.
     package struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?
         fileprivate let certificateEnds: [String: Date]
-        /// The places to which pushes go as another account, or in another form, than before.
+        /// The places whose pushes use another account, or another form, than before.
         package let mended: Set<PushDesk.Place>
     }
 
     private struct State {
         var current: Generation
-        /// Generations that end what they have under way.
+        /// Generations that finish their pushes in flight.
         var retiring: [Int: Task<Void, Never>] = [:]
         var retired = 0
     }
@@ -27,8 +27,8 @@ package final class PushSenders: Sendable {
     private let store: SQLiteStore
     private let content: WebhookPushes.Content
 
-    /// - Parameter content: What webhooks are told.
-    /// - Throws: ``Faults`` when there is no memory.
+    /// - Parameter content: The content of webhook requests.
+    /// - Throws: ``Faults`` if memory is exhausted.
     package init(
         _ configuration: PushConfiguration, _ files: PushFiles, store: SQLiteStore,
         _ content: WebhookPushes.Content
@@ -41,10 +41,9 @@ package final class PushSenders: Sendable {
                     configuration, files, after: nil, store: store, content: content)))
     }
 
-    /// What would make pushes under another configuration: where nothing about them is new, by the
-    /// connections there are.
+    /// The senders for another configuration; unchanged ones reuse the existing connections.
     ///
-    /// - Throws: ``Faults`` when there is no memory.
+    /// - Throws: ``Faults`` if memory is exhausted.
     package func next(
         _ configuration: PushConfiguration, _ files: PushFiles
     ) throws(Faults) -> Generation {
@@ -75,10 +74,10 @@ package final class PushSenders: Sendable {
             mended: apns?.mended(since: former?.apns) ?? [])
     }
 
-    /// Has pushes made by another generation from now on. What is under way by connections that it
-    /// has no use for ends there, each push at its deadline at the latest; then they are closed.
+    /// Switches to another generation. Pushes in flight on connections that it does not reuse end
+    /// there, each at its deadline at the latest; then those connections are closed.
     ///
-    /// - Parameter resumes: Whether what APNs refused is sent again.
+    /// - Parameter resumes: Whether pushes that APNs rejected are retried.
     package func use(_ next: Generation, resumes: Bool) {
         state.withLock { state in
             let former = state.current
@@ -98,10 +97,10 @@ package final class PushSenders: Sendable {
         state.withLock { $0.retiring[number] = nil }
     }
 
-    /// The times at which the certificates expire by which APNs knows apps.
+    /// The expiry times of the certificates that identify apps to APNs.
     package var certificateEnds: [String: Date] { state.withLock { $0.current.certificateEnds } }
 
-    /// The number of generations with pushes under way, beside the one in force.
+    /// The number of retired generations with pushes in flight.
     var retiringCount: Int { state.withLock { $0.retiring.count } }
 
     /// Returns the sender of a push; `nil` when there is none.
@@ -114,7 +113,7 @@ package final class PushSenders: Sendable {
         }
     }
 
-    /// Returns when what is under way has ended, at the latest at the deadline of each push.
+    /// Returns when the pushes in flight have ended, each at its deadline at the latest.
     package func drain() async {
         let (current, retiring) = state.withLock { ($0.current, $0.retiring) }
         await current.apns?.drain()

@@ -5,11 +5,11 @@ import GatewayPush
 import GatewaySigning
 import WidgetModel
 
-/// Makes pushes to webhooks: what a poll would answer, signed as Standard Webhooks 1.0 says.
+/// Sends pushes to webhooks: the response that a poll would get, signed per Standard Webhooks 1.0.
 package final class WebhookPushes: PushSender {
     /// The content of pushes, and the keys that sign them.
     package struct Content: Sendable {
-        /// The notification of what is stale, as a compact JWS.
+        /// The notification of stale timelines, as a compact JWS.
         let notification: @Sendable (PushOrder) throws(SigningError) -> [UInt8]
         /// The text of a cursor.
         let cursor: @Sendable (UInt64, EpochID) -> String
@@ -35,7 +35,7 @@ package final class WebhookPushes: PushSender {
     private let sender: WebhookSender
     private let content: Content
 
-    /// - Throws: ``Faults`` when there is no memory.
+    /// - Throws: ``Faults`` if memory is exhausted.
     init(
         _ configuration: PushConfiguration, _ files: PushFiles, _ content: Content
     ) throws(Faults) {
@@ -52,7 +52,7 @@ package final class WebhookPushes: PushSender {
         trust = configuration.webhookTrust
     }
 
-    /// Returns whether another configuration would make the same pushes.
+    /// Returns whether another configuration has the same address ranges and trusted certificates.
     func serves(_ configuration: PushConfiguration) -> Bool {
         ranges == configuration.webhookRanges && trust == configuration.webhookTrust
     }
