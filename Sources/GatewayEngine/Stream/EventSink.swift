@@ -1,25 +1,25 @@
 import NIOCore
 
-/// The result of giving bytes to a stream.
+/// The result of passing bytes to a stream.
 package enum SinkResult {
-    /// They are on their way and more may follow.
+    /// The bytes were accepted, and more may follow.
     case sent
-    /// They are on their way, but nothing more fits until the sink reports that it drained.
+    /// The bytes were accepted, but no more fit until the sink reports that it drained.
     case full
-    /// Nothing was taken: the connection is gone.
+    /// Nothing was accepted: the connection is gone.
     case gone
 }
 
-/// The receiver of one held-open stream that has no TLS connection of its own: an HTTP/2 stream, or
-/// a long-poll. Used on its event loop only.
+/// The receiver of one open stream without its own TLS connection: an HTTP/2 stream, or a
+/// long-poll. Used on its event loop only.
 package protocol EventSink: AnyObject {
     /// Sends blocks of the event stream.
     func send(_ blocks: ByteBuffer) -> SinkResult
-    /// Ends the stream in an orderly way, after `farewell` if there is one.
+    /// Ends the stream gracefully, after `farewell` if there is one.
     func end(_ farewell: ByteBuffer?)
 }
 
-/// Blocks of an event stream, prepared once for everyone who gets them.
+/// Blocks of an event stream, prepared once for all their recipients.
 final class Frame {
     /// The blocks as one chunk of HTTP/1.1's chunked coding.
     let chunk: [UInt8]
@@ -37,7 +37,8 @@ package enum ChunkedCoding {
     /// Ends a message.
     package static let last = Array("0\r\n\r\n".utf8)
 
-    /// `content`, not empty, as one chunk, and where in it the content lies.
+    /// Encodes `content`, which is not empty, as one chunk; also returns the range of the content
+    /// in it.
     package static func chunk(of content: [UInt8]) -> (bytes: [UInt8], content: Range<Int>) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(content.count + 16)

@@ -3,12 +3,13 @@ import GatewaySigning
 import Synchronization
 import WidgetModel
 
-/// Turns what a shard wants said into signed notifications: one signature for each statement, for
-/// all who hear it on whichever event loop, so that fan-out costs no signature of its own.
+/// Signs the notifications that shards emit: one signature per statement, shared by all recipients
+/// on every event loop, so that fan-out costs no further signatures.
 package final class NotificationSigner: Sendable {
-    /// Signed statements kept for other loops and later readers, per stripe.
+    /// The maximum number of signed statements cached for other loops and later readers, per
+    /// stripe.
     private static let keptMax = 512
-    /// A kept statement is handed out again for so long, in seconds.
+    /// The lifetime of a cached statement, in seconds.
     private static let keptSeconds: Int64 = 20
 
     private struct Statement: Hashable {
@@ -25,14 +26,14 @@ package final class NotificationSigner: Sendable {
     private let lifetime: Int64
     private let signer: Mutex<JWSSigner>
     private let nonce: UInt64
-    /// Striped, so that loops which sign different things do not wait for each other.
+    /// Striped, so that loops that sign different statements do not wait for each other.
     private let stripes: [Mutexed<Stripe>]
     package let signatures = Counter()
 
     /// - Parameters:
     ///   - issuer: The gateway's URL.
-    ///   - lifetime: From `iat` to `exp`, in seconds.
-    ///   - nonce: Random; makes `jti` unique across starts.
+    ///   - lifetime: The time from `iat` to `exp`, in seconds.
+    ///   - nonce: A random number that makes `jti` unique across starts.
     package init(issuer: String, lifetime: Int64, signer: JWSSigner, nonce: UInt64) {
         self.issuer = issuer
         self.lifetime = lifetime
@@ -46,9 +47,9 @@ package final class NotificationSigner: Sendable {
         self.signer.withLock { $0 = signer }
     }
 
-    /// The compact JWS that says `content` to clients of `app`.
+    /// The compact JWS that carries `content` to clients of `app`.
     ///
-    /// - Parameter now: Seconds since 1970.
+    /// - Parameter now: In seconds since 1970.
     package func notification(
         app: String, content: StaleSet, causeTime: String?, now: Int64
     ) throws(SigningError) -> [UInt8] {

@@ -3,26 +3,26 @@ import Logging
 import NIOCore
 import WidgetModel
 
-/// Ending the streams of those who lost the right to them.
+/// Ends streams whose authorization was revoked.
 extension ShardLoop {
     /// A pass over all streams, in turns of the loop.
     struct AccessSweep {
         let policy: AccessPolicy
-        /// The slot that is looked at next.
+        /// The next slot to check.
         var next = 0
         /// The number of streams ended so far.
         var ended = 0
     }
 
-    /// CPU that one turn of a sweep may take, in milliseconds.
+    /// The CPU time that one turn of a sweep may take, in milliseconds.
     private static let sweepTurn: Int64 = 2
-    /// The pause between two turns. Without one the loop would not look at its sockets in between.
+    /// The pause between two turns. Without it the loop would not poll its sockets in between.
     private static let sweepPause = TimeAmount.milliseconds(1)
-    /// Streams looked at between two looks at the clock.
+    /// The number of streams checked between two clock reads.
     private static let sweepStride = 8
 
-    /// Ends every stream that was opened by what `policy` no longer admits, in order, telling each
-    /// reader to come back after a time of its own. Called by any thread.
+    /// Ends every stream whose token `policy` no longer admits, gracefully, with a random
+    /// reconnection time for each reader. Can be called on any thread.
     package func endStreams(notAdmittedBy policy: AccessPolicy) {
         loop.execute { [self] in
             let isUnderWay = accessSweep != nil

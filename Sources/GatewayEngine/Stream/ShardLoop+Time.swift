@@ -4,12 +4,13 @@ import GatewayTLS
 import HeapModule
 import NIOCore
 
-/// Collapse windows, heartbeats and deadlines: one timer a second for all streams, and one for the
-/// next window.
+/// Collapse windows, heartbeats and deadlines: one timer per second for all streams, and one for
+/// the next window.
 extension ShardLoop {
-    /// Seconds between two heartbeats of an idle stream.
+    /// The interval between heartbeats of an idle stream, in seconds.
     static let heartbeatSeconds = 15
-    /// Deadlines of streams that are gone, beyond as many as are open, before they are swept.
+    /// The number of closed streams' deadlines, in excess of the open streams, that triggers a
+    /// sweep.
     private static let deadlinesSlack = 1_024
 
     /// The time at which a stream has to end.
@@ -21,7 +22,7 @@ extension ShardLoop {
 
     /// The timers of the loop.
     struct Clockwork {
-        /// The streams whose heartbeat is due in each second to come.
+        /// The streams whose heartbeat is due, by second.
         var wheel: [[StreamID]] = Array(repeating: [], count: heartbeatSeconds)
         var place = 0
         var deadlines = Heap<Deadline>()
@@ -32,7 +33,7 @@ extension ShardLoop {
     /// Monotonic milliseconds.
     var now: Int64 { clock.now() }
 
-    /// Starts the loop's one timer; it runs until ``drain()`` or ``stop()``.
+    /// Starts the loop's periodic timer; it runs until ``drain()`` or ``stop()``.
     package func start() {
         loop.execute { [self] in
             clockwork.ticking = loop.scheduleRepeatedTask(
@@ -84,7 +85,7 @@ extension ShardLoop {
                 sendHeartbeat(id)
             }
         }
-        // Tokens outlive most streams: what is kept for streams that are gone must not add up.
+        // Tokens outlive most streams: entries of closed streams must not accumulate.
         if clockwork.deadlines.count > 2 * openStreams + Self.deadlinesSlack {
             clockwork.deadlines = Heap(clockwork.deadlines.unordered.filter { isOpen($0.id) })
         }
@@ -94,7 +95,7 @@ extension ShardLoop {
         }
     }
 
-    /// The reader takes nothing: there is no use in a farewell.
+    /// Closes a stream whose reader accepts nothing, so a farewell would not arrive either.
     private func closeStalled(_ id: StreamID) {
         metrics.streamsStalled.increment()
         let session = sessions[Int(id.slot)]

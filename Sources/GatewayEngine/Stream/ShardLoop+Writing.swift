@@ -7,28 +7,28 @@ import WidgetModel
 
 /// Writes the output of the shard to streams.
 extension ShardLoop {
-    /// Frames for one stream leave together, in pieces of about so many bytes.
+    /// Frames for one stream are sent together, in pieces of about this many bytes.
     private static let joinedBytesMax = 64 * 1024
 
-    /// Buffers that are reused from turn to turn, so that a delivery allocates nothing.
+    /// Buffers reused from turn to turn, so that a delivery allocates nothing.
     struct Writing {
         var isPumping = false
-        /// Streams that take bytes again.
+        /// Streams that accept bytes again.
         var recovered: [StreamID] = []
-        /// Streams that took nothing any more.
+        /// Streams that no longer accept anything.
         var gone: [StreamID] = []
         /// The signed frames of the shard's output, with and without their id.
         var framesWithID: [Frame?] = []
         var framesWithoutID: [Frame?] = []
         /// Several frames of one stream.
         var joined: [UInt8] = []
-        /// The head of the answer that opens a stream; leaves with the first frame.
+        /// The head of the response that opens a stream, sent with the first frame.
         var preface: [UInt8] = []
-        /// Idle streams stand at the same place, most of the time.
+        /// Cached, because idle streams mostly have the same position.
         var heartbeat: (watermark: UInt64, frame: Frame)?
     }
 
-    /// Signs what the shard wants said and writes it, each stream once.
+    /// Signs the shard's output and writes it, each stream once.
     func pump() {
         guard !writing.isPumping else { return }
         writing.isPumping = true
@@ -66,19 +66,19 @@ extension ShardLoop {
         closeGone()
     }
 
-    /// Writes a stream's frames of this turn; returns how many they were.
+    /// Writes a stream's frames of this turn; returns their number.
     private func write(_ first: Int, to id: StreamID) -> Int {
         let slot = Int(id.slot)
         guard sessions[slot].id == id else { return 0 }
         let delivery = shard.output.deliveries[first]
         if delivery.next >= 0 || !writing.preface.isEmpty { return writeJoined(first, to: id) }
         guard let frame = frame(delivery) else {
-            // Unsigned, it cannot be sent, and its id must not be: the reader comes back.
+            // Without a signature it cannot be sent, nor its id: the reader reconnects.
             end(id)
             return 0
         }
         #if INJECTED_COST
-            // In no product: what Deploy/check-costs has to notice.
+            // Never in a product: a regression that Deploy/check-costs has to detect.
             writing.joined = Array(frame.chunk.prefix(64))
         #endif
         settle(send(frame, slot), id, watermark(after: delivery, sessions[slot].watermark))
@@ -94,7 +94,7 @@ extension ShardLoop {
         while place >= 0 {
             let delivery = shard.output.deliveries[place]
             guard let frame = frame(delivery) else {
-                // The head may be among what was joined: the end must not come before it.
+                // The joined bytes may include the head: the end must not precede it.
                 if !writing.joined.isEmpty { settle(sendJoined(slot), id, watermark) }
                 end(id)
                 return count
@@ -105,7 +105,7 @@ extension ShardLoop {
             place = Int(delivery.next)
             if writing.joined.count >= Self.joinedBytesMax || place < 0 {
                 settle(sendJoined(slot), id, watermark)
-                // What follows is covered by the catch-up.
+                // The catch-up covers the rest.
                 guard isOpen(id), details[slot]?.stalledSince == nil else { return count }
             }
         }
@@ -169,10 +169,10 @@ extension ShardLoop {
 
     private func fallBehind(_ result: SinkResult, _ id: StreamID, _ watermark: UInt64) {
         let slot = Int(id.slot)
-        // Sending may have ended it, as with a long-poll.
+        // Sending may have ended the stream, as with a long-poll.
         guard sessions[slot].id == id else { return }
         if case .full = result {
-            // What was given is on its way; nothing more until it has left.
+            // The accepted bytes are being sent; no more until they are gone.
             sessions[slot].watermark = watermark
             note(id, isStalled: true)
             shard.lagging(id, since: watermark)
@@ -182,7 +182,7 @@ extension ShardLoop {
         }
     }
 
-    /// Connections that took nothing any more end; not while frames are handed out.
+    /// Closes connections that no longer accept anything, outside the distribution of frames.
     private func closeGone() {
         for id in writing.gone where isOpen(id) {
             if let stream = sessions[Int(id.slot)].stream { connections.close(stream) }
@@ -226,7 +226,7 @@ extension ShardLoop {
         }
     }
 
-    /// Tells an idle stream where it stands.
+    /// Sends an idle stream its position.
     func sendHeartbeat(_ id: StreamID) {
         guard let watermark = shard.heartbeat(id) else { return }
         let frame: Frame

@@ -7,10 +7,10 @@ import NIOCore
 import Synchronization
 import WidgetModel
 
-/// One event loop's share of the gateway: a shard, and the streams whose connections live on the
-/// loop. The thin shell around the core's `Shard`: it hands in time and log entries, signs, and
+/// One event loop's part of the gateway: a shard, and the streams whose connections belong to the
+/// loop. The thin shell around the core's `Shard`: it passes in time and log entries, signs, and
 /// writes.
-// Sound: everything but `inbox` and the constants is touched on `loop` only, which each entry
+// Sound: everything except `inbox` and the constants is touched on `loop` only, which each entry
 // point checks or hops to.
 package final class ShardLoop: @unchecked Sendable {
     /// The parameters of a new stream or of a poll.
@@ -18,12 +18,12 @@ package final class ShardLoop: @unchecked Sendable {
         let key: ClientKey
         /// The conditions that the registration in force must meet when the loop acts on it.
         let terms: RegistrationTerms
-        /// The cursor it goes on from.
+        /// The cursor that the client presented.
         let cursor: JudgedCursor
         let kinds: Set<String>?
-        /// The token it was admitted by; the stream ends when that no longer counts.
+        /// The token that admitted it; the stream ends when the token is no longer valid.
         let grant: StreamGrant
-        /// The end of the token, in seconds since 1970; the stream ends with it.
+        /// The token's expiry, in seconds since 1970; the stream ends with it.
         let expires: Int64
 
         package init(
@@ -41,47 +41,47 @@ package final class ShardLoop: @unchecked Sendable {
 
     /// The reason why a stream is not opened, or a poll not answered.
     package enum Failure: Error {
-        /// The request is refused, as of now.
+        /// The request is rejected under the current state.
         case refused(EngineError)
         /// The gateway is stopping, or the connection is gone.
         case unavailable
     }
 
-    /// The carrier of a stream.
+    /// The transport of a stream.
     package enum Carrier {
-        /// An HTTP/1.1 connection, and the head of the answer.
+        /// An HTTP/1.1 connection, and the head of the response.
         case connection(TLSConnection, head: [UInt8])
-        /// Anything else; heartbeats only where somebody reads them.
+        /// Any other transport; heartbeats are only sent where they are read.
         case sink(any EventSink, wantsHeartbeat: Bool)
     }
 
     /// The part of a stream that a delivery needs.
     struct Session {
-        /// `nil` where no stream has the place.
+        /// `nil` if no stream uses the slot.
         var id: StreamID?
-        /// The id last given to the stream.
+        /// The position of the last id sent to the stream.
         var watermark: UInt64 = 0
-        /// An HTTP/1.1 stream; `nil` where `sink` is not.
+        /// An HTTP/1.1 stream; `nil` if `sink` is set.
         var stream: TLSStream?
         var sink: (any EventSink)?
     }
 
-    /// The part of a stream that is needed only when something about it changes.
+    /// The part of a stream that is needed only when its state changes.
     struct SessionDetail {
         let key: ClientKey
-        /// The token it was opened by.
+        /// The token that opened it.
         let token: VerifiedToken
-        /// Whether the desk that pushes knows of the stream.
+        /// Whether the push scheduler knows of the stream.
         let isNoted: Bool
-        /// The kinds it is narrowed to.
+        /// The kinds to which it is limited.
         let kinds: Set<String>?
         /// The time of opening, in monotonic milliseconds.
         let openedAt: Int64
-        /// The time since which nothing fits, in monotonic milliseconds.
+        /// The time since which nothing more fits, in monotonic milliseconds.
         fileprivate(set) var stalledSince: Int64?
     }
 
-    /// Something that waits for the shard.
+    /// A closure that waits for the shard.
     private struct Wait {
         let position: UInt64
         /// The ordinal of the epoch.
@@ -89,18 +89,18 @@ package final class ShardLoop: @unchecked Sendable {
         let resume: () -> Void
     }
 
-    /// An answer to a poll.
+    /// The answer to a poll.
     package struct PollAnswer {
         package let stale: StaleSet
-        /// The position the answer holds for, and the epoch of its cursor.
+        /// The position for which the answer holds, and the epoch of its cursor.
         package let position: UInt64
         package let epoch: EpochID
-        /// The position from which the client really resumed.
+        /// The position at which the client actually resumed.
         package let point: ResumePoint
     }
 
     package let loop: any EventLoop
-    /// Its place among the event loops.
+    /// Its index among the event loops.
     let index: LoopIndex
     let settings: StreamSettings
     let signer: NotificationSigner
@@ -108,25 +108,26 @@ package final class ShardLoop: @unchecked Sendable {
     let metrics: GatewayMetrics
     let cursors: CursorCodec
     let clock: GatewayClock
-    /// Hears of streams of clients that can be pushed to; `nil` where nothing is pushed.
+    /// Receives the events of streams whose clients can be pushed to; `nil` where nothing is
+    /// pushed.
     let push: PushLoop?
     /// `nil` where nothing is traced.
     let tracing: GatewayTracing?
     let logger: Logger
     private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [LogMessage], isScheduled: Bool)>(([], false))
-    /// Messages that were taken out of the inbox and wait for a later turn.
+    /// Messages taken from the inbox that wait for a later turn.
     private var backlog: ArraySlice<LogMessage> = []
-    /// Keys that are looked up in one turn of the loop; the rest waits for the next.
+    /// The number of keys looked up in one turn of the loop; the rest waits for the next.
     private static let keysPerTurn = 8_192
-    /// The cost of a message besides its keys, in keys.
+    /// The cost of a message in addition to its keys, in keys.
     private static let messageKeys = 8
     private let openStreamCount = Atomic<Int>(0)
     private let reachedPosition = Atomic<UInt64>(0)
     private let published = Mutex(ShardFigures())
 
     var shard: Shard
-    /// The epoch of the cursors that the loop gives.
+    /// The epoch of the cursors that the loop issues.
     private(set) var epoch: EpochID
     /// The TLS connections among the streams.
     private(set) lazy var connections = TLSStreams(
@@ -138,11 +139,11 @@ package final class ShardLoop: @unchecked Sendable {
     var details: [SessionDetail?] = []
     var writing = Writing()
     var clockwork = Clockwork()
-    /// The sweep under way, if there is one.
+    /// The sweep in progress, if there is one.
     var accessSweep: AccessSweep?
     private var waiting: [Wait] = []
     private(set) var isDraining = false
-    /// Streams that take no bytes.
+    /// The number of streams that accept no bytes.
     private var lagging = 0
 
     init(
@@ -170,7 +171,7 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// Streams open now.
+    /// The number of open streams.
     var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
 
     /// The last log entry applied.
@@ -228,10 +229,10 @@ package final class ShardLoop: @unchecked Sendable {
         goOnTaking()
     }
 
-    /// Has the streams of a client follow the registration in force, or end where there is none.
+    /// Makes a client's streams follow the registration in force, or ends them if there is none.
     ///
-    /// The registration in force may be newer than the message that arrived. Streams that were opened
-    /// with the newer one must not return to widgets that their client no longer holds.
+    /// The registration in force may be newer than the message that arrived. Streams opened with
+    /// the newer one must not return to widgets that their client no longer has.
     private func follow(_ key: ClientKey) {
         if let record = registry.record(key) {
             shard.registered(record, app: key.app)
@@ -240,8 +241,8 @@ package final class ShardLoop: @unchecked Sendable {
         }
     }
 
-    /// Has a later turn take what is left of the messages, after the loop's sockets were looked at: a
-    /// loop runs all tasks that are ready before it does that.
+    /// Schedules a later turn for the remaining messages, after the loop has polled its sockets: a
+    /// loop runs all ready tasks before it does that.
     private func goOnTaking() {
         if backlog.isEmpty {
             backlog = []
@@ -255,9 +256,10 @@ package final class ShardLoop: @unchecked Sendable {
         loop.scheduleTask(in: .milliseconds(1)) { self.takeMessages() }
     }
 
-    /// Begins an epoch after the log has lost a tail: tells every open stream that everything is stale.
+    /// Begins an epoch after the log has lost a tail: notifies every open stream that everything is
+    /// stale.
     private func begin(_ epoch: EpochID) {
-        // Earlier notifications leave with cursors of the previous epoch, which are void.
+        // Earlier notifications are sent with cursors of the previous epoch, which are void.
         pump()
         self.epoch = epoch
         writing.heartbeat = nil
@@ -266,8 +268,8 @@ package final class ShardLoop: @unchecked Sendable {
         pump()
     }
 
-    /// Calls `body` on the loop once the shard has reached `position`, in the epoch of a cursor or a
-    /// later one.
+    /// Calls `body` on the loop once the shard has reached `position`, in the epoch of a cursor or
+    /// a later one.
     package func whenReached(
         _ position: UInt64, in epoch: EpochID? = nil, _ body: @escaping () -> Void
     ) {
@@ -289,7 +291,7 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: Questions
 
-    /// Returns what is stale for a client now, by the registration and the epoch in force.
+    /// Returns a client's stale timelines, by the registration and the epoch in force.
     package func poll(_ opening: Opening) throws(Failure) -> PollAnswer {
         loop.assertInEventLoop()
         let record = try record(for: opening)
@@ -301,10 +303,10 @@ package final class ShardLoop: @unchecked Sendable {
         return PollAnswer(stale: stale, position: shard.position, epoch: epoch, point: point)
     }
 
-    /// Returns the registration in force of the client that asks: the one that the shard applied last,
-    /// or a newer one whose message is still on its way.
+    /// Returns the registration in force of the requesting client: the one that the shard applied
+    /// last, or a newer one whose message is still queued.
     ///
-    /// - Throws: ``Failure`` when the client was admitted by a token that is no longer trusted.
+    /// - Throws: ``Failure`` if the client was admitted by a token that is no longer trusted.
     private func record(for opening: Opening) throws(Failure) -> ClientRecord {
         guard opening.grant.isInForce else { throw .refused(.tokenRevoked) }
         do throws(RegistrationTerms.Refusal) {
@@ -314,8 +316,8 @@ package final class ShardLoop: @unchecked Sendable {
         }
     }
 
-    /// The kinds whose recommendation set a client is owed, and the position that holds for; `nil`
-    /// for an app without a catalog.
+    /// The kinds whose recommendation sets are owed to a client, and the position for which that
+    /// holds; `nil` for an app without a catalog.
     func owedSets(
         of record: ClientRecord, app: String
     ) -> (kinds: Set<String>, position: UInt64)? {
@@ -331,7 +333,7 @@ package final class ShardLoop: @unchecked Sendable {
         return (Set(kinds), shard.position)
     }
 
-    /// For each of a client's widgets, what its streams were told after `floor`.
+    /// The keys that a client's streams delivered after `floor`, for each of its widgets.
     func toldKeys(
         of widgets: [ConfiguredWidget], of record: ClientRecord, app: String, after floor: UInt64
     ) async throws -> [[ToldKey]] {
@@ -345,13 +347,13 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Opens a stream that was counted in, by the registration in force. It gets the catch-up, or
-    /// else the cursor it stands at.
+    /// Opens a reserved stream, by the registration in force. It receives the catch-up or, if there
+    /// is none, its current cursor.
     ///
-    /// - Parameter makeCarrier: Called when nothing stands in the way any more, with where the
-    ///   client really resumes; `nil` where the connection is gone.
-    /// - Throws: ``Failure``; then the stream has to be counted out, and what the caller made is
-    ///   the caller's to close.
+    /// - Parameter makeCarrier: Called when the stream can be opened, with the position at which
+    ///   the client actually resumes; returns `nil` if the connection is gone.
+    /// - Throws: ``Failure``; the caller must then release the reserved stream and close what it
+    ///   made.
     package func open(
         _ opening: Opening, on makeCarrier: (ResumePoint) -> Carrier?
     ) throws(Failure) -> StreamID {
@@ -399,19 +401,20 @@ package final class ShardLoop: @unchecked Sendable {
         return id
     }
 
-    /// Tells the desk that pushes of a stream, which may spare a push; a poll that waits is none.
+    /// Reports a stream to the push scheduler, which may save a push; waiting polls are not
+    /// reported.
     private func notePush(
         _ opening: Opening, _ point: ResumePoint, _ record: ClientRecord, isStream: Bool
     ) -> Bool {
         guard let push, isStream, record.isPushable else { return false }
         var cursor: UInt64 = 0
-        // A stream of some kinds only says nothing of the others.
+        // A stream limited to some kinds confirms nothing about the others.
         if case .after(let sequence) = point, opening.kinds == nil { cursor = sequence }
         push.submit([.streamOpened(opening.key, resuming: cursor, in: epoch)])
         return true
     }
 
-    /// The stream is over. May be called more than once.
+    /// Releases a stream that has ended. May be called more than once.
     package func close(_ id: StreamID) {
         loop.assertInEventLoop()
         guard isOpen(id), let detail = details[Int(id.slot)] else { return }
@@ -427,7 +430,7 @@ package final class ShardLoop: @unchecked Sendable {
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
     }
 
-    /// Ends a stream in order, after `farewell` if there is one.
+    /// Ends a stream gracefully, after `farewell` if there is one.
     func end(_ id: StreamID, _ farewell: Frame? = nil) {
         guard isOpen(id) else { return }
         let session = sessions[Int(id.slot)]
@@ -436,21 +439,21 @@ package final class ShardLoop: @unchecked Sendable {
             last.withUnsafeBytes { connections.end(stream, farewell: $0) }
             close(id)
         } else {
-            // It tells when it is gone.
+            // The sink reports when it is gone.
             session.sink?.end(farewell?.blocks)
         }
     }
 
-    /// The stream takes bytes again.
+    /// Records that the stream accepts bytes again.
     package func drained(_ id: StreamID) {
         loop.assertInEventLoop()
         guard isOpen(id), details[Int(id.slot)]?.stalledSince != nil else { return }
         writing.recovered.append(id)
-        // A sink may drain while frames are being sent; the catch-up then waits for their end.
+        // A sink may drain while frames are being sent; the catch-up then waits until that is done.
         if !writing.isPumping { pump() }
     }
 
-    /// Notes that an open stream takes no bytes, or does again.
+    /// Records whether an open stream is stalled, that is, accepts no bytes.
     func note(_ id: StreamID, isStalled: Bool) {
         let slot = Int(id.slot)
         guard let detail = details[slot], isStalled != (detail.stalledSince != nil) else { return }
@@ -481,12 +484,12 @@ package final class ShardLoop: @unchecked Sendable {
         return id
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// Ends every stream, telling each reader to come back after a time of its own.
+    /// Ends every stream, with a random reconnection time for each reader.
     ///
-    /// - Returns: Succeeds when every connection is closed; bounded by the time a peer is given to
-    ///   end its side.
+    /// - Returns: A future that succeeds when every connection is closed; bounded by the time that
+    ///   a peer has to close its side.
     package func drain() -> EventLoopFuture<Void> {
         loop.assertInEventLoop()
         isDraining = true
@@ -498,13 +501,13 @@ package final class ShardLoop: @unchecked Sendable {
         return connections.emptied()
     }
 
-    /// Tells a reader to come back after a time of its own.
+    /// A frame with a random reconnection time.
     var farewell: Frame {
         let retry = Int.random(in: settings.drainRetryMilliseconds)
         return Frame(EventStreamEncoder.retry(milliseconds: retry))
     }
 
-    /// Lets go of everything; the loop is about to stop.
+    /// Releases all resources; the loop is about to stop.
     package func stop() {
         loop.assertInEventLoop()
         isDraining = true
@@ -513,16 +516,17 @@ package final class ShardLoop: @unchecked Sendable {
     }
 }
 
-/// Bounds of held-open streams.
+/// Limits of open streams.
 package struct StreamSettings: Sendable, Equatable {
-    /// A stream that takes no bytes for so long is closed, in milliseconds; it resumes from its
-    /// cursor at no loss.
+    /// The time after which a stream that accepts no bytes is closed, in milliseconds; it resumes
+    /// from its cursor without loss.
     package var stallMilliseconds: Int64 = 30_000
-    /// Reconnection time told to every reader at the start, in milliseconds.
+    /// The reconnection time sent to every reader at the start, in milliseconds.
     package var retryMilliseconds = 2_000
-    /// Reconnection times told when the gateway stops, so that not everybody returns at once.
+    /// The reconnection times sent when the gateway stops, spread so that readers do not all return
+    /// at once.
     package var drainRetryMilliseconds = 500...5_000
 
-    /// The defaults.
+    /// Creates the default settings.
     package init() {}
 }

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// The shards by event loop.
+/// The shards, by event loop.
 package struct ShardLoops: Sendable {
     package let all: [ShardLoop]
     private let byLoop: [ObjectIdentifier: ShardLoop]
 
-    /// Streams open now, on all of them.
+    /// The number of open streams on all loops.
     package var openStreams: Int { all.reduce(0) { $0 + $1.openStreams } }
 
     init(_ all: [ShardLoop]) {

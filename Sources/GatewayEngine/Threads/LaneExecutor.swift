@@ -5,11 +5,11 @@ import Foundation
 import GatewayCore
 import Synchronization
 
-/// Threads that run the jobs of tasks, and measure the CPU time of each. Jobs of one lane begin in
-/// the order in which they came; lanes take turns by cost.
+/// Threads that run the jobs of tasks and measure the CPU time of each. Jobs of one lane start in
+/// order of arrival; lanes take turns by cost.
 ///
-/// Used as a task's preferred executor (SE-0417). The threads end, once nothing waits, when the
-/// executor and all of its lanes are gone.
+/// Used as a task's preferred executor (SE-0417). The threads end when no job waits and the
+/// executor and all its lanes are gone.
 package final class LaneExecutor: Sendable {
     /// A lane, as the preferred executor of a task.
     package final class Lane: TaskExecutor {
@@ -30,24 +30,24 @@ package final class LaneExecutor: Sendable {
 
     fileprivate struct Work: Sendable {
         let job: UnownedJob
-        /// Lives until the job has run.
+        /// Kept alive until the job has run.
         let lane: Lane
     }
 
     private struct State: Sendable {
-        /// A job cannot be refused; the tasks are bounded by who begins them.
+        /// A job cannot be rejected; the code that starts tasks bounds their number.
         var waiting = FairQueue<String, Work>(
             limits: .init(count: .max, cost: .max, share: .max, quantum: LaneExecutor.quantum))
         var isEnding = false
     }
 
-    /// The jobs, apart from the executor, so that its threads do not keep it.
+    /// The jobs, separate from the executor, so that its threads do not retain it.
     private final class Core: Sendable {
         private let state = Mutex(State())
         private let arrivals = DispatchSemaphore(value: 0)
 
         func append(_ work: Work, for key: String, cost: Int) {
-            // An unbounded queue takes everything.
+            // An unbounded queue accepts everything.
             _ = state.withLock {
                 $0.waiting.append(work, for: key, cost: cost, isShareBound: false)
             }
@@ -74,7 +74,7 @@ package final class LaneExecutor: Sendable {
         }
     }
 
-    /// The cost that one turn of a lane serves: bytes of documents.
+    /// The cost that one turn of a lane serves, in bytes of documents.
     private static let quantum = 64 * 1024
 
     private let core = Core()
@@ -83,21 +83,22 @@ package final class LaneExecutor: Sendable {
     /// Starts threads.
     ///
     /// - Parameters:
-    ///   - name: Name of the threads, as the kernel shows it.
-    ///   - niceness: How much they stand back behind the other threads of the process, 0 to 19.
+    ///   - name: The name of the threads, as the kernel shows it.
+    ///   - niceness: The nice value relative to the process's other threads, 0 to 19.
     ///   - turn: Records the CPU time of each job.
     package init(name: String, threads: Int, niceness: Int32 = 0, turn: TurnRecorder) {
         threadCount = max(1, threads)
         let core = core
         for _ in 0..<threadCount {
             let thread = Thread {
-                // Thread.name reaches the kernel once start() has returned, which may be later.
+                // Thread.name reaches the kernel only after start() has returned, which may be too
+                // late.
                 gateway_name_thread(name)
-                // A thread that cannot be made nicer works all the same.
+                // A thread whose niceness cannot be set works all the same.
                 if niceness > 0 { gateway_set_thread_niceness(niceness) }
                 core.run(turn)
             }
-            // As much as the main thread has: parsers recurse as deep as their limits allow.
+            // As much as the main thread has: parsers recurse as deeply as their limits allow.
             thread.stackSize = 8 * 1024 * 1024
             thread.start()
         }
@@ -105,10 +106,10 @@ package final class LaneExecutor: Sendable {
 
     deinit { core.end(threadCount: threadCount) }
 
-    /// A lane for one task.
+    /// Creates a lane for one task.
     ///
     /// - Parameters:
-    ///   - key: Whose turns its jobs take.
+    ///   - key: The key whose turns its jobs use.
     ///   - cost: The cost of each of its jobs.
     package func lane(_ key: String, cost: Int) -> Lane {
         Lane(self, key: key, cost: cost)

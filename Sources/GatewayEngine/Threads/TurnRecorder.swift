@@ -4,15 +4,15 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A thread of the gateway that all apps share, as the metric names it.
+/// A gateway thread shared by all apps, by its name in the metric.
 package enum SharedThread: String, CaseIterable, Sendable {
-    /// The event loops, whose turn is one look at their sockets and all that follows from it.
+    /// The event loops; a turn is one poll of their sockets and all that follows from it.
     case eventLoop = "event_loop"
-    /// The loop that decides what is pushed.
+    /// The loop that decides pushes.
     case push
     /// The threads that accept connections and shake hands; a turn is one event of one connection.
     case arrivals
-    /// The writer of the log; a turn is what one write does in its transaction.
+    /// The writer of the log; a turn is the work of one write in its transaction.
     case writer
     /// The threads that answer requests; a turn is from one suspension of a request to the next.
     case requests
@@ -23,7 +23,7 @@ package enum SharedThread: String, CaseIterable, Sendable {
 /// Records the CPU time of the turns of a thread in the gateway's metrics.
 package struct TurnRecorder: Sendable {
     /// Records the turns of one thread, from the end of each to the end of the next: reading the
-    /// clock is a system call, and CPU time stands still while the thread waits.
+    /// clock is a system call, and CPU time does not advance while the thread waits.
     struct Series: ~Copyable {
         private let recorder: TurnRecorder
         private var last = gateway_thread_cpu_nanoseconds()
@@ -47,13 +47,13 @@ package struct TurnRecorder: Sendable {
     /// Begins the first turn of the calling thread.
     func beginSeries() -> Series { Series(self) }
 
-    /// Records a turn that used so much CPU time.
+    /// Records a turn with the given CPU time.
     package func record(nanoseconds: Int64) {
         recorder.record(Double(nanoseconds) / 1e9)
     }
 }
 
-/// Records the turns of event loops. One serves any number of them.
+/// Records the turns of event loops. One instance serves any number of them.
 package final class LoopTurnRecorder: NIOEventLoopMetricsDelegate {
     /// The CPU time of a thread at the end of its last turn.
     private final class Position: Sendable {
@@ -67,7 +67,8 @@ package final class LoopTurnRecorder: NIOEventLoopMetricsDelegate {
 
     package init(_ turn: TurnRecorder) { self.turn = turn }
 
-    /// Called on the loop's thread at the end of each turn. CPU time stands still while it waits.
+    /// Called on the loop's thread at the end of each turn. CPU time does not advance while the
+    /// loop waits.
     package func processedTick(info: NIOEventLoopTickInfo) {
         let now = gateway_thread_cpu_nanoseconds()
         guard let position = last.currentValue else {
