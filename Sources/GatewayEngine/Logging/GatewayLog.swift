@@ -3,8 +3,8 @@ import Logging
 import OpenTelemetry
 import Synchronization
 
-/// The gateway's log: structured lines on standard error, secrets masked, levels that change while it
-/// runs.
+/// The gateway's log: structured lines on standard error, with masked secrets and levels that can
+/// be changed at run time.
 package final class GatewayLog: Sendable {
     private struct State {
         var format: LogFormat
@@ -14,7 +14,7 @@ package final class GatewayLog: Sendable {
     private let state: Mutex<State>
     private let write: @Sendable (String) -> Void
 
-    /// - Parameter write: Takes each line, with its end; standard error unless told otherwise.
+    /// - Parameter write: Receives each line with its newline. Default: standard error.
     package init(
         _ format: LogFormat, _ levels: LogLevels,
         write: @escaping @Sendable (String) -> Void = {
@@ -25,15 +25,15 @@ package final class GatewayLog: Sendable {
         self.write = write
     }
 
-    /// Changes what is logged, and how, from now on.
+    /// Changes the format and the levels from now on.
     package func set(_ format: LogFormat, _ levels: LogLevels) {
         state.withLock { $0 = State(format: format, levels: levels) }
     }
 
-    /// What is logged.
+    /// The log levels.
     package var levels: LogLevels { state.withLock { $0.levels } }
 
-    /// A handler for one logger.
+    /// Creates a handler for one logger.
     package func handler(_ label: String) -> any LogHandler {
         Handler(log: self, label: label)
     }
@@ -58,9 +58,9 @@ package final class GatewayLog: Sendable {
         let log: GatewayLog
         let label: String
         var metadata: Logger.Metadata = [:]
-        /// Lines of a request that is traced say of which trace.
+        /// Adds the trace to the lines of a traced request.
         var metadataProvider: Logger.MetadataProvider? = .traceContext
-        /// What the logger was told itself.
+        /// The level set on the logger itself.
         private var own: Logger.Level?
 
         init(log: GatewayLog, label: String) {
@@ -68,7 +68,8 @@ package final class GatewayLog: Sendable {
             self.label = label
         }
 
-        /// The lowest at which a record may have to be logged: which are is judged by their fields.
+        /// The lowest level at which a record may be logged; the final decision depends on its
+        /// fields.
         var logLevel: Logger.Level {
             get { log.levels.lowest(of: label, own: own) }
             set { own = newValue }

@@ -1,14 +1,14 @@
 import Logging
 import WidgetModel
 
-/// How a record is written down: one line each.
+/// The format of a record, one line each.
 package enum LogFormat: String, Sendable, CaseIterable {
     /// `time=… level=… label=… message="…" field=value`.
     case logfmt
     /// An object.
     case json
 
-    /// What a line says.
+    /// The content of a line.
     struct Record {
         /// RFC 3339.
         let time: String
@@ -19,7 +19,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
         let fields: [(name: String, text: String)]
     }
 
-    /// The line, with its end.
+    /// The line with its newline.
     func line(_ record: Record) -> String {
         switch self {
         case .logfmt:
@@ -43,7 +43,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// A value: quoted where it is not one plain word.
+    /// A value, quoted unless it is one plain word.
     private static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x3D && $0 < 0x7F }
         guard text.isEmpty || !isPlain else { return text }
@@ -62,7 +62,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
         return result + "\""
     }
 
-    /// A name: what would end it is left out.
+    /// A name without the characters that would end it.
     private static func name(_ text: String) -> String {
         String(text.unicodeScalars.filter { $0.value > 0x20 && $0 != "=" && $0 != "\"" })
     }

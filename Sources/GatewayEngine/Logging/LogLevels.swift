@@ -1,33 +1,32 @@
 import Logging
 
-/// From which level on something is logged: by the logger's label, by a field of the record, or
-/// else for all.
+/// The minimum log levels: by the logger's label, by a field of the record, or the default.
 package struct LogLevels: Sendable, Equatable {
-    /// A rule for records with a field of some value.
+    /// A rule for records whose field has a certain value.
     struct FieldRule: Sendable, Equatable {
         let field: String
         let value: String
         let level: Logger.Level
     }
 
-    /// What holds where no rule does.
+    /// The level where no rule applies.
     package var standard: Logger.Level
-    /// By label; a label without a rule has that of the one it begins with, at a full stop.
+    /// By label; a label without a rule inherits the level of its prefix, up to a full stop.
     private(set) var labels: [String: Logger.Level] = [:]
     private(set) var fields: [FieldRule] = []
 
-    /// A rule that cannot be read, and why.
+    /// A rule that cannot be read.
     package struct Unreadable: Error, Sendable, Equatable {
-        /// What is wrong, for people.
+        /// The reason, for people.
         package let message: String
     }
 
-    /// Everything from `standard` on.
+    /// Logs everything from `standard` on.
     package init(_ standard: Logger.Level = .info) {
         self.standard = standard
     }
 
-    /// Everything from `standard` on, but for `rules`: each `LABEL=LEVEL`, such as
+    /// Logs everything from `standard` on, except for `rules`: each `LABEL=LEVEL`, such as
     /// `timeline-gateway.push=debug`, or `FIELD:VALUE=LEVEL`, such as `client:my-iphone=trace`.
     ///
     /// - Throws: ``Unreadable`` that names the rule.
@@ -56,11 +55,11 @@ package struct LogLevels: Sendable, Equatable {
         }
     }
 
-    /// The label of what the libraries say that serve requests: of no interest below `notice`
-    /// unless a rule asks for it.
+    /// The label of messages from the libraries that serve requests: below `notice` they are not
+    /// logged unless a rule asks for them.
     package static let requests = "timeline-gateway.requests"
 
-    /// From which level on a label's records are logged.
+    /// The minimum level for a label's records.
     func level(of label: String) -> Logger.Level {
         var name = label[...]
         while true {
@@ -71,17 +70,17 @@ package struct LogLevels: Sendable, Equatable {
         return label == Self.requests ? max(.notice, standard) : standard
     }
 
-    /// The lowest level at which a label's records may have to be logged.
+    /// The lowest level at which a label's records may be logged.
     ///
-    /// - Parameter own: What the logger was told itself.
+    /// - Parameter own: The level set on the logger itself.
     func lowest(of label: String, own: Logger.Level?) -> Logger.Level {
         fields.reduce(own ?? level(of: label)) { min($0, $1.level) }
     }
 
-    /// Whether a record is logged: a rule for one of its fields is stronger than that of its label,
-    /// and of several the one that lets more through.
+    /// Whether a record is logged: a rule for one of its fields overrides that of its label, and of
+    /// several rules for fields the most permissive applies.
     ///
-    /// - Parameter own: What the logger was told itself, which stands for its label's level.
+    /// - Parameter own: The level set on the logger itself, which replaces its label's level.
     func lets(
         _ level: Logger.Level, label: String, own: Logger.Level?, fields texts: [String: String]
     ) -> Bool {

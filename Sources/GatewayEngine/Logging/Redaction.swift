@@ -1,25 +1,25 @@
-/// Keeps secrets out of the log, whatever a record was given: fields that hold them by their name,
-/// and texts that look like them wherever they are.
+/// Keeps secrets out of the log, whatever a record contains: fields with secret names, and text
+/// that looks like a secret anywhere.
 enum Redaction {
-    /// What stands for a secret.
+    /// The replacement for a secret.
     static let mask = "[redacted]"
 
-    /// Fields that are secrets, by name in lower case.
+    /// The names of secret fields, in lower case.
     private static let fields: Set<String> = [
         "authorization", "body", "cookie", "data", "parameters", "password", "payload", "pem",
         "privatekey", "pushtoken", "secret", "token",
     ]
-    /// Hexadecimal digits in a row that are taken for a push token.
+    /// The minimum number of consecutive hexadecimal digits that counts as a push token.
     private static let digitsMin = 40
 
-    /// What is logged of a field.
+    /// The loggable value of a field.
     static func text(_ text: String, ofField field: String) -> String {
         fields.contains(field.lowercased()) ? mask : self.text(text)
     }
 
-    /// A text without what looks like a JWT or a push token.
+    /// The text with JWTs and push tokens masked.
     static func text(_ text: String) -> String {
-        // Nearly all texts have no word that is long enough.
+        // Nearly all texts lack a word that is long enough.
         guard text.utf8.count >= digitsMin else { return text }
         var result: [UInt8] = []
         var word: [UInt8] = []

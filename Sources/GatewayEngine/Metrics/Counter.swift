@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A count that only grows; any thread adds, any thread reads.
+/// A count that only grows; thread-safe.
 package final class Counter: Sendable {
     private let count = Atomic<UInt64>(0)
 
@@ -10,11 +10,11 @@ package final class Counter: Sendable {
         count.wrappingAdd(amount, ordering: .relaxed).newValue
     }
 
-    /// The count now.
+    /// The current count.
     package var value: UInt64 { count.load(ordering: .relaxed) }
 }
 
-/// A mutex that can be an element of an array, which `Mutex` itself, not being copyable, cannot.
+/// A mutex that can be an array element; `Mutex` itself cannot, because it is not copyable.
 final class Mutexed<Value: Sendable>: Sendable {
     private let mutex: Mutex<Value>
 

@@ -4,13 +4,13 @@ import GatewayPush
 import OpenMetrics
 import Synchronization
 
-/// The counters and recorders of the gateway, with swift-metrics. Written once per change,
-/// notification or request, never per delivery: deliveries are summed by each event loop and added
-/// once per turn.
+/// The counters and recorders of the gateway, with swift-metrics. Updated once per change,
+/// notification or request, never per delivery: each event loop sums up its deliveries and adds
+/// them once per turn.
 ///
 /// Each is explained by its ``OpenMetrics/MetricFamily``.
 package final class GatewayMetrics: Sendable {
-    /// Keeps them, and writes the page.
+    /// Stores the metrics and writes the page.
     package let registry = MetricsRegistry(MetricFamily.gateway)
 
     let changesAccepted: CoreMetrics.Counter
@@ -78,7 +78,7 @@ package final class GatewayMetrics: Sendable {
         streamSeconds = recorder(.streamSeconds)
         commitSeconds = recorder(.commitSeconds)
         commitJobs = recorder(.commitJobs)
-        // Known at zero: who watches for growth would not see a series that begins with one.
+        // Exposed at zero: a query for growth would miss a series that begins with one.
         for outcome in ["applied", "unchanged", "refused"] {
             _ = counter(.reloads, [("outcome", outcome)])
         }
@@ -95,7 +95,7 @@ package final class GatewayMetrics: Sendable {
         CoreMetrics.Counter(label: family.name, dimensions: labels, factory: registry)
     }
 
-    /// Records the turns of a sort of thread.
+    /// Records the turns of a kind of thread.
     package func turns(of thread: SharedThread) -> TurnRecorder {
         TurnRecorder(
             Recorder(
@@ -103,12 +103,12 @@ package final class GatewayMetrics: Sendable {
                 aggregate: true, factory: registry))
     }
 
-    /// Counts a request that a limit refused.
+    /// Counts a request that a limit rejected.
     package func requestRefused(_ reason: RequestLimit) {
         counter(.requestsRefused, [("reason", reason.rawValue)]).increment()
     }
 
-    /// Counts a configuration that was read again.
+    /// Counts a configuration reload.
     package func reloaded(_ outcome: String) {
         counter(.reloads, [("outcome", outcome)]).increment()
     }
@@ -118,7 +118,7 @@ package final class GatewayMetrics: Sendable {
         counter(.pushEvents, [("event", kind.rawValue)]).increment()
     }
 
-    /// Counts a push that ended.
+    /// Counts a completed push.
     func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
         counter(
             .pushes, [("channel", channel), ("outcome", outcome), ("reason", reason ?? "")]
@@ -130,23 +130,21 @@ package final class GatewayMetrics: Sendable {
     }
 }
 
-/// The channels that metrics and traces tell apart: pushes to Apple's push service are one, of
-/// whatever type.
+/// The channels that metrics and traces distinguish: APNs pushes of all types count as one.
 package enum DeliveryChannel: String, CaseIterable, Sendable {
-    /// By a stream held open.
+    /// An open stream.
     case stream
-    /// By asking.
+    /// A poll by the client.
     case poll
-    /// By Apple's push service.
+    /// Apple's push service.
     case apns
-    /// By a request to its server.
+    /// A request to the client's server.
     case webhook
 }
 
-/// A histogram for each kind of widget. The kinds it keeps at hand are no more than the registry
-/// tells apart.
+/// A histogram for each widget kind. It caches no more kinds than the registry distinguishes.
 package final class RecorderByKind: Sendable {
-    /// A kind's name for notifications that name several, or everything.
+    /// The label for notifications that name several kinds, or everything.
     static let several = "several"
     private static let keptMax = 64
 
@@ -157,7 +155,7 @@ package final class RecorderByKind: Sendable {
         self.make = make
     }
 
-    /// Counts an observation.
+    /// Records an observation.
     package func record(_ seconds: Double, kind: String) {
         let known = recorders.withLock { $0[kind] }
         let recorder = known ?? make(kind)

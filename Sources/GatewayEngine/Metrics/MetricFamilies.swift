@@ -3,15 +3,15 @@ import OpenMetrics
 /// Every metric of the gateway, in the order of the page: the only place that names and explains
 /// them.
 extension MetricFamily {
-    /// Kinds that are told apart.
+    /// The maximum number of distinct kinds.
     private static let kindsMax = 50
-    /// Apps that are told apart.
+    /// The maximum number of distinct apps.
     private static let appsMax = 50
 
     private static let kind = Label("kind", valuesMax: kindsMax)
     private static let app = Label("app", valuesMax: appsMax)
     private static let channel = Label("channel", valuesMax: DeliveryChannel.allCases.count)
-    /// As in the attempts: an APNs push type, or `webhook`.
+    /// The channel of push attempts: an APNs push type, or `webhook`.
     private static let pushChannel = Label("channel", valuesMax: 8)
 
     private static let freshness = Kind.histogram(bounds: [
@@ -250,7 +250,7 @@ extension MetricFamily {
     package static let processFilesMax = MetricFamily(
         "process_max_fds", .gauge, "File descriptors that may be open.")
 
-    /// All of them.
+    /// All metric families.
     package static let gateway: [MetricFamily] = [
         freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the process uses, as the kernel tells it (proc(5)).
+/// The resource usage of the process, from the kernel (proc(5)).
 package struct ProcessFigures {
     /// CPU time used, in seconds.
     package var cpuSeconds = 0.0
@@ -8,18 +8,18 @@ package struct ProcessFigures {
     package var residentBytes = 0.0
     /// Memory mapped, in bytes.
     package var virtualBytes = 0.0
-    /// When it started, in seconds since 1970.
+    /// The start time, in seconds since 1970.
     package var startSeconds = 0.0
-    /// File descriptors open.
+    /// The number of open file descriptors.
     package var openFiles = 0.0
-    /// File descriptors that may be open.
+    /// The limit on open file descriptors.
     package var openFilesMax = 0.0
 
-    /// Reads them; what cannot be read is 0.
+    /// Reads the values; those that cannot be read are 0.
     package init() {
         let stat = Self.text("/proc/self/stat")
-        // The name in parentheses may hold anything, so fields are counted behind it: the first is
-        // the third of the manual page.
+        // The name in parentheses may contain anything, so fields are counted after it: the first
+        // is number three in the manual page.
         let fields = stat.split(separator: ")").last.map { $0.split(separator: " ") } ?? []
         func field(_ number: Int) -> Double {
             fields.indices.contains(number - 3) ? Double(fields[number - 3]) ?? 0 : 0

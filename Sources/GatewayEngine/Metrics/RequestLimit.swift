@@ -1,4 +1,4 @@
-/// A limit that refuses requests, as the metric names it.
+/// A limit that rejects requests, by its name in the metric.
 package enum RequestLimit: String, CaseIterable, Sendable {
     case address, app, client
     case refusedTokens = "refused_tokens"

@@ -1,8 +1,7 @@
 import GatewayCore
 
 extension StaleSet {
-    /// The kind it is about, as metrics tell kinds apart: ``RecorderByKind/several`` for more than
-    /// one.
+    /// The kind as a metric label; ``RecorderByKind/several`` for more than one.
     package var kindLabel: String {
         guard !all, let kind = names.first?.kind, names.allSatisfy({ $0.kind == kind }) else {
             return RecorderByKind.several

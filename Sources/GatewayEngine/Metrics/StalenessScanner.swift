@@ -4,17 +4,17 @@ import ServiceLifecycle
 import Synchronization
 import WidgetModel
 
-/// Looks for the oldest change of each app that a client depends on and has not confirmed.
+/// Finds, for each app, the oldest change that a client depends on and has not confirmed.
 ///
-/// It asks every client's own keys, as a poll does, a few clients at a time, and rests so long between
-/// that a million clients cost a few hundredths of one processor: then a sweep takes minutes.
+/// It checks every client's own keys, as a poll does, a few clients at a time, with pauses so long
+/// that a million clients cost a few hundredths of one processor; a sweep then takes minutes.
 package final class StalenessScanner: Service {
-    /// Of an app, when the oldest change was accepted that is not confirmed, in milliseconds since
-    /// 1970; `nil` for none.
+    /// The acceptance time of an app's oldest unconfirmed change, in milliseconds since 1970; `nil`
+    /// if there is none.
     package struct Oldest: Sendable, Equatable {
-        /// By clients that hold a stream.
+        /// For clients with a stream.
         package var connected: Int64?
-        /// By others that were heard of since the gateway started.
+        /// For other clients that have contacted the gateway since its start.
         package var away: Int64?
     }
 
@@ -23,11 +23,11 @@ package final class StalenessScanner: Service {
         var away = UInt64.max
     }
 
-    /// Items of clients that are asked for at once, each some microseconds of an event loop.
+    /// The maximum number of items checked at once; each costs some microseconds of an event loop.
     static let itemsAtOnce = 200
     /// The ratio of rest to work.
     private static let rest = 30
-    /// It rests only after so much work.
+    /// The minimum work between two pauses.
     private static let worth = Duration.microseconds(100)
     private static let interval = Duration.seconds(2)
 
@@ -56,8 +56,8 @@ package final class StalenessScanner: Service {
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {
-                // A sweep that fails, as on a disk that does, must not end the service, and with it
-                // all others: the figures stay those of the last.
+                // A failing sweep, for example with a failing disk, must not end the service and
+                // with it all others: the results of the last sweep remain.
                 try? await self.sweep()
                 try await Task.sleep(for: Self.interval)
             }
@@ -91,14 +91,14 @@ package final class StalenessScanner: Service {
         state.withLock { $0 = swept }
     }
 
-    /// The items that a client is looked at for, and one for itself.
+    /// The number of items checked for a client, plus one for the client itself.
     private static func items(_ client: (key: ClientKey, seen: Registry.Seen)) -> Int {
         let registration = client.seen.record.registration
         return 1 + registration.widgets.count + registration.controls.count
             + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
     }
 
-    /// The loop that is asked for a client: what it forgot last is the same on all.
+    /// The loop that checks a client; what a window last forgot is the same on all loops.
     private func loop(of seen: Registry.Seen) -> Int {
         Int(seen.loops.first ?? 0)
     }
@@ -127,7 +127,8 @@ package final class StalenessScanner: Service {
         begun = .now
     }
 
-    /// Returns when an entry of the log was accepted, or the oldest that the log still has.
+    /// Returns the acceptance time of a log entry, or that of the oldest entry that the log still
+    /// has.
     private func time(of sequence: UInt64) async throws -> Int64? {
         guard sequence < .max else { return nil }
         let kept = max(sequence, store.floor + 1)

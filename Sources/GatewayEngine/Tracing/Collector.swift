@@ -7,7 +7,7 @@ import OpenTelemetry
 import Synchronization
 import WidgetModel
 
-/// Hands spans to a collector by OTLP/HTTP, over one connection.
+/// Sends spans to a collector with OTLP/HTTP, over one connection.
 final class Collector: Sendable {
     private let client: CurlClient
     private let fields: CurlFields
@@ -16,10 +16,10 @@ final class Collector: Sendable {
     private let encoding: OTLPEncoding
     private let clock: GatewayClock
     private let logger: Logger
-    /// Whether it did not take spans the last time: what lasts is logged once.
+    /// Whether the last export failed: a lasting failure is logged once.
     private let isFailing = Mutex(false)
 
-    /// Opens no connection before the first spans.
+    /// Creates an exporter; opens no connection before the first spans.
     ///
     /// - Throws: ``Faults``.
     init(
@@ -52,7 +52,7 @@ final class Collector: Sendable {
         }
     }
 
-    /// Sends spans and says what came of it.
+    /// Sends spans and returns the result.
     func send(_ spans: [SpanRecord]) async -> ExportAnswer {
         let request = CurlRequest(
             "POST", origin: endpoint.origin, target: endpoint.target, fields: fields,
@@ -90,6 +90,6 @@ final class Collector: Sendable {
         }
     }
 
-    /// Ends what is under way.
+    /// Ends the requests in flight.
     func close() { client.close() }
 }

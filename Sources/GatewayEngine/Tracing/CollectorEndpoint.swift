@@ -1,23 +1,23 @@
-/// Where a collector of traces is.
+/// The endpoint of a trace collector.
 package struct CollectorEndpoint: Sendable, Hashable {
     /// Scheme, host and port.
     package let origin: String
     /// The path for traces, beginning with a slash.
     package let target: String
-    /// Whether what is sent can be read on the way.
+    /// Whether traffic is unencrypted.
     package let isPlain: Bool
-    /// Whether it is on this machine.
+    /// Whether the collector is on this machine.
     package let isLoopback: Bool
 
-    /// The path of OTLP/HTTP for traces below that of the endpoint.
+    /// The path of OTLP/HTTP for traces, relative to that of the endpoint.
     private static let path = "/v1/traces"
-    /// The longest text that is taken for one, in bytes.
+    /// The maximum length of an endpoint, in bytes.
     private static let bytesMax = 2_048
 
-    /// Reads `http://HOST:PORT` or `https://HOST:PORT`, each with a path or without: the base of the
-    /// paths for all signals, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it.
+    /// Reads `http://HOST:PORT` or `https://HOST:PORT`, with an optional path: the base of the
+    /// paths for all signals, as in `OTEL_EXPORTER_OTLP_ENDPOINT`.
     ///
-    /// - Returns: `nil` for anything else; user names and queries are none of it.
+    /// - Returns: `nil` for anything else, including user names and queries.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.bytesMax,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
@@ -44,7 +44,7 @@ package struct CollectorEndpoint: Sendable, Hashable {
         let rest = named.dropFirst(host.count + (isBracketed ? 1 : 0))
         let hasPort = rest.first == ":" && Int(rest.dropFirst()).map((1...65_535).contains) ?? false
         guard !host.isEmpty, !host.contains(where: { "[]".contains($0) }),
-            // Without its bracket at the end there is none to begin with.
+            // A missing closing bracket makes the address invalid.
             !isBracketed || named.count > host.count, rest.isEmpty || hasPort
         else { return nil }
         return String(host)

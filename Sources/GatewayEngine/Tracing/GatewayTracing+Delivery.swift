@@ -4,7 +4,8 @@ import OpenTelemetry
 import Tracing
 
 extension GatewayTracing {
-    /// Notes an attempt to push, which has ended now, in the trace of the latest change it tells of.
+    /// Records a push attempt that has just ended, in the trace of the latest change that it
+    /// covers.
     func pushed(
         _ order: PushOrder, _ report: PushReport, _ outcome: PushOutcome, milliseconds: Int64
     ) {
@@ -27,8 +28,8 @@ extension GatewayTracing {
         span.end(at: DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: now))
     }
 
-    /// Notes in the trace of a change that a client has rebuilt for it: of all who hear by a channel
-    /// the first that was confirmed.
+    /// Records in the trace of a change that a client has rebuilt for it: for each channel, the
+    /// first confirmed rebuild.
     func confirmed(_ rebuild: ReportedRebuilds.Confirmation, _ channel: DeliveryChannel) {
         guard let change = change(at: rebuild.change.sequence),
             change.isFirstConfirmed(by: channel)

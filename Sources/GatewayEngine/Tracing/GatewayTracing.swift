@@ -5,15 +5,15 @@ import Synchronization
 import Tracing
 import WidgetModel
 
-/// The traces of one gateway, from the requests of backends to what devices are told. Where nothing
-/// is traced there is none of it, and nothing to pay for.
+/// The traces of one gateway, from backend requests to notifications. It does not exist where
+/// nothing is traced, and then costs nothing.
 ///
-/// It knows the traces of a bounded number of recent changes, in memory: what a restart finds undone
-/// is done without a trace.
+/// It keeps the traces of a bounded number of recent changes in memory: work that a restart finds
+/// undone is done without a trace.
 package final class GatewayTracing: Sendable {
-    /// Posts, and changes with a trace of their own, whose traces are known.
+    /// The maximum number of posts, and of changes with their own trace, whose traces are kept.
     private static let changesMax = 16_384
-    /// Longest time for what is left at the end.
+    /// The maximum time to send the remaining spans at the end.
     private static let flushMax = Duration.seconds(3)
 
     package let tracer: RecordingTracer
@@ -24,7 +24,7 @@ package final class GatewayTracing: Sendable {
     /// The last sequence in `changes`.
     private let newest = Atomic<UInt64>(0)
 
-    /// Sends nothing before ``start()``.
+    /// Creates the tracing; sends nothing before ``start()``.
     ///
     /// - Throws: ``Faults``.
     package init(_ configuration: TracingConfiguration, clock: GatewayClock) throws(Faults) {
@@ -41,13 +41,13 @@ package final class GatewayTracing: Sendable {
     /// Begins to send spans.
     package func start() { exporter.start() }
 
-    /// Sends what is left, if that is soon done.
+    /// Sends the remaining spans, within a time limit.
     package func stop() async {
         await exporter.stop(within: Self.flushMax)
         collector.close()
     }
 
-    /// What became of spans so far.
+    /// The counts of spans by their result so far.
     package var counts: SpanBatcher.Counts { exporter.counts }
 
     /// Nanoseconds since 1970.
@@ -55,7 +55,7 @@ package final class GatewayTracing: Sendable {
 
     // MARK: Commits
 
-    /// Begins the span in which something is written down, where the request has one.
+    /// Begins the span of a write, if the request has a span.
     func beginCommit() -> RecordedSpan? {
         guard let context = ServiceContext.current, context.trace?.isSampled == true else {
             return nil
@@ -65,7 +65,7 @@ package final class GatewayTracing: Sendable {
 
     // MARK: Changes
 
-    /// Notes the traces of changes that are on disk.
+    /// Records the traces of changes that are on disk.
     func note(_ traced: [(change: TracedChange, first: UInt64, last: UInt64)]) {
         guard let last = traced.last?.last else { return }
         changes.withLock { changes in
@@ -74,7 +74,7 @@ package final class GatewayTracing: Sendable {
         newest.store(last, ordering: .releasing)
     }
 
-    /// The trace of a change; `nil` where none is recorded, or the change is too long ago.
+    /// The trace of a change; `nil` if none is recorded, or the change is too old.
     func change(at sequence: UInt64) -> TracedChange? {
         guard sequence <= newest.load(ordering: .acquiring) else { return nil }
         return changes.withLock { $0[sequence] }
@@ -82,7 +82,8 @@ package final class GatewayTracing: Sendable {
 }
 
 extension RecordedSpan {
-    /// It ends with an error; one that is the sender's doing is not a failure of the gateway.
+    /// Ends the span with an error; an error caused by the sender does not count as a failure of
+    /// the gateway.
     func end(failing error: any Error) {
         let known = error as? EngineError
         attributes[TraceAttribute.errorType] = known?.code ?? "\(type(of: error))"

@@ -3,31 +3,31 @@ import OpenTelemetry
 import Tracing
 import WidgetModel
 
-/// The traces of a post: that of its request, and those that events bring themselves, which then
-/// hold for their own changes.
+/// The traces of a post: that of its request, and those that events carry, which apply to their own
+/// changes.
 struct PostTrace: Sendable {
-    /// What is traced of a post that is on its way to disk.
+    /// The traces of a post that is being written to disk.
     struct Decided: Sendable {
-        /// By the sequences of their changes, in their order.
+        /// The traced changes with their sequences, in order.
         var changes: [(change: TracedChange, first: UInt64, last: UInt64)] = []
-        /// Each once.
+        /// The messages to publish, each once.
         var messages: [LogMessage] = []
         fileprivate var spans: [RecordedSpan] = []
         private let decidedAt: UInt64
 
-        /// - Parameter decidedAt: When deciding ended, in nanoseconds since 1970.
+        /// - Parameter decidedAt: The time at which deciding ended, in nanoseconds since 1970.
         fileprivate init(decidedAt: UInt64) {
             self.decidedAt = decidedAt
         }
 
-        /// One change about which there was nothing to decide.
+        /// A single change that required no decision.
         init(_ change: TracedChange, at sequence: UInt64) {
             decidedAt = 0
             changes = [(change, sequence, sequence)]
             messages = [.traced(change)]
         }
 
-        /// It is on disk.
+        /// Ends the spans and records the changes, once they are on disk.
         func committed(_ tracing: GatewayTracing) {
             for span in spans {
                 span.end(at: DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: decidedAt))
@@ -36,7 +36,7 @@ struct PostTrace: Sendable {
         }
     }
 
-    /// A change of the post: its place among the events, its sequence, and what it hits.
+    /// A change of the post: the index of its event, its sequence, and its decision.
     struct Place {
         let index: Int
         let sequence: UInt64
@@ -44,12 +44,12 @@ struct PostTrace: Sendable {
     }
 
     private let tracer: RecordingTracer
-    /// The span of the request; `nil` where it is not recorded.
+    /// The span of the request; `nil` if it is not recorded.
     private let request: ServiceContext?
-    /// Of events that bring a trace of their own, by place; one that is not recorded counts, too.
+    /// The spans of events with their own trace, by index, including those that are not recorded.
     private let own: [Int: RecordedSpan]
 
-    /// `nil` where nothing is recorded.
+    /// Returns `nil` if nothing is recorded.
     init?(_ events: [CloudEvent], _ app: String, _ tracer: RecordingTracer) {
         self.tracer = tracer
         let current = ServiceContext.current
@@ -59,7 +59,7 @@ struct PostTrace: Sendable {
             guard let traceparent = event.traceparent,
                 let trace = TraceContext(
                     traceparent: traceparent, tracestate: event.tracestate),
-                // Who says the same twice is asked once.
+                // An event that repeats the request's own span needs no second trace.
                 !trace.isSameSpan(as: current?.remoteParent)
             else { continue }
             var context = ServiceContext.topLevel
@@ -73,16 +73,16 @@ struct PostTrace: Sendable {
         if request == nil, !own.values.contains(where: \.isRecording) { return nil }
     }
 
-    /// The post is on disk, or was refused.
+    /// Ends the spans, once the post is on disk or was rejected.
     func end(_ error: (any Error)? = nil) {
         for span in own.values {
             if let error { span.end(failing: error) } else { span.end() }
         }
     }
 
-    /// Says what was decided since `began`, for when it is on disk.
+    /// Returns the traces of what was decided since `began`, for use when it is on disk.
     ///
-    /// - Parameter loops: How many event loops tell streams of it.
+    /// - Parameter loops: The number of event loops that notify streams of it.
     func decided(
         _ places: [Place], _ events: [CloudEvent], _ app: String, by ruleSet: RuleSet, loops: Int,
         since began: UInt64
@@ -117,7 +117,7 @@ struct PostTrace: Sendable {
         return decided
     }
 
-    /// Begins to trace changes that have one trace in common.
+    /// Begins to trace changes that share one trace.
     private func begin(
         _ places: [Place], of events: [CloudEvent], app: String, below context: ServiceContext,
         by ruleSet: RuleSet, loops: Int, began: UInt64, _ decided: inout Decided

@@ -9,7 +9,7 @@ struct ReloadTrace: Sendable {
     private let app: String
     private let scope: ReloadScope
 
-    /// `nil` where nothing is recorded.
+    /// Returns `nil` if nothing is recorded.
     init?(_ app: String, _ scope: ReloadScope, _ tracer: RecordingTracer) {
         guard let request = ServiceContext.current, request.trace?.isSampled == true else {
             return nil
@@ -20,12 +20,12 @@ struct ReloadTrace: Sendable {
         self.scope = scope
     }
 
-    /// It is on disk.
+    /// Returns the trace to publish, once the reload is on disk.
     func committed(at sequence: UInt64, loops: Int) -> PostTrace.Decided {
         var attributes: SpanAttributes = [:]
         attributes[TraceAttribute.app] = app
         attributes[TraceAttribute.sequence] = Int64(clamping: sequence)
-        // Of a single client nothing is said but that there was a reload.
+        // For a single client, record only that there was a reload.
         if case .kind(let kind) = scope { attributes[TraceAttribute.kinds] = [kind] }
         let change = TracedChange(tracer, request, attributes, loops: loops)
         return PostTrace.Decided(change, at: sequence)

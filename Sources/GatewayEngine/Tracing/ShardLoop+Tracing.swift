@@ -1,8 +1,8 @@
 import GatewayCore
 
 extension ShardLoop {
-    /// Says to the traces of changes how many notifications of theirs were written to streams since
-    /// `began`, in nanoseconds since 1970: once for each notification and turn, not for each stream.
+    /// Adds to the traces of changes the number of their notifications written to streams since
+    /// `began`, in nanoseconds since 1970: once per notification and turn, not per stream.
     func observeTraces(_ tracing: GatewayTracing, since began: UInt64) {
         var counts: [Int]?
         let now = GatewayTracing.now

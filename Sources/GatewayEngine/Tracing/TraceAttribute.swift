@@ -1,39 +1,39 @@
-/// Names of what spans say. Nothing of a person is among them: no client, no value of a parameter or
-/// attribute, no token; and no path of a request, which has such in it.
+/// The attribute names of spans. None identifies a person: no client, no parameter or attribute
+/// value, no token; and no request path, which may contain them.
 package enum TraceAttribute {
-    // OpenTelemetry's own.
+    // Names defined by OpenTelemetry.
     package static let method = "http.request.method"
     package static let route = "http.route"
     package static let status = "http.response.status_code"
     package static let errorType = "error.type"
 
-    // The gateway's.
+    // Names defined by the gateway.
     /// The app.
     static let app = "timeline_gateway.app"
     /// The entity that changed; absent where there are several.
     static let entity = "timeline_gateway.entity"
-    /// Sequence of the change, or of the last of several.
+    /// The sequence of the change, or of the last of several.
     static let sequence = "timeline_gateway.sequence"
-    /// How many changes.
+    /// The number of changes.
     static let changes = "timeline_gateway.changes"
-    /// How many rules they hit.
+    /// The number of rules that the changes match.
     static let rules = "timeline_gateway.rules"
-    /// The kinds whose rules they hit, or that are to be reloaded.
+    /// The kinds whose rules the changes match, or that are to be reloaded.
     static let kinds = "timeline_gateway.kinds"
-    /// How many keys they raise.
+    /// The number of keys that the changes raise.
     static let keys = "timeline_gateway.keys"
-    /// How many of them hit no rule.
+    /// The number of changes that match no rule.
     static let unmatched = "timeline_gateway.unmatched"
-    /// How many of them hit one for lack of an attribute.
+    /// The number of changes that match a rule because an attribute is missing.
     static let broad = "timeline_gateway.broad"
-    /// How devices were told: `stream`, `webhook`, or the type of a push.
+    /// The channel that notified devices: `stream`, `webhook`, or a push type.
     static let channel = "timeline_gateway.channel"
-    /// How many notifications were written.
+    /// The number of notifications written.
     static let deliveries = "timeline_gateway.deliveries"
-    /// Whether they waited for a window's end.
+    /// Whether the notifications waited for the end of a window.
     static let isCollapsed = "timeline_gateway.collapsed"
-    /// What came of a push, as in the metrics.
+    /// The outcome of a push, as in the metrics.
     static let outcome = "timeline_gateway.outcome"
-    /// Why, as in the metrics.
+    /// The reason, as in the metrics.
     static let reason = "timeline_gateway.reason"
 }

@@ -2,29 +2,29 @@ import OpenTelemetry
 import Synchronization
 import Tracing
 
-/// A change whose trace is recorded, or several of one post: what is done about it on its way to
-/// devices becomes part of that trace.
+/// A change whose trace is recorded, or several of one post: work on its way to devices is added to
+/// that trace.
 package final class TracedChange: Sendable {
     private struct Telling {
-        /// Event loops that have not gone past it.
+        /// The number of event loops that have not passed it.
         var loopsLeft: Int
         var deliveries = 0
         var from = UInt64.max
         var to: UInt64 = 0
-        /// By which a rebuild was confirmed.
+        /// The channels through which a rebuild was confirmed.
         var confirmed: Set<DeliveryChannel> = []
     }
 
     private let tracer: RecordingTracer
     private let context: ServiceContext
-    /// What all spans of it say.
+    /// The attributes of all its spans.
     private let attributes: SpanAttributes
     private let telling: Mutex<Telling>
 
     /// - Parameters:
-    ///   - context: Of the span that its others are below.
-    ///   - attributes: What all of them say.
-    ///   - loops: How many event loops tell streams of it.
+    ///   - context: The context of the parent span.
+    ///   - attributes: The attributes of all spans.
+    ///   - loops: The number of event loops that notify streams of it.
     init(
         _ tracer: RecordingTracer, _ context: ServiceContext, _ attributes: SpanAttributes,
         loops: Int
@@ -35,7 +35,7 @@ package final class TracedChange: Sendable {
         telling = Mutex(Telling(loopsLeft: loops))
     }
 
-    /// Begins a span below that of the change.
+    /// Begins a child span of the change.
     func span(_ name: String, _ kind: SpanKind = .internal, at start: UInt64) -> RecordedSpan {
         let span = tracer.startSpan(
             name, context: context, ofKind: kind,
@@ -46,13 +46,14 @@ package final class TracedChange: Sendable {
 
     // MARK: Streams
 
-    /// An event loop has written notifications of it to streams. Before all have gone past it that
-    /// adds to the one span there is of it; afterwards, when a window for collecting changes has
-    /// ended, each is a span of its own.
+    /// Records that an event loop has written notifications of the change to streams. Until all
+    /// loops have passed the change, this adds to its one span; afterwards, when a collapse window
+    /// has ended, each call creates a span of its own.
     ///
     /// - Parameters:
-    ///   - count: How many.
-    ///   - from: When the first of them was, in nanoseconds since 1970; and `to`, the last.
+    ///   - count: The number of notifications.
+    ///   - from: The time of the first of them, in nanoseconds since 1970.
+    ///   - to: The time of the last of them, in nanoseconds since 1970.
     func told(_ count: Int, from: UInt64, to: UInt64) {
         let isLate = telling.withLock { telling in
             guard telling.loopsLeft > 0 else { return true }
@@ -64,7 +65,7 @@ package final class TracedChange: Sendable {
         if isLate { deliver(count, from: from, to: to, isLate: true) }
     }
 
-    /// An event loop has written what it had to of this change without delay.
+    /// Records that an event loop has written everything for this change that is not delayed.
     func passed() {
         let all = telling.withLock { telling -> Telling? in
             telling.loopsLeft -= 1
@@ -74,7 +75,7 @@ package final class TracedChange: Sendable {
         deliver(all.deliveries, from: all.from, to: all.to, isLate: false)
     }
 
-    /// A rebuild is confirmed; answers whether it is the first by that channel.
+    /// Records a confirmed rebuild; returns whether it is the first through that channel.
     func isFirstConfirmed(by channel: DeliveryChannel) -> Bool {
         telling.withLock { $0.confirmed.insert(channel).inserted }
     }

@@ -4,34 +4,34 @@ import GatewayTLS
 import OpenTelemetry
 import WidgetModel
 
-/// What is traced, and where spans go.
+/// The configuration of tracing and of the collector.
 package struct TracingConfiguration: Sendable {
     /// The collector.
     package var endpoint: CollectorEndpoint
-    /// Of the traces that begin here, the share that is recorded.
+    /// The share of the traces begun here that is recorded.
     package var share = 1.0
     /// A file with header fields for the collector, which may be secrets.
     package var fieldsFile: String?
     /// Certificates in PEM to trust at the collector, instead of the system's.
     package var trust: String?
-    /// Longest wait for the collector's answer, in seconds.
+    /// The maximum wait for the collector's response, in seconds.
     package var timeoutSeconds: Int64 = 10
     /// `service.name`.
     package var service = "timeline-gateway"
-    /// What else is said of this gateway, by name.
+    /// Further resource attributes of this gateway, by name.
     package var attributes: [(name: String, value: String)] = []
 
-    /// Spans of every trace, for a collector.
+    /// Creates a configuration that sends the spans of every trace to a collector.
     package init(endpoint: CollectorEndpoint) {
         self.endpoint = endpoint
     }
 
-    /// The longest file of header fields, in bytes.
+    /// The maximum size of the file of header fields, in bytes.
     private static let fieldsBytesMax = 16 * 1_024
 
     /// The header fields of every request to the collector.
     ///
-    /// - Throws: ``Faults`` that name the file and never say what is in it.
+    /// - Throws: ``Faults`` that name the file but never reveal its content.
     func fields() throws(Faults) -> CurlFields {
         var fields = [
             ("content-type", "application/json"), ("user-agent", "timeline-gateway"),
@@ -72,9 +72,9 @@ package struct TracingConfiguration: Sendable {
         }
     }
 
-    /// Reads the files it names, as the gateway would.
+    /// Reads the configured files, as the gateway would.
     ///
-    /// - Throws: ``Faults`` with every option whose file is wrong.
+    /// - Throws: ``Faults`` with every option whose file is invalid.
     package func checkFiles() throws(Faults) {
         var faults = Faults()
         do throws(Faults) {
