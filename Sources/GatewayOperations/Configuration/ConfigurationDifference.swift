@@ -4,13 +4,13 @@ import GatewayEngine
 import GatewaySigning
 import WidgetModel
 
-/// What a configuration says, and what is in the files it names: what two configurations differ in.
+/// The options of a configuration and the contents of the files that it names, for comparison.
 package struct ConfigurationState: Sendable, Equatable {
     /// The text of every option that is set.
     var texts: [String: String]
-    /// The contents of the file an option names; none where it cannot be read.
+    /// The contents of the file that an option names; absent if it cannot be read.
     var contents: [String: Data]
-    /// The list of denied tokens, which is one option here.
+    /// The list of denied tokens, which counts as one option here.
     var denied = Denylist()
 
     package init(texts: [String: String], contents: [String: Data]) {
@@ -18,7 +18,7 @@ package struct ConfigurationState: Sendable, Equatable {
         self.contents = contents
     }
 
-    /// What a configuration says now.
+    /// The present state of a configuration.
     package init(_ configuration: GatewayConfiguration) {
         texts = configuration.texts
         contents = configuration.files.compactMapValues {
@@ -27,7 +27,7 @@ package struct ConfigurationState: Sendable, Equatable {
         denied = configuration.denied
     }
 
-    /// What became different, ordered by option.
+    /// Returns the differences, ordered by option.
     package func changes(to after: ConfigurationState) -> [ConfigurationChange] {
         Set(texts.keys).union(after.texts.keys).sorted().compactMap { key in
             let (old, new) = (texts[key], after.texts[key])
@@ -39,19 +39,19 @@ package struct ConfigurationState: Sendable, Equatable {
     }
 }
 
-/// An option that says something else, or whose file does.
+/// A change of an option's value or of the contents of its file.
 package struct ConfigurationChange: Sendable, Equatable {
     /// The option.
     package let key: String
-    /// What it said; `nil` for its default.
+    /// The previous value; `nil` for the default.
     package let before: String?
-    /// What it says; the same where only the file's contents are others.
+    /// The new value; the same if only the file's contents differ.
     package let after: String?
 
-    /// Whether a running gateway takes it over.
+    /// Whether a running gateway applies the change.
     package var isLive: Bool { ConfigurationSchema.isLive(key) }
 
-    /// Whether it concerns what is pushed, or with what.
+    /// Whether the change concerns pushes.
     package var isOfPushes: Bool {
         ["apns.", "push.", "webhooks."].contains { key.hasPrefix($0) }
     }
@@ -68,13 +68,13 @@ package struct ConfigurationChange: Sendable, Equatable {
 }
 
 extension ConfigurationSchema {
-    /// The options, and those below them, that a running gateway takes over.
+    /// The options, including those below them, whose changes a running gateway applies.
     private static let live = [
         "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCertificates", "issuers",
         "certificates", "denied", "retention", "apns", "push", "webhooks", "log",
     ]
 
-    /// Whether a running gateway takes over a change of an option.
+    /// Whether a running gateway applies a change of an option.
     static func isLive(_ key: String) -> Bool {
         live.contains { key == $0 || key.hasPrefix($0 + ".") }
     }

@@ -7,34 +7,34 @@ import NIOCore
 import NIOPosix
 import WidgetModel
 
-/// The configuration's layers merged: flags over environment over file, read through
-/// swift-configuration, every fault noted.
+/// The merged layers of the configuration: flags over environment over file, read through
+/// swift-configuration, with every fault recorded.
 package struct ConfigurationLayers {
-    /// Variables of the environment that are not the gateway's own: `timelinectl` reads them.
+    /// Environment variables that belong not to the gateway but to `timelinectl`.
     private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
-    /// Variables that OpenTelemetry has given a meaning, by the option that means the same.
+    /// Variables defined by OpenTelemetry, by the option with the same meaning.
     private static let openTelemetryVariables = [
         "tracing.endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
         "tracing.serviceName": "OTEL_SERVICE_NAME",
     ]
     private static let variablePrefix = "TIMELINE_GATEWAY_"
-    /// The size of a configuration file.
+    /// The maximum size of a configuration file, in bytes.
     package static let bytesMax = 1024 * 1024
 
     private let reader: ConfigReader
     private let fileKeys: [String]
     /// The file, if one was named.
     let file: String?
-    /// What is wrong so far.
+    /// The faults found so far.
     package private(set) var faults = Faults()
 
     /// Merges the layers.
     ///
     /// - Parameters:
     ///   - file: A YAML or JSON file, if one was named.
-    ///   - flags: Values of the command line by key.
+    ///   - flags: The values of the command line, by key.
     ///   - environment: The process's environment.
-    ///   - document: What stands for the file's contents.
+    ///   - document: A document to read instead of the file.
     package init(
         file: String?, flags: [String: String], environment: [String: String],
         document: [UInt8]? = nil
@@ -83,7 +83,7 @@ package struct ConfigurationLayers {
         return InMemoryProvider(name: name, values: values)
     }
 
-    /// `tls.clientCA` as `TLS_CLIENT_CA`.
+    /// Converts a key to a variable name: `tls.clientCA` to `TLS_CLIENT_CA`.
     static func variable(_ key: String) -> String {
         var result = ""
         var previous: Character = "."
@@ -142,7 +142,7 @@ package struct ConfigurationLayers {
                     member.value, at: key.isEmpty ? member.name : "\(key).\(member.name)",
                     into: &texts, &faults)
             }
-        // An empty list says what no list says.
+        // An empty list means the same as no list.
         case .array(let elements) where elements.isEmpty: break
         case .array(let elements):
             if elements.contains(where: { $0.objectValue != nil }) {
@@ -164,7 +164,7 @@ package struct ConfigurationLayers {
 
     // MARK: Reading
 
-    /// The places of a list that the file fills.
+    /// The list indices that the file has entries for.
     func places(of list: String) -> [Int] {
         Set(
             fileKeys.compactMap { key -> Int? in
@@ -186,12 +186,12 @@ package struct ConfigurationLayers {
         return texts
     }
 
-    /// The text of an option as it stands.
+    /// The text of an option, unchecked.
     func text(raw key: String) -> String? {
         reader.string(forKey: ConfigKey(key))
     }
 
-    /// The text of an option; checked against its kind.
+    /// The text of an option, checked against its kind.
     mutating func text(_ key: String) -> String? {
         guard let text = text(raw: key) else { return nil }
         guard let option = ConfigurationSchema.option(for: key) else { return nil }
@@ -226,7 +226,7 @@ package struct ConfigurationLayers {
         return number
     }
 
-    /// A number from 0 to 1.
+    /// Reads a number from 0 to 1.
     mutating func fraction(_ key: String) -> Double? {
         guard let text = text(key) else { return nil }
         guard let number = Double(text), (0...1).contains(number) else {
@@ -236,7 +236,7 @@ package struct ConfigurationLayers {
         return number
     }
 
-    /// A duration in seconds.
+    /// Reads a duration, in seconds.
     package mutating func seconds(_ key: String) -> Int64? {
         guard let text = text(key) else { return nil }
         guard let seconds = DurationText.seconds(text), seconds > 0, seconds <= 3650 * 86_400 else {
@@ -246,7 +246,7 @@ package struct ConfigurationLayers {
         return seconds
     }
 
-    /// A rate, such as `100/1s burst 1000`.
+    /// Reads a rate, such as `100/1s burst 1000`.
     mutating func rate(_ key: String) -> TokenRate? {
         guard let text = text(key) else { return nil }
         guard let rate = RateLimits.read(text) else {

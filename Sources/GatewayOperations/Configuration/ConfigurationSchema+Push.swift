@@ -2,7 +2,7 @@ import GatewayEngine
 import WidgetModel
 
 extension ConfigurationSchema {
-    /// What is pushed, and with what.
+    /// The options for pushes and their credentials.
     static let push: [ConfigurationOption] = apps + forms + pushing
 
     private static let apps = [

@@ -1,7 +1,7 @@
 import GatewayEngine
 
 extension ConfigurationSchema {
-    /// What is traced, and where spans go.
+    /// The options for tracing and the collector.
     static let tracing = [
         option(
             "tracing.endpoint", .text, "none, and nothing is traced",

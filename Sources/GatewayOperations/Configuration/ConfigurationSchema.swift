@@ -2,9 +2,9 @@ import GatewayEngine
 import GatewaySigning
 import WidgetModel
 
-/// One option of the configuration: what it is called, takes and means.
+/// One option of the configuration: its key, its kind and its meaning.
 package struct ConfigurationOption: Sendable {
-    /// What an option's text has to be.
+    /// The format of an option's value.
     package enum Kind: Sendable {
         /// Any text.
         case text
@@ -22,23 +22,23 @@ package struct ConfigurationOption: Sendable {
         case duration
         /// A rate such as `100/1s burst 1000`.
         case rate
-        /// One of these.
+        /// One of the listed values.
         case choice([String])
-        /// Several texts, in a file as a list, elsewhere separated by commas.
+        /// Several texts: a list in a file, elsewhere separated by commas.
         case texts
     }
 
-    /// The key; a `*` stands for the place in a list.
+    /// The key; a `*` stands for a list index.
     package let key: String
-    /// What it takes.
+    /// The kind of its value.
     package let kind: Kind
-    /// What it is without configuration, in words.
+    /// The default, in words.
     package let standard: String
-    /// What it does.
+    /// The meaning.
     package let help: String
 }
 
-/// Every option there is. A key that is not here is an error.
+/// All options. Any other key is an error.
 package enum ConfigurationSchema {
     static func option(
         _ key: String, _ kind: ConfigurationOption.Kind, _ standard: String, _ help: String
@@ -48,7 +48,7 @@ package enum ConfigurationSchema {
 
     static let limit = ConfigurationOption.Kind.number(1...1_000_000_000)
 
-    /// The options, in the order in which a person meets them.
+    /// The options, in reading order.
     package static let options: [ConfigurationOption] = general + push + tracing
 
     private static let general: [ConfigurationOption] = [
@@ -184,7 +184,7 @@ package enum ConfigurationSchema {
             "How a line is written."),
     ]
 
-    /// The option that `key`, with numbers for places in lists, belongs to.
+    /// The option for `key`, in which numbers stand for list indices.
     static func option(for key: String) -> ConfigurationOption? {
         let pattern = key.split(separator: ".", omittingEmptySubsequences: false)
             .map { Int($0) != nil ? "*" : String($0) }.joined(separator: ".")

@@ -3,10 +3,10 @@ import GatewaySigning
 import WidgetModel
 
 extension Denylist {
-    /// Longest name that an entry may have, in bytes: that of a token's claim.
+    /// The maximum length of a name in an entry, in bytes: that of a token's claim.
     private static let nameBytesMax = Limits().stringBytesMax
 
-    /// Reads `denied`; everything that is wrong with it is noted.
+    /// Reads `denied`; records all faults in it.
     init(_ layers: inout ConfigurationLayers) {
         let places = layers.places(of: "denied")
         guard places.count <= Self.entriesMax else {

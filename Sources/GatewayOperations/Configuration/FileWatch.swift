@@ -1,10 +1,10 @@
 import Foundation
 import GatewayEngine
 
-/// Tells when files became others, by what the kernel says of them: mounted secrets change by a link
-/// that names another folder, which no watch of the file itself would notice.
+/// Detects replaced or modified files by their stat data. Mounted secrets change through a link to
+/// another folder, which a watch on the file itself would not notice.
 package struct FileWatch {
-    /// What tells two states of a file apart.
+    /// The stat data that distinguishes two states of a file.
     package struct Print: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -12,7 +12,7 @@ package struct FileWatch {
         let seconds: Int
         let nanoseconds: Int
 
-        /// The file at `path`, links followed; `nil` where there is none.
+        /// Reads the stat data at `path`, following links; `nil` if there is no file.
         init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
@@ -30,8 +30,8 @@ package struct FileWatch {
         self.known = known
     }
 
-    /// Looks at the files; whether any became another since the last look, at which it may not have
-    /// been watched.
+    /// Checks the files; returns whether any has changed since the last check. A file that was not
+    /// included then does not count.
     package mutating func look(_ paths: some Sequence<String>) -> Bool {
         var seen: [String: Print?] = [:]
         for path in paths { seen[path] = .some(Print(path)) }

@@ -3,11 +3,11 @@ import GatewayTLS
 import WidgetModel
 
 extension GatewayConfiguration {
-    /// Makes the TLS context that the configuration asks for.
+    /// Creates the configured TLS context.
     ///
     /// - Parameter now: In seconds since 1970.
     ///
-    /// - Throws: ``Faults`` that name the option whose file is wrong.
+    /// - Throws: ``Faults`` that name the option whose file is invalid.
     package func tlsContext(now: Int64) throws -> TLSContext {
         var settings = TLSContextSettings()
         if let clientCA = clientCA {

@@ -10,96 +10,98 @@ import Logging
 import NIOCore
 import WidgetModel
 
-/// Everything a gateway runs by, checked.
+/// The complete, validated configuration of a gateway.
 package struct GatewayConfiguration: Sendable {
-    /// Where certificate and key come from.
+    /// The source of the certificate and key.
     package enum Certificates: Sendable {
-        /// Files an operator keeps.
+        /// Files maintained by an operator.
         case files(certificate: String, key: String)
-        /// Made in the data directory: development mode.
+        /// Created in the data directory: development mode.
         case development
     }
 
-    /// Data directory.
+    /// The data directory.
     package var data: String
-    /// TLS port.
+    /// The address of the TLS port.
     package var listen: Address
-    /// Admin port.
+    /// The address of the admin port.
     package var admin: Address
-    /// A port for probes alone, if there is one.
+    /// The address of a port for probes only, if there is one.
     package var probes: Address?
-    /// The URL by which the gateway is called; `nil` for that of `listen`.
+    /// The public URL; `nil` for that of `listen`.
     package var publicURL: String?
-    /// Event loops.
+    /// The number of event loops.
     package var threads: Int
-    /// Certificate and key.
+    /// The source of the certificate and key.
     package var certificates: Certificates
-    /// CA of client certificates.
+    /// The CA of client certificates.
     package var clientCA: String?
-    /// Whether a client certificate is demanded.
+    /// Whether a client certificate is required.
     package var demandsClientCertificate = false
-    /// Issuers of tokens.
+    /// The trusted issuers of tokens.
     package var issuers: [TrustedIssuer] = []
-    /// What client certificates stand for.
+    /// The rights of client certificates.
     package var certificateGrants: [CertificateGrant] = []
-    /// Tokens that are refused although they verify.
+    /// Tokens that are rejected although they verify.
     package var denied = Denylist()
-    /// Whether the gateway's own tokens are believed.
+    /// Whether the gateway trusts tokens of its local issuer.
     package var localIssuer: Bool
-    /// Algorithm of new signing keys.
+    /// The algorithm of new signing keys.
     package var algorithm: SigningAlgorithm = .edDSA
-    /// From `iat` to `exp` of a notification, in seconds.
+    /// The time from `iat` to `exp` of a notification, in seconds.
     package var notificationLifetime: Int64 = 900
-    /// How long a key is published before it signs, in seconds.
+    /// The time between a key's publication and its first signature, in seconds.
     package var publishLead: Int64 = 300
-    /// Age at which changes leave the log, in seconds.
+    /// The age at which changes are removed from the log, in seconds.
     package var retentionSeconds: Int64 = 7 * 86_400
-    /// Most entries of the log.
+    /// The maximum number of log entries.
     package var retentionChanges: UInt64 = 1_000_000
-    /// Days after which an unseen client goes.
+    /// The number of days after which an unseen client is removed.
     package var clientDays = 90
-    /// Streams one client may hold.
+    /// The maximum number of streams per client.
     package var streamsPerClient = 4
-    /// Open connections, event streams included.
+    /// The maximum number of open connections, including event streams.
     package var connectionsMax = 100_000
-    /// Open connections from one source address; `nil` for no limit of their own.
+    /// The maximum number of open connections from one source address; `nil` for no separate limit.
     package var connectionsPerAddressMax: Int?
-    /// Open connections of the admin port.
+    /// The maximum number of open connections to the admin port.
     package var adminConnectionsMax = 64
-    /// Open connections of the port for probes.
+    /// The maximum number of open connections to the probe port.
     package var probeConnectionsMax = 64
-    /// Event streams, of all clients: some connections are left for requests.
+    /// The maximum number of event streams of all clients; the other connections are left for
+    /// requests.
     package var streamsMax: Int { connectionsMax - min(1_000, connectionsMax / 10) }
-    /// Bytes of request bodies in work at one time.
+    /// The maximum number of bytes of request bodies processed at one time.
     package var requestBytesInWork = 64 << 20
-    /// Rates of requests.
+    /// The rate limits of requests.
     package var rates = RateLimits()
-    /// Bounds of streams.
+    /// The limits of streams.
     package var streams = StreamSettings()
-    /// Bounds of what peers send.
+    /// The limits of received documents.
     package var limits = Limits()
-    /// Bounds of what an app may keep.
+    /// The quota of an app.
     package var quota = AppQuota()
-    /// Bounds of the core.
+    /// The limits of the core.
     package var coreLimits = CoreLimits()
-    /// What is pushed, and with what.
+    /// The configuration of pushes.
     package var push = PushConfiguration()
-    /// What is traced; `nil` for nothing.
+    /// The configuration of tracing; `nil` if nothing is traced.
     package var tracing: TracingConfiguration?
-    /// What is logged.
+    /// The minimum levels of log records.
     package var logLevels = LogLevels()
-    /// How it is logged.
+    /// The format of log records.
     package var logFormat = LogFormat.logfmt
     /// The text of every option that is set.
     package fileprivate(set) var texts: [String: String] = [:]
-    /// The file it was read from, if there is one.
+    /// The configuration file, if there is one.
     private var file: String?
-    /// Started without configuration: certificates and issuer of its own, loopback only.
+    /// Whether the gateway runs in development mode, without configuration: its own certificates
+    /// and issuer, loopback only.
     package var isDevelopment: Bool
 
-    /// The development mode: everything in `data`, loopback only.
+    /// The development mode: everything in `data`, on loopback only.
     ///
-    /// - Throws: ``Faults`` for any other address.
+    /// - Throws: ``Faults`` if an address is not loopback.
     package static func development(
         data: String, listen: Address, admin: Address, probes: Address? = nil
     ) throws(Faults) -> GatewayConfiguration {
@@ -121,7 +123,7 @@ package struct GatewayConfiguration: Sendable {
 
     /// Reads a configuration.
     ///
-    /// - Throws: ``Faults`` with everything that is wrong.
+    /// - Throws: ``Faults`` with all errors.
     package init(_ layers: ConfigurationLayers) throws(Faults) {
         var layers = layers
         data = layers.required("data")
@@ -170,8 +172,8 @@ package struct GatewayConfiguration: Sendable {
         {
             layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
         }
-        // The entries are kept as ``denied``: as options they would be many, and each is looked at
-        // whenever files are.
+        // The entries are kept in ``denied``: as options they would be numerous, and each option is
+        // checked whenever files are.
         texts = layers.texts.filter { !$0.key.hasPrefix("denied.") }
         if denied.count > 0 { texts["denied"] = "\(denied.count) entries" }
         file = layers.file
@@ -270,9 +272,9 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// Reads the files that the configuration names, as `serve` would.
+    /// Reads the configured files, as `serve` would.
     ///
-    /// - Throws: ``Faults`` with every option whose file is wrong.
+    /// - Throws: ``Faults`` with every option whose file is invalid.
     package func checkFiles() throws {
         var faults = Faults()
         if case .files = certificates {
@@ -306,29 +308,29 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// What the configuration is made of, and the lists of keys in the data directory.
+    /// The files that make up the configuration, and the key lists in the data directory.
     package var watchedFiles: [String] {
         (file.map { [$0] } ?? []) + files.values
             + KeyRingName.allCases.map { "\(data)/\($0.rawValue)/ring.json" }
     }
 
-    /// The part that the engine is made with.
+    /// The part that configures the engine.
     package var engine: EngineConfiguration {
         EngineConfiguration(
             limits: limits, coreLimits: coreLimits, quota: quota, streams: streams,
             streamsPerClient: streamsPerClient, push: push.terms)
     }
 
-    /// The URL by which the gateway is called when it listens on `port`.
+    /// The public URL when the gateway listens on `port`.
     package func url(port: Int) -> String {
         publicURL ?? "https://\(Address(host: listen.host, port: port))"
     }
 }
 
-/// What the gateway asks of the machine.
+/// Properties of the machine.
 enum System {
-    /// Cores this process may use, by its affinity and by its control group's quota: as many event
-    /// loops make sense.
+    /// The number of cores that this process may use, by its affinity and by its control group's
+    /// quota: as many event loops make sense.
     static var cores: Int {
         var mask = [UInt8](repeating: 0, count: 1024)
         let filled = gateway_get_affinity(&mask, UInt(mask.count))
@@ -339,12 +341,12 @@ enum System {
 }
 
 extension ConfigurationLayers {
-    /// Whether environment or flags configure more than the development mode takes.
+    /// Whether a TLS certificate or key is set, which development mode does not use.
     package var isConfigured: Bool {
         text(raw: "tls.certificate") != nil || text(raw: "tls.key") != nil
     }
 
-    /// The development mode with what it takes of the flags and the environment.
+    /// Creates the development mode with those flags and environment variables that it supports.
     ///
     /// - Throws: ``Faults``.
     package mutating func development() throws(Faults) -> GatewayConfiguration {
@@ -365,7 +367,7 @@ extension ConfigurationLayers {
         return configuration
     }
 
-    /// What is logged.
+    /// The minimum levels of log records.
     fileprivate var logLevels: LogLevels {
         mutating get {
             let standard = text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
@@ -378,7 +380,7 @@ extension ConfigurationLayers {
         }
     }
 
-    /// How it is logged.
+    /// The format of log records.
     fileprivate var logFormat: LogFormat {
         mutating get { text("log.format").flatMap(LogFormat.init(rawValue:)) ?? .logfmt }
     }

@@ -4,12 +4,12 @@ import GatewayEngine
 import Logging
 import WidgetModel
 
-/// The process's limit of open files (RLIMIT_NOFILE).
+/// The process's limit on open files (RLIMIT_NOFILE).
 package enum OpenFiles {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
-    /// The files that were open when the process began, beside its standard streams: whoever
-    /// started it may have left some to it, and they stay open. Counted at the first use.
+    /// The number of files that were open when the process began, except its standard streams: its
+    /// parent may have passed some on, and they stay open. Counted at the first use.
     private static let inherited: Int = {
         let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
         // The three streams, and the directory itself while it is read.
@@ -18,7 +18,7 @@ package enum OpenFiles {
 
     /// Raises the soft limit to the hard one, as far as the kernel allows.
     ///
-    /// - Returns: The limit in force, less the files that the process was given.
+    /// - Returns: The limit in force, minus the inherited files.
     package static func raiseLimit() -> Int {
         let inherited = inherited
         var limits = rlimit()
@@ -31,25 +31,25 @@ package enum OpenFiles {
         return max(0, Int(clamping: limits.rlim_cur) - inherited)
     }
 
-    /// The limit to go by where the kernel does not tell.
+    /// The assumed limit if the kernel does not report one.
     private static let unknownLimit = 256
 }
 
 extension GatewayConfiguration {
-    /// The most connections of a plain port for operators or probes.
+    /// The maximum number of connections to a plain port for operators or probes.
     private static let plainPortConnectionsMax = 64
-    /// The most connections of the admin port with TLS.
+    /// The maximum number of connections to the admin port with TLS.
     private static let adminConnectionsMax = 256
-    /// The most connections to webhooks.
+    /// The maximum number of connections to webhooks.
     private static let webhookConnectionsMax = 256
 
-    /// The division of so many descriptors; `nil` when they are too few.
+    /// Divides the available descriptors; `nil` if they are too few.
     func descriptorBudget(openFiles limit: Int) -> DescriptorBudget? {
         var ports = [
             admin.isLoopback ? Self.plainPortConnectionsMax : Self.adminConnectionsMax
         ]
         if probes != nil { ports.append(Self.plainPortConnectionsMax) }
-        // Outside of the development mode a reload may begin with webhooks.
+        // Outside of development mode a reload may enable webhooks.
         let hasWebhooks = push.hasWebhooks || !isDevelopment
         return DescriptorBudget(
             limit: limit, connections: connectionsMax,
@@ -59,9 +59,9 @@ extension GatewayConfiguration {
                 apnsApps: Set(push.apps.map(\.app)).count))
     }
 
-    /// Lowers the limits of connections to what so many descriptors allow.
+    /// Lowers the connection limits to fit the available descriptors.
     ///
-    /// - Throws: ``Faults`` when they are too few for any service.
+    /// - Throws: ``Faults`` if they are too few for any service.
     package mutating func fit(openFiles limit: Int) throws(Faults) {
         guard let budget = descriptorBudget(openFiles: limit) else {
             throw Faults(

@@ -4,7 +4,7 @@ import GatewayPush
 import WidgetModel
 
 extension PushConfiguration {
-    /// Reads what the layers say.
+    /// Reads the configuration of pushes from the layers.
     init(_ layers: inout ConfigurationLayers) {
         self.init()
         for place in layers.places(of: "apns") {
@@ -46,7 +46,7 @@ extension PushConfiguration {
         terms.hasWebhooks = hasWebhooks
     }
 
-    /// The intervals of single kinds, in milliseconds.
+    /// Reads the intervals for individual kinds, in milliseconds.
     private static func intervals(_ layers: inout ConfigurationLayers) -> [String: Int64] {
         var intervals: [String: Int64] = [:]
         for place in layers.places(of: "push.intervals") {
@@ -63,7 +63,8 @@ extension PushConfiguration {
         return intervals
     }
 
-    /// So many a day, saved up and kept for what is urgent in the usual proportions.
+    /// Reads an allowance per day; its burst and its reserve for urgent pushes are in the same
+    /// proportion as in the default.
     private static func allowance(
         _ layers: inout ConfigurationLayers, _ key: String, _ standard: PushAllowance.Terms
     ) -> PushAllowance.Terms {

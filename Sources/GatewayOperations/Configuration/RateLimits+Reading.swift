@@ -3,7 +3,7 @@ import GatewayEngine
 import GatewayHTTP
 
 extension RateLimits {
-    /// Reads `100/1s`, or `100/1s burst 1000`; without a burst it is one period's count.
+    /// Reads `100/1s`, or `100/1s burst 1000`; the default burst is the count of one period.
     static func read(_ text: String) -> TokenRate? {
         let words = text.split(separator: " ")
         let parts = (words.first ?? "").split(separator: "/", omittingEmptySubsequences: false)

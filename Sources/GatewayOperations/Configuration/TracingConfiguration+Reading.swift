@@ -3,7 +3,7 @@ import OpenTelemetry
 import WidgetModel
 
 extension TracingConfiguration {
-    /// Reads what the layers say; `nil` where they name no collector.
+    /// Reads the configuration of tracing from the layers; `nil` if they name no collector.
     init?(_ layers: inout ConfigurationLayers) {
         let text = layers.text("tracing.endpoint")
         let endpoint = text.flatMap(CollectorEndpoint.init)
@@ -12,7 +12,7 @@ extension TracingConfiguration {
                 "tracing.endpoint",
                 "must be a URL such as https://collector.example.com:4318, without query")
         }
-        // All of them are looked at before anything is given up.
+        // All options are read before an early return, so that all faults are reported.
         let share = layers.fraction("tracing.share")
         let timeout = layers.seconds("tracing.timeout")
         var attributes: [(name: String, value: String)] = []
