@@ -7,14 +7,14 @@ import WidgetModel
 
 /// Durations of tokens, for the command line.
 package enum TokenDuration {
-    /// Longest life of a client token, in seconds.
+    /// The maximum life of a client token, in seconds.
     package static let clientMax = KeyService.clientTokenSecondsMax
 
     /// Reads `90`, `90s`, `15m`, `1h` or `30d` as seconds.
     package static func seconds(_ text: String) -> Int64? { DurationText.seconds(text) }
 }
 
-/// What the commands do that work on a data directory from outside.
+/// Operations of commands that work on a data directory from outside.
 extension DataDirectory {
     var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
@@ -31,7 +31,7 @@ extension DataDirectory {
         try requireServed()
         let store = try SQLiteStore(directory: path, opening: .existing)
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        // Beyond those of the starts that the restore took away.
+        // Beyond the epochs of starts that the restore undid.
         let beyond = EpochLedger.ordinalBeyondLoss(after: 0, now: now)
         let ordinal = try store.openEpoch(
             id: nonce, atLeast: Int64(beyond), now: now * 1000, voidOlder: true

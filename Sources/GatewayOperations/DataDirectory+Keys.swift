@@ -3,19 +3,19 @@ import GatewayEngine
 import GatewaySigning
 import WidgetModel
 
-/// Where one signing key stands, for people.
+/// The state of a signing key, for people.
 package struct SigningKeyState: Sendable {
-    /// Names of the algorithms a key can have.
+    /// The names of all supported key algorithms.
     package static let algorithms = SigningAlgorithm.allCases.map(\.rawValue)
 
     /// The key's name.
     package let kid: String
     /// Its algorithm.
     package let algorithm: String
-    /// What it does now, and until or from when.
+    /// The present use of the key, with the time at which it began or ends.
     package let state: String
-    /// What receivers of webhooks verify with, `whpk_…`; `nil` for keys of notifications, which
-    /// are published.
+    /// The public key for receivers of webhooks, `whpk_…`; `nil` for notification keys, which are
+    /// published.
     package let publicKey: String?
 
     /// The state as JSON.
@@ -28,17 +28,17 @@ package struct SigningKeyState: Sendable {
     }
 }
 
-/// Which keys of a gateway.
+/// The purpose of a gateway's keys.
 package enum KeyPurpose: String, Sendable, CaseIterable {
-    /// Those that sign notifications.
+    /// Keys that sign notifications.
     case notifications
-    /// Those that sign webhooks.
+    /// Keys that sign webhooks.
     case webhooks
 }
 
-/// The gateway's keys, for the commands that look at them and change them.
+/// The gateway's keys, for the commands that list and change them.
 extension DataDirectory {
-    /// The keys there are, the one that signs first.
+    /// The existing keys, the signing key first.
     ///
     /// - Throws: ``Faults``, ``SigningError``.
     package func signingKeys(_ purpose: KeyPurpose) throws -> [SigningKeyState] {
@@ -46,12 +46,12 @@ extension DataDirectory {
         return Self.states(ring, purpose)
     }
 
-    /// Publishes a new key. One for notifications signs after one cache time; one for webhooks
-    /// signs at once beside the one before, which goes after two weeks. Rotations at one moment make
-    /// one key.
+    /// Publishes a new key. A notification key signs after one cache lifetime; a webhook key signs
+    /// at once beside the previous one, which is removed after two weeks. Concurrent rotations
+    /// create only one key.
     ///
-    /// - Throws: ``Faults``, ``SigningError``: `limitExceeded` while webhooks' keys are changed
-    ///   already.
+    /// - Throws: ``Faults``, ``SigningError``: `limitExceeded` while the keys of webhooks are
+    ///   already being changed.
     package func rotateSigningKey(
         _ purpose: KeyPurpose, to algorithm: String
     ) throws -> [SigningKeyState] {
@@ -59,8 +59,8 @@ extension DataDirectory {
         var rule = KeyRingStore.RotationRule.onceAtAMoment
         if purpose == .webhooks {
             _ = try store.advance(&ring, now: now)
-            // Receivers know the keys there were when they registered: with a third, one of them
-            // would stop to sign before those are told.
+            // Receivers know the keys that existed when they registered: with a third key, one of
+            // those would stop signing before the receivers learn the new one.
             rule = .oneAfterAnother(
                 refusal: "the keys of webhooks are being changed; that is over when one key is left"
             )

@@ -4,20 +4,20 @@ import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
-/// What a data directory says of itself beside its store, for the commands that work on it from
-/// outside: the URLs the gateway is called by, and how long its signing keys overlap.
+/// The information in a data directory besides its store, for commands that work on it from
+/// outside: the gateway's public URLs, and the overlap of its signing keys.
 package struct DataDirectory: Sendable {
     /// Its path.
     package let path: String
 
-    /// A directory; nothing is touched yet.
+    /// Refers to a directory without accessing it.
     package init(_ path: String) {
         self.path = path
     }
 
     private var identityPath: String { path + "/gateway.json" }
 
-    /// Makes the directory, mode 0700, where it is missing.
+    /// Creates the directory with mode 0700 if it is missing.
     ///
     /// - Throws: ``Faults``.
     package func create() throws(Faults) {
@@ -39,12 +39,12 @@ package struct DataDirectory: Sendable {
         return object
     }
 
-    /// The URLs the gateway has been called by, the first one first.
+    /// The public URLs so far, the directory's own first.
     package func urls() -> [String] {
         (identity["urls"]?.arrayValue ?? []).compactMap(\.stringValue)
     }
 
-    /// How long its signing keys overlap, as the gateway was last configured.
+    /// The overlap of its signing keys, as the gateway was last configured.
     var keyTiming: KeyRing.Timing {
         let signing = identity["signing"]?.objectValue
         return KeyRing.Timing(
@@ -52,17 +52,18 @@ package struct DataDirectory: Sendable {
             signatureLifetime: signing?["lifetime"]?.integerValue ?? 3600)
     }
 
-    /// Records a URL that the gateway is called by, and how long its keys overlap; returns all URLs.
+    /// Records a public URL and the overlap of the keys; returns all URLs.
     ///
-    /// The first is the directory's own, which tokens are minted for: the one that is configured, or
-    /// else, so that a change of the port changes nothing, the first that was recorded.
+    /// The first is the directory's own, the audience of minted tokens: the configured one or, so
+    /// that a change of the port changes nothing, the first that was recorded.
     ///
-    /// - Parameter isConfigured: Whether the URL is configured, and not made from host and port.
+    /// - Parameter isConfigured: Whether the URL is configured, as opposed to made from host and
+    ///   port.
     package func note(
         url: String, isConfigured: Bool, timing: KeyRing.Timing
     ) throws(Faults) -> [String] {
         var urls = urls()
-        // A directory started on ever other ports keeps the first and the latest of its names.
+        // A directory that is started on ever different ports keeps the first and the latest URLs.
         let keptMax = 16
         if isConfigured {
             urls = [url] + urls.filter { $0 != url }.prefix(keptMax - 1)
@@ -78,7 +79,7 @@ package struct DataDirectory: Sendable {
             ],
         ]
         let content = Data(document.serialized)
-        // On a full disk a start that changes nothing here goes on.
+        // With a full disk, a start that changes nothing here continues.
         guard FileManager.default.contents(atPath: identityPath) != content else { return urls }
         do {
             try content.write(to: URL(fileURLWithPath: identityPath), options: .atomic)
@@ -93,9 +94,9 @@ package struct DataDirectory: Sendable {
     /// Mints a token of the local issuer.
     ///
     /// - Parameters:
-    ///   - ttl: Its life, in seconds.
-    ///   - now: Seconds since 1970.
-    /// - Throws: ``Faults`` when the directory has never been served from, ``SigningError``.
+    ///   - ttl: The token's life, in seconds.
+    ///   - now: In seconds since 1970.
+    /// - Throws: ``Faults`` if no gateway was ever served from the directory, ``SigningError``.
     package func token(
         sub: String, app: String, scopes: Set<Scope>, ttl: Int64,
         attributes: [String: [String]], now: Int64
@@ -105,7 +106,7 @@ package struct DataDirectory: Sendable {
                 "data", "\(path) has never been served from; start `timeline-gateway serve` first")
         }
         let isThere = inventory.rings[.tokens]?.hasManifest == true
-        // Tokens may be minted before the gateway is told to believe them.
+        // Tokens may be minted before the gateway is configured to trust them.
         let isKnown =
             try SQLiteStore(readingOnly: path).notedRings()?
             .contains(KeyRingName.tokens.rawValue) == true

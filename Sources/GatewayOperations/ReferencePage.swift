@@ -1,8 +1,8 @@
 import GatewayEngine
 import OpenMetrics
 
-/// The pages of the documentation that are made of definitions in the code. Each names the command
-/// that makes it, and a test holds the file in `Deploy` against it.
+/// The documentation pages generated from definitions in the code. Each names the command that
+/// generates it, and a test compares it with the file in `Deploy`.
 package enum ReferencePage: String, CaseIterable, Sendable {
     /// Every metric.
     case metrics
@@ -50,7 +50,7 @@ package enum ReferencePage: String, CaseIterable, Sendable {
 }
 
 extension ConfigurationOption.Kind {
-    /// What it takes, for people.
+    /// The accepted values, for people.
     fileprivate var words: String {
         switch self {
         case .text: "text"

@@ -3,46 +3,46 @@ import GatewayEngine
 import GatewaySigning
 import WidgetModel
 
-/// What a backup of a data directory holds, and what each of its files is known by.
+/// The contents of a data directory's backup, with a checksum of each file.
 package struct BackupManifest: Sendable, Equatable {
-    /// Its name within a backup.
+    /// The manifest's file name within a backup.
     static let fileName = "manifest.json"
-    /// Longest manifest that is read, in bytes.
+    /// The maximum size of a manifest, in bytes.
     static let bytesMax = 1 << 20
-    /// Most files of a backup.
+    /// The maximum number of files in a backup.
     static let filesMax = 1_000
-    /// How backups are laid out; one with another number is of another version.
+    /// The version of the backup layout; another number means another version.
     static let format: Int64 = 1
 
     /// One file.
     struct File: Sendable, Equatable {
-        /// Where it is, from the backup's top.
+        /// The path relative to the backup's root.
         let path: String
-        /// Its length.
+        /// The length, in bytes.
         let bytes: Int64
-        /// Its SHA-256, in lower case hexadecimal.
+        /// The SHA-256, in lower-case hexadecimal.
         let sha256: String
-        /// Who may do what with it.
+        /// The permission bits.
         let mode: UInt32
     }
 
-    /// When it was made, RFC 3339.
+    /// The time of its creation, in RFC 3339.
     package let created: String
-    /// The version of the program that made it.
+    /// The version of the program that created it.
     package let version: String
-    /// Highest sequence of its log.
+    /// The highest sequence of its log.
     package let head: UInt64
-    /// Clients registered in it.
+    /// The number of registered clients.
     package let clients: Int
-    /// Apps with a catalog in it.
+    /// The number of apps with a catalog.
     package let apps: Int
-    /// Every file but this one.
+    /// All files except the manifest.
     let files: [File]
 
-    /// Bytes of all files.
+    /// The total size of the files, in bytes.
     package var bytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
 
-    /// The manifest as it is written.
+    /// The manifest as JSON, without its checksum.
     package var json: JSONValue {
         [
             "format": .integer(Self.format), "created": .string(created),
@@ -59,10 +59,10 @@ package struct BackupManifest: Sendable, Equatable {
         ]
     }
 
-    /// The manifest as it is written: with a checksum of itself, so that damage to it is not taken
-    /// for damage to a file that it names.
+    /// The manifest as written, with a checksum of itself, so that damage to the manifest is not
+    /// mistaken for damage to a file that it lists.
     ///
-    /// - Throws: ``SigningError`` when OpenSSL has no memory.
+    /// - Throws: ``SigningError`` if OpenSSL runs out of memory.
     var document: [UInt8] {
         get throws(SigningError) {
             var object = json.objectValue ?? [:]
@@ -84,8 +84,7 @@ package struct BackupManifest: Sendable, Equatable {
 
     /// Reads a manifest.
     ///
-    /// - Throws: ``Faults``: not one of this version, or one that names files outside of a data
-    ///   directory.
+    /// - Throws: ``Faults`` if it is of another version, or lists files outside a data directory.
     init(_ value: JSONValue) throws(Faults) {
         var object = value.objectValue ?? [:]
         guard let format = object["format"]?.integerValue else {
@@ -142,10 +141,10 @@ package struct BackupManifest: Sendable, Equatable {
 extension DataDirectory {
     /// The database's name.
     static var databaseName: String { "store.sqlite" }
-    /// What a backup takes beside the database: files, and directories of files.
+    /// The files and directories that a backup contains in addition to the database.
     static let backedUp = ["gateway.json", "keys", "issuer", "webhooks", "certs"]
 
-    /// Whether a path, from the directory's top, is one that backups have.
+    /// Whether backups contain a path, relative to the directory's root.
     static func isBackedUp(_ path: String) -> Bool {
         if path == databaseName { return true }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -155,7 +154,8 @@ extension DataDirectory {
         return isFile || isFileName(last)
     }
 
-    /// A name of a file beside which a key is kept; what a crash left half written is none.
+    /// Whether a name is that of a file in a key directory; files left incomplete by a crash are
+    /// not.
     private static func isFileName(_ name: some StringProtocol) -> Bool {
         !name.isEmpty && !name.hasPrefix(".") && !name.hasSuffix(".tmp")
             && name.utf8.allSatisfy {

@@ -3,21 +3,22 @@ import GatewayEngine
 import GatewayStorage
 import WidgetModel
 
-/// A copy of a data directory from which a gateway can go on.
+/// Backup: copies a data directory so that a gateway can continue with the copy.
 extension DataDirectory {
-    /// How far long work is, in bytes.
+    /// Receives the progress of long work, in bytes.
     package typealias Progress = (_ done: Int64, _ total: Int64) -> Void
 
-    /// How often files are copied again because they changed meanwhile.
+    /// The maximum number of copy attempts for files that change in the meantime.
     private static let triesMax = 10
 
-    /// Makes a backup at `target`, a directory that must not exist. The gateway may run.
+    /// Makes a backup at `target`, a directory that must not exist. The gateway may be running.
     ///
-    /// The log, the registrations, what devices are owed and the epochs are of one database, and so
-    /// of one moment. Keys come after it: one that came meanwhile is a key too many, which harms
-    /// nobody. The backup is whole when it has its name, and holds private keys.
+    /// The log, the registrations, the pushes owed to devices and the epochs are in one database
+    /// and therefore from one moment. Keys are copied after it: one created in the meantime is
+    /// merely an extra key, which does no harm. The backup is complete once it has its final name.
+    /// It contains private keys.
     ///
-    /// - Throws: ``Faults``, `StoreError`, `SigningError`; nothing is at `target` then.
+    /// - Throws: ``Faults``, `StoreError`, `SigningError`; then nothing is left at `target`.
     package func backup(to target: String, progress: @escaping Progress = { _, _ in }) throws
         -> BackupManifest
     {
@@ -45,7 +46,7 @@ extension DataDirectory {
         } catch {
             let cause = FreeSpace.isExhausted(in: staging)
             try? FileManager.default.removeItem(atPath: staging)
-            // Others may have filled the disk meanwhile.
+            // Other processes may have filled the disk in the meantime.
             if cause {
                 throw FreeSpace.lack(bytes, in: Self.parent(of: target), option: "to", of: "backup")
             }
@@ -53,7 +54,7 @@ extension DataDirectory {
         }
     }
 
-    /// Bytes of a file, or of the files of a directory.
+    /// The size of a file, or of the files in a directory, in bytes.
     private func size(of name: String) -> Int64 {
         let listed =
             name.contains(".")
@@ -88,10 +89,10 @@ extension DataDirectory {
         return manifest
     }
 
-    /// Copies a file, or the files of a directory, as they are at one moment.
+    /// Copies a file, or the files of a directory, in their state at one moment.
     private func copyAll(_ name: String, to staging: String) throws -> [BackupManifest.File] {
         if name.contains(".") {
-            // It is replaced whole: there is no moment at which it is half written.
+            // The file is always replaced as a whole, so it is never half written.
             guard let file = DurableFiles.Listed(path, name) else { return [] }
             return [try copy(file, from: path, to: staging, as: name)]
         }
@@ -100,7 +101,7 @@ extension DataDirectory {
             let listed = files(of: name)
             guard !listed.isEmpty else { return [] }
             try DurableFiles.makeDirectory(target)
-            // A file that goes meanwhile is a change as any other.
+            // A file removed in the meantime counts as a change like any other.
             let copied = try? listed.map {
                 try copy($0, from: source, to: target, as: name + "/" + $0.name)
             }

@@ -4,28 +4,30 @@ import GatewayStorage
 import WidgetModel
 
 extension DataDirectory {
-    /// Where a restore puts what it has not finished.
+    /// The directory that holds an unfinished restore.
     private static let stagingName = ".restoring"
-    /// What an empty directory may hold: what a file system or a gateway that never began left.
+    /// The names allowed in an empty directory, left by a file system or a gateway that never
+    /// began.
     private static let emptyNames: Set<String> = [DirectoryLock.fileName, "lost+found"]
 
-    /// What was restored.
+    /// The result of a restore.
     package struct Restored: Sendable {
-        /// What the backup says of itself.
+        /// The backup's manifest.
         package let manifest: BackupManifest
-        /// The number of the epoch that was opened.
+        /// The number of the new epoch.
         package let epoch: Int64
     }
 
-    /// Restores a backup into this directory, which must be empty or missing, and opens an epoch that
-    /// voids every older cursor: what was accepted after the backup is lost, and nobody may rely on
-    /// having heard of it.
+    /// Restores a backup into this directory, which must be empty or missing, and opens an epoch
+    /// that voids every older cursor: changes accepted after the backup are lost, and no client may
+    /// assume that it received them.
     ///
-    /// Every file is held against its checksum, and the database reads in whole, before anything of
-    /// it has its name. A restore that breaks off leaves a directory that no gateway starts on.
+    /// Every file is checked against its checksum, and the database is read completely, before any
+    /// file receives its final name. An interrupted restore leaves a directory that no gateway
+    /// starts on.
     ///
     /// - Throws: ``Faults`` that name the file, `StoreError` (`alreadyInUse` while a gateway runs
-    ///   there), `SigningError`.
+    ///   on the directory), `SigningError`.
     package func restore(
         from backup: String, progress: Progress = { _, _ in }
     ) async throws -> Restored {
@@ -59,14 +61,14 @@ extension DataDirectory {
             if isNew { try? FileManager.default.removeItem(atPath: path) }
             throw error
         }
-        // What breaks off from here on stays as it is, so that no gateway starts on it.
+        // From here on an interrupted restore remains as it is, so that no gateway starts on it.
         try settle(staging)
         return Restored(manifest: manifest, epoch: epoch)
     }
 
-    /// Refuses a directory that a restore left half filled.
+    /// Checks that no unfinished restore is in the directory.
     ///
-    /// - Throws: ``Faults``.
+    /// - Throws: ``Faults`` if there is one.
     func requireNoRestore() throws(Faults) {
         guard !Self.exists(path + "/" + Self.stagingName) else {
             throw Faults(
@@ -112,7 +114,7 @@ extension DataDirectory {
         return parts.count > 1 ? parts.first.map(String.init) : nil
     }
 
-    /// Reads the restored database whole, and opens an epoch in it.
+    /// Reads the restored database completely, and opens an epoch in it.
     private func openRestoredEpoch(_ manifest: BackupManifest) async throws -> Int64 {
         let database = path + "/" + Self.databaseName
         let copy: StoreCopy
@@ -129,7 +131,8 @@ extension DataDirectory {
         return epoch
     }
 
-    /// Gives everything its name, the database last: a gateway without one would begin anew.
+    /// Moves all files to their final names, the database last: a gateway without one would start
+    /// from scratch.
     private func settle(_ staging: String) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: staging)
             .filter { $0 != DirectoryLock.fileName }

@@ -3,11 +3,11 @@ import GatewayEngine
 import GatewaySigning
 import WidgetModel
 
-/// Files copied so that they are on disk, and known again, when the call returns.
+/// File operations that are durable, and checksummed, when the call returns.
 enum DurableFiles {
     private static let pieceBytes = 1 << 20
 
-    /// A file as a directory lists it; differs when the file was written.
+    /// A file as listed in a directory; unequal after the file was written.
     struct Listed: Equatable {
         let name: String
         let mode: UInt32
@@ -27,15 +27,15 @@ enum DurableFiles {
         }
     }
 
-    /// The regular files of a directory, by their names; none where it is missing.
+    /// The regular files of a directory, by name; none if the directory is missing.
     static func list(_ directory: String) -> [Listed] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.sorted().compactMap { Listed(directory, $0) }
     }
 
-    /// Copies a file to where none is.
+    /// Copies a file to a path at which none exists.
     ///
-    /// - Returns: The SHA-256 of what was copied, and its length.
+    /// - Returns: The SHA-256 of the copied bytes, and their number.
     /// - Throws: ``Faults`` that name the file.
     static func copy(
         _ source: String, to target: String, mode: UInt32, named name: String
@@ -57,7 +57,7 @@ enum DurableFiles {
         return (digest, bytes)
     }
 
-    /// Makes a file that is written durable.
+    /// Makes a completely written file durable.
     ///
     /// - Returns: Its SHA-256.
     static func seal(_ path: String, named name: String) throws -> String {
@@ -68,7 +68,7 @@ enum DurableFiles {
         return try digest(file, named: name) { _ in }
     }
 
-    /// Makes the names in a directory durable.
+    /// Makes the entries of a directory durable.
     static func seal(directory path: String) throws {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw failure(path, "be opened") }
@@ -76,13 +76,12 @@ enum DurableFiles {
         guard fsync(directory) == 0 else { throw failure(path, "be made durable") }
     }
 
-    /// Makes a directory of mode 0700 where nothing is.
+    /// Creates a directory with mode 0700 at an unused path.
     static func makeDirectory(_ path: String) throws {
         guard mkdir(path, 0o700) == 0 else { throw failure(path, "be made") }
     }
 
-    /// Gives a file or directory another name; what has that name already must be an empty
-    /// directory.
+    /// Renames a file or directory; an existing target must be an empty directory.
     static func move(_ path: String, to target: String) throws {
         guard rename(path, target) == 0 else { throw failure(target, "be made") }
     }
@@ -107,7 +106,7 @@ enum DurableFiles {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
-                // Sound: the pointer is used within the closure that lends it.
+                // Sound: the pointer is used only within the closure that provides it.
                 let count = write(
                     file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }

@@ -3,20 +3,20 @@ import GatewayEngine
 import GatewayStorage
 import WidgetModel
 
-/// Free space of the disk that a copy goes to.
+/// The free space of a copy's destination.
 enum FreeSpace {
-    /// Free bytes below which a disk counts as full: less than a few small files take.
+    /// The free bytes below which a disk counts as full: less than a few small files need.
     private static let exhaustedBytes: Int64 = 64 << 10
-    /// The space that files take beyond their bytes.
+    /// The space that files need in addition to their bytes.
     private static let slackBytes: Int64 = 256 << 10
 
-    /// Refuses to begin what a disk has no room for.
+    /// Checks that a disk has room for planned writes.
     ///
     /// - Parameters:
-    ///   - bytes: Bytes that are going to be written.
+    ///   - bytes: The number of bytes to write.
     ///   - option: The option that names the directory.
-    ///   - subject: What is going to be written.
-    /// - Throws: ``Faults``.
+    ///   - subject: The name of the data to write.
+    /// - Throws: ``Faults`` if there is too little room.
     static func require(
         _ bytes: Int64, in directory: String, option: String, of subject: String
     ) throws(Faults) {
@@ -29,7 +29,7 @@ enum FreeSpace {
         DiskSpace.freeBytes(directory).map { $0 < exhaustedBytes } ?? false
     }
 
-    /// A disk that has no room.
+    /// Creates the error for a disk without enough room.
     static func lack(
         _ bytes: Int64, in directory: String, option: String, of subject: String
     ) -> Faults {

@@ -3,7 +3,7 @@ import GatewayEngine
 import WidgetModel
 
 extension Examination {
-    /// The process that holds a lock of flock(2) on a file; `nil` where none is seen.
+    /// The process that holds a flock(2) lock on a file; `nil` if none is visible.
     static func holder(of path: String) -> Int32? {
         var status = stat()
         guard stat(path, &status) == 0,
@@ -20,7 +20,7 @@ extension Examination {
         return nil
     }
 
-    /// Who may do what with a file; `nil` where there is none.
+    /// The permission bits of a file; `nil` if there is none.
     static func mode(_ path: String) -> UInt32? {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
@@ -33,7 +33,7 @@ extension Examination {
 }
 
 extension DataDirectory {
-    /// The files that hold keys, or what clients registered.
+    /// The files that contain keys or registrations.
     var privateFiles: [String] {
         var files = [Self.databaseName, Self.databaseName + "-wal", Self.databaseName + "-shm"]
         for directory in ["keys", "issuer", "webhooks"] {

@@ -33,7 +33,7 @@ extension Examination {
         }
     }
 
-    /// The error with which a port does not open here; `nil` where it does.
+    /// The error from opening a port here; `nil` if it can be opened.
     private static func whyNotOpen(_ address: Address) -> Int32? {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -47,11 +47,11 @@ extension Examination {
             place.ai_family, place.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }
-        // As the gateway does: what is left of old connections is no hindrance.
+        // As the gateway does: remnants of old connections do not prevent opening.
         var yes: Int32 = 1
         setsockopt(
             descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        // Not listened on: nobody may connect to what is only tried.
+        // Without listening: no client should connect to a trial socket.
         return bind(descriptor, place.ai_addr, place.ai_addrlen) == 0 ? nil : errno
     }
 
@@ -62,7 +62,7 @@ extension Examination {
     }
 
     private var fileLimit: Finding? {
-        // A service has limits of its own, which a shell beside it does not.
+        // A service has its own limits, which differ from those of a shell.
         let owner = holder.map { "/proc/\($0)/limits" } ?? "/proc/self/limits"
         guard let limits = try? String(contentsOfFile: owner, encoding: .utf8),
             let line = limits.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") }

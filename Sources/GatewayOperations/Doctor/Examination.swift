@@ -6,19 +6,20 @@ import GatewayStorage
 import GatewayTLS
 import WidgetModel
 
-/// Looks at what a gateway stands on, on its own machine, and changes nothing there. It may run.
+/// Checks the requirements of a gateway on its own machine without changing anything. The gateway
+/// may be running.
 package struct Examination: Sendable {
     let configuration: GatewayConfiguration
-    /// The process that holds the data directory; `nil` where none does.
+    /// The process that holds the data directory; `nil` if none does.
     let holder: Int32?
 
-    /// Examines what a gateway with this configuration would run on.
+    /// Prepares the checks for a gateway with this configuration.
     package init(_ configuration: GatewayConfiguration) {
         self.configuration = configuration
         holder = Self.holder(of: configuration.data + "/" + DirectoryLock.fileName)
     }
 
-    /// Everything that is found, in the order in which it matters.
+    /// All findings, most important first.
     package func findings() -> [Finding] {
         [
             files, certificate, pushCertificates, directory, disk, database, keys, ports, limits,
@@ -28,7 +29,7 @@ package struct Examination: Sendable {
         }
     }
 
-    /// Hosts and ports that pushes go to, and the file of certificates trusted there.
+    /// The hosts and ports of push services, and the file of certificates trusted there.
     package var pushServices: [(host: String, port: Int, trust: String?)] {
         Set(configuration.push.apps.flatMap(\.environments)).sorted { $0.rawValue < $1.rawValue }
             .map { environment in
@@ -89,7 +90,7 @@ package struct Examination: Sendable {
         return findings
     }
 
-    /// Those by which APNs knows apps.
+    /// The certificates that identify apps to APNs.
     private func pushCertificates() -> [Finding] {
         let ends = (try? PushFiles(configuration.push))?.certificateEnds ?? [:]
         return ends.sorted { $0.key < $1.key }.map { app, ends in
@@ -101,8 +102,8 @@ package struct Examination: Sendable {
     }
 
     /// - Parameters:
-    ///   - ended: What to do once it has expired.
-    ///   - ending: What to do when it soon does.
+    ///   - ended: The remedy after it has expired.
+    ///   - ending: The remedy if it expires soon.
     private static func validity(
         _ subject: String, _ notAfter: Date, ended: String, ending: String
     ) -> Finding {
@@ -115,7 +116,7 @@ package struct Examination: Sendable {
         }
     }
 
-    /// The host of the URL that clients call; `nil` where none is stated.
+    /// The host of the public URL; `nil` if none is stated.
     private var publicHost: String? {
         guard let url = configuration.publicURL else {
             let host = configuration.listen.host
@@ -179,7 +180,7 @@ package struct Examination: Sendable {
         }
         let free = Double(status.f_bavail) * Double(status.f_frsize)
         let used = Double(DurableFiles.Listed(path, DataDirectory.databaseName)?.bytes ?? 0)
-        // What a full log of small changes takes, with its index.
+        // The size of a full log of small changes with its index.
         let wanted = max(0, Double(configuration.retentionChanges) * 600 - used) + 256e6
         let words = "\(Self.megabytes(free)) are free"
         var findings: [Finding] = []
@@ -234,7 +235,7 @@ package struct Examination: Sendable {
         } catch let loss as DataDirectoryLoss {
             throw loss
         } catch let error as StoreError where error.isUnavailable {
-            // That tables are missing says more.
+            // An error about missing tables is more informative.
             _ = try SQLiteStore(readingOnly: configuration.data)
             throw error
         } catch StoreError.newerVersion {
@@ -260,13 +261,13 @@ package struct Examination: Sendable {
         ]
     }
 
-    /// Reads what a start reads of the store.
+    /// Reads what a start would read from the store.
     ///
-    /// - Parameter tries: More than one while a gateway runs: the beginning of the log may go while
-    ///   the rest is read.
+    /// - Parameter tries: More than one while a gateway runs: the beginning of the log may be
+    ///   removed while the rest is read.
     private func readAll(tries: Int) throws {
         let store = try SQLiteStore(readingOnly: configuration.data)
-        // The next start brings an older one up to date first.
+        // The next start migrates an older schema first.
         guard try store.hasNewestSchema() else { return }
         do {
             try checks.rings(knownTo: store)

@@ -1,33 +1,33 @@
 import GatewayEngine
 import WidgetModel
 
-/// One thing that was looked at, in words for an operator.
+/// The result of one check, in words for an operator.
 package struct Finding: Sendable, Equatable {
-    /// How it is.
+    /// The severity of a finding.
     package enum Level: String, Sendable {
-        /// As it should be.
+        /// Everything is in order.
         case ok
-        /// It works, or works for now.
+        /// It works, at least for now.
         case warn
-        /// It does not work, or people see something wrong.
+        /// It does not work, or users see errors.
         case fail
     }
 
-    /// How it is.
+    /// The severity.
     package let level: Level
-    /// What was looked at, in a word or two.
+    /// The subject of the check, as one or two words.
     package let subject: String
-    /// What was found.
+    /// The result.
     package let what: String
-    /// What to do about it; empty where there is nothing to do.
+    /// The remedy; empty if none is needed.
     package let remedy: String
 
-    /// A finding.
+    /// Creates a finding.
     package init(_ level: Level, _ subject: String, _ what: String, _ remedy: String = "") {
         (self.level, self.subject, self.what, self.remedy) = (level, subject, what, remedy)
     }
 
-    /// As a document.
+    /// The finding as a document.
     package var json: JSONValue {
         [
             "level": .string(level.rawValue), "subject": .string(subject), "what": .string(what),

@@ -1,13 +1,13 @@
 import Foundation
 import GatewayEngine
 
-/// Tells a data directory that lost a part from one that never had it.
+/// Distinguishes a data directory that lost a part from one that never had it.
 struct DataDirectoryInventory: Equatable {
-    /// The files of a ring of keys that exist.
+    /// The existing files of a key ring.
     struct Ring: Equatable {
         /// Whether its manifest exists.
         var hasManifest = false
-        /// Number of files of keys.
+        /// The number of key files.
         var keyFiles = 0
     }
 
@@ -15,32 +15,32 @@ struct DataDirectoryInventory: Equatable {
     var hasDatabase = false
     /// Whether the write-ahead log has any content.
     var hasWriteAheadLog = false
-    /// Whether the directory knows its URLs.
+    /// Whether the directory has a record of its URLs.
     var hasIdentity = false
     /// The state of each ring.
     var rings: [KeyRingName: Ring] = [:]
 
-    /// Whether a gateway was served from the directory before, as files beside the database show.
-    /// Certificates alone show nothing: they may be put there before the first start.
+    /// Whether a gateway was served from the directory before, as shown by files other than the
+    /// database. Certificates alone show nothing: they may be put there before the first start.
     var showsEarlierUse: Bool {
         hasIdentity || hasWriteAheadLog
             || rings.values.contains { $0.hasManifest || $0.keyFiles > 0 }
     }
 
-    /// Whether the database is gone.
+    /// Whether the database is missing.
     var lacksDatabase: Bool { showsEarlierUse && !hasDatabase }
 
-    /// Returns the rings that are gone.
+    /// Returns the missing rings.
     ///
     /// - Parameters:
-    ///   - noted: The rings that the database knows to have existed; `nil` if it was written before
-    ///     they were noted.
+    ///   - noted: The rings recorded in the database; `nil` if it was written before they were
+    ///     recorded.
     ///   - hasEpochs: Whether a gateway was ever served from the database.
-    ///   - enabled: The rings that are asked for now.
+    ///   - enabled: The rings required now.
     func lostRings(
         noted: Set<KeyRingName>?, hasEpochs: Bool, enabled: Set<KeyRingName>
     ) -> [DataDirectoryLoss.Part] {
-        // Every gateway has keys of notifications.
+        // Every gateway has notification keys.
         let existed = noted ?? (hasEpochs ? [.notifications] : [])
         return KeyRingName.allCases.filter { existed.contains($0) && enabled.contains($0) }
             .compactMap { name in
@@ -51,7 +51,7 @@ struct DataDirectoryInventory: Equatable {
 }
 
 extension DataDirectory {
-    /// The inventory at this moment.
+    /// The present inventory.
     var inventory: DataDirectoryInventory {
         var inventory = DataDirectoryInventory()
         func hasContent(_ name: String) -> Bool {

@@ -1,8 +1,8 @@
 import GatewayEngine
 
-/// Parts of a data directory are gone that were there when a gateway served from it.
+/// A data directory lacks parts that existed when a gateway served from it.
 package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
-    /// A part that cannot be made again without a loss.
+    /// A part that cannot be recreated without a loss.
     package enum Part: Equatable, Sendable {
         /// The log, the catalogs and the registrations.
         case database
@@ -12,7 +12,7 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
 
     /// The data directory.
     let directory: String
-    /// Everything that is gone.
+    /// All missing parts.
     let parts: [Part]
 
     package var description: String {
@@ -23,7 +23,7 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
         """
     }
 
-    /// The way out.
+    /// The remedy.
     static let remedy =
         "Put the files back, or restore a backup (`timelinectl restore`). To go on without what is "
         + "gone, start once with `timeline-gateway serve --new`."
@@ -45,7 +45,7 @@ extension DataDirectoryLoss.Part: CustomStringConvertible {
     }
 }
 
-/// A ring of keys in a data directory; its value is the name of its directory.
+/// A key ring in a data directory; the raw value is the name of its directory.
 package enum KeyRingName: String, Sendable, CaseIterable {
     /// Signs notifications.
     case notifications = "keys"
@@ -63,7 +63,7 @@ package enum KeyRingName: String, Sendable, CaseIterable {
         }
     }
 
-    /// The consequence of making new keys.
+    /// The consequence of creating new keys.
     fileprivate var consequence: String {
         switch self {
         case .notifications: "without them no notification signed so far verifies"

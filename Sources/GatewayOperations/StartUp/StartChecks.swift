@@ -4,20 +4,20 @@ import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
-/// The checks of a data directory that a gateway makes before it serves from it, in their order.
+/// The checks of a data directory that a gateway makes before it serves from it, in order.
 ///
-/// `serve` makes each on the way and stops at the first that fails; `timelinectl doctor` makes all
-/// of them, changes nothing and reports every failure.
+/// `serve` makes them one by one during its start and stops at the first failure;
+/// `timelinectl doctor` makes all of them, changes nothing and reports every failure.
 package struct StartChecks {
     let configuration: GatewayConfiguration
-    /// Whether to go on without what is gone.
+    /// Whether to continue without missing parts.
     let acceptsLoss: Bool
-    /// Called with each part that a start goes on without.
+    /// Called with each part that a start continues without.
     private let noteLoss: (DataDirectoryLoss.Part) -> Void
     /// The inventory taken before anything was opened.
     private let inventory: DataDirectoryInventory
 
-    /// The checks of a configuration's data directory, as it is now.
+    /// Creates the checks of a configuration's data directory in its present state.
     package init(
         configuration: GatewayConfiguration, acceptsLoss: Bool = false,
         noteLoss: @escaping (DataDirectoryLoss.Part) -> Void = { _ in }
@@ -45,16 +45,16 @@ package struct StartChecks {
         return rings
     }
 
-    /// Refuses a directory that has lost its database.
+    /// Checks that the directory has not lost its database.
     ///
-    /// - Returns: How the store is to be opened.
+    /// - Returns: The mode in which to open the store.
     /// - Throws: ``DataDirectoryLoss``.
     package func database() throws -> SQLiteStore.Opening {
         guard acceptsLoss || !inventory.lacksDatabase else { throw loss([.database]) }
         return inventory.showsEarlierUse && !acceptsLoss ? .existing : .createIfMissing
     }
 
-    /// Refuses a directory that has lost a ring of keys known to the store.
+    /// Checks that the directory has not lost a key ring recorded in the store.
     ///
     /// - Throws: ``DataDirectoryLoss``, `StoreError`.
     package func rings(knownTo store: SQLiteStore) throws {
@@ -71,7 +71,7 @@ package struct StartChecks {
         parts.forEach(noteLoss)
     }
 
-    /// Reads every ring that is there.
+    /// Reads a ring, if it exists.
     ///
     /// - Throws: ``SigningError``.
     func keys(of name: KeyRingName) throws {
@@ -84,7 +84,7 @@ package struct StartChecks {
 
     /// Reads everything that a start rebuilds from the store.
     ///
-    /// - Throws: `StoreError`, and what is thrown for rows that cannot be read.
+    /// - Throws: `StoreError`, and errors for unreadable rows.
     func log(of store: SQLiteStore) throws {
         _ = try LogReplay(of: store, configuration.engine)
         try store.pushClients { rows in
@@ -92,7 +92,7 @@ package struct StartChecks {
         }
     }
 
-    /// The directory's loss of some parts.
+    /// The error for the loss of some parts.
     package func loss(_ parts: [DataDirectoryLoss.Part]) -> DataDirectoryLoss {
         DataDirectoryLoss(directory: configuration.data, parts: parts)
     }
