@@ -4,25 +4,25 @@ import GatewayStorage
 import NIOHTTP1
 import WidgetModel
 
-/// Every problem the gateway answers with: one place for status, code and title.
+/// Every problem in the gateway's responses: the only place for status, code and title.
 package enum Problem {
     static func malformed(_ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 400, code: "malformed", title: "The request is malformed", detail: detail)
     }
 
-    /// What came is no request.
+    /// The problem of input that is not HTTP.
     static func notHTTP(_ error: HTTPParserError) -> ProblemDetails {
         error == .headerOverflow ? headersTooLarge : malformed("The request is not HTTP.")
     }
 
-    /// - Parameter detail: Says what is wrong with the token, and nothing of what is in it.
+    /// - Parameter detail: States what is wrong with the token, but nothing of its content.
     static func unauthorized(_ code: String, _ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 401, code: code, title: "A valid bearer token is needed", detail: detail)
     }
 
-    /// The answer to what the engine refuses.
+    /// The problem for an engine error.
     static func engine(_ error: EngineError) -> ProblemDetails {
         switch error {
         case .unknownApp: unknownApp
@@ -109,7 +109,7 @@ package enum Problem {
             status: 406, code: "not-acceptable", title: "No such representation", detail: detail)
     }
 
-    /// - Parameter digest: Of the registration in force.
+    /// - Parameter digest: The digest of the registration in force.
     static func registrationMismatch(_ digest: String) -> ProblemDetails {
         ProblemDetails(
             status: 409, code: "registration-mismatch",
@@ -154,7 +154,7 @@ package enum Problem {
             faults: faults.list)
     }
 
-    /// The answer to a write that the quota of its app refuses.
+    /// The problem for a write that exceeds the quota of its app.
     private static func quota(_ refusal: AppQuota.Refusal) -> ProblemDetails {
         switch refusal {
         case .tooManyClients(let limit):
@@ -186,7 +186,7 @@ package enum Problem {
         status: 429, code: "too-many-streams", title: "The client holds as many streams as it may",
         detail: "Close one of them first.", retryAfter: 5)
 
-    /// - Parameter retryAfter: Seconds until a request is granted again.
+    /// - Parameter retryAfter: The seconds until a request is admitted again.
     static func rateLimited(
         _ reason: RequestLimit, _ rate: TokenRate, retryAfter: Int
     ) -> ProblemDetails {

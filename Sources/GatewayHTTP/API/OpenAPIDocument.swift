@@ -3,11 +3,11 @@ import WidgetModel
 
 /// The OpenAPI document of a port, made from `openapi.yaml`.
 package struct OpenAPIDocument: Sendable {
-    /// A port that answers its own document.
+    /// A port that serves its own document.
     package enum Port: Sendable, Equatable {
-        /// The port of backends and clients.
+        /// The port for backends and clients.
         case tls
-        /// The port of operators.
+        /// The port for operators.
         case admin(isLoopback: Bool)
     }
 
@@ -19,7 +19,7 @@ package struct OpenAPIDocument: Sendable {
 
     /// Creates the document of a port.
     ///
-    /// - Parameter limits: The limits that schemas of requests state.
+    /// - Parameter limits: The limits stated in schemas of requests.
     package init(of port: Port, limits: Limits) {
         var document = Self.source(limits)
         let patches = ["x-admin", "x-loopback", "x-shared"].map { name in
@@ -44,7 +44,7 @@ package struct OpenAPIDocument: Sendable {
             ? JSONValue.object(document).merging(patch: patches[1]) : .object(document)
     }
 
-    /// Returns the text with the values that it names.
+    /// Returns the text of `openapi.yaml` with its placeholders replaced.
     private static func source(_ limits: Limits) -> JSONObject {
         let values: [String: JSONValue] = [
             "$version": .string(productVersion),
@@ -101,8 +101,8 @@ extension JSONObject {
         }
     }
 
-    /// Changes an operation of the TLS port to what it is on the admin port: rates are not limited,
-    /// and the token needs the operator's scope besides the route's own.
+    /// Adapts an operation of the TLS port to the admin port: rates are not limited, and the token
+    /// needs the operator's scope in addition to the route's own.
     fileprivate mutating func requireOperator() {
         change("responses") { $0["429"] = nil }
         let alternatives = self["security"]?.arrayValue ?? []
@@ -122,7 +122,7 @@ extension JSONObject {
         if !alternatives.contains([:]) { self["security"] = .array([[:]] + alternatives) }
     }
 
-    /// Adds the headers that every response of the admin port has, except those that it has itself.
+    /// Adds the headers common to all responses of the admin port, unless the response has its own.
     fileprivate mutating func addAdminHeaders() {
         guard self["$ref"] == nil else { return }
         var headers = self["headers"]?.objectValue ?? [:]

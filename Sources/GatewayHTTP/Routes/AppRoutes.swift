@@ -3,7 +3,7 @@ import GatewaySigning
 import NIOHTTP1
 import WidgetModel
 
-/// Apps as a whole.
+/// The routes of apps as a whole.
 extension GatewayRoutes {
     /// Removes an app, its catalog and its clients.
     func deleteApp(

@@ -7,7 +7,7 @@ import GatewayStorage
 import NIOHTTP1
 import WidgetModel
 
-/// Registrations: own, or any with `clients:write`.
+/// The routes of registrations: a client's own, or any with `clients:write`.
 extension GatewayRoutes {
     private func client(
         _ request: GatewayRequest, _ context: GatewayContext
@@ -72,7 +72,7 @@ extension GatewayRoutes {
         }
     }
 
-    /// A registration as it is shown: attributes as they count, push tokens masked.
+    /// A registration as it is shown: with its effective attributes, and with push tokens masked.
     private static func document(_ record: ClientRecord) -> JSONValue {
         var registration = record.registration
         registration.attributes = record.attributes
@@ -178,7 +178,7 @@ extension GatewayRoutes {
     }
 }
 
-/// A client's word on what it rebuilt.
+/// A client's report of its rebuilds.
 struct Acknowledgement: Sendable {
     let cursor: String
     let rebuilt: [RebuildReport]
@@ -240,7 +240,7 @@ struct Acknowledgement: Sendable {
         self.recommendations = recommendations.compactMap(\.stringValue)
     }
 
-    /// The timeline that an entry names; values that none can have are left out.
+    /// The timeline that an entry names; impossible values are left out.
     private static func name(_ entry: JSONObject, _ limits: Limits) -> TimelineName {
         var parameters: [String: ParameterValue] = [:]
         for member in entry["parameters"]?.objectValue?.members ?? [] {
@@ -280,7 +280,7 @@ struct Acknowledgement: Sendable {
 }
 
 extension ClientRecord {
-    /// Whether writing the registration down may take longer than a turn.
+    /// Whether encoding the registration may take longer than a turn.
     fileprivate var isLarge: Bool {
         let items = registration.recommendations.reduce(0) { $0 + $1.items.count }
         return registration.widgets.count + registration.controls.count + items > 50

@@ -6,9 +6,9 @@ import WidgetModel
 package struct ConfigurationCommands: Sendable {
     /// Reads the configuration again, as SIGHUP does; returns the changes.
     let reload: @Sendable () async throws(Faults) -> [ChangedOption]
-    /// Returns the changes that another document would bring.
+    /// Returns the changes that another document would cause.
     let compare: @Sendable (_ document: [UInt8]) async throws(Faults) -> [ChangedOption]
-    /// The longest document, in bytes.
+    /// The maximum length of a document, in bytes.
     let documentBytesMax: Int
 
     package init(

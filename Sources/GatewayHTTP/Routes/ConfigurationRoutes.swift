@@ -4,7 +4,8 @@ import GatewaySigning
 import NIOHTTP1
 import WidgetModel
 
-/// The configuration: for operators of the whole gateway, whose tokens are for the app `*`.
+/// The routes of the configuration: for operators of the whole gateway, whose tokens are for the
+/// app `*`.
 extension GatewayRoutes {
     /// Reads the configuration again, as SIGHUP does.
     func reloadConfiguration(
@@ -14,7 +15,7 @@ extension GatewayRoutes {
         return try await Self.answer(configuration.reload)
     }
 
-    /// Says what another configuration, sent as YAML or JSON, would change.
+    /// Returns the changes that another configuration, sent as YAML or JSON, would cause.
     func compareConfiguration(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> GatewayAnswer {

@@ -7,11 +7,12 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// Why something was reloaded or not, both ways: from a change, and from a client.
+/// The routes that explain why something was or was not reloaded, starting from a change or from a
+/// client.
 extension GatewayRoutes {
-    /// Events of one post that are explained; each may be about everybody.
+    /// The maximum number of events of one post that are explained; each may concern every client.
     static let explainedEventsMax = 100
-    /// An answer is of its moment.
+    /// An explanation is only valid at its moment.
     private static let notStored: HTTPHeaders = [FieldName.cacheControl: "no-store"]
 
     func explainChanges(
@@ -116,7 +117,7 @@ extension GatewayRoutes {
         }
     }
 
-    /// How far back a catalog is held against what happened, in seconds, unless it is said.
+    /// The default age of the oldest changes in a comparison of catalogs, in seconds.
     private static let comparedSeconds: Int64 = 86_400
 
     func compareCatalog(
@@ -204,9 +205,9 @@ extension RuleSet {
 }
 
 extension GatewayRequest {
-    /// A number of the query.
+    /// Reads a number of the query.
     ///
-    /// - Throws: 422 when it is none, or out of range.
+    /// - Throws: 422 if it is not a number, or out of range.
     func number(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let text = try queryValue(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {

@@ -6,7 +6,7 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// The routes of the TLS port (design, section 5), and what they need.
+/// The routes of the TLS port and their dependencies.
 package struct GatewayRoutes: Sendable {
     let admission: StreamAdmission
     let changes: ChangeLog
@@ -57,7 +57,7 @@ package struct GatewayRoutes: Sendable {
         self.tracing = tracing
     }
 
-    /// A method that answers the requests of a route.
+    /// A method that responds to the requests of a route.
     typealias Handler = @Sendable (GatewayRoutes) -> GatewayRoute.Handler
 
     /// The routes that both ports have.
@@ -88,7 +88,7 @@ package struct GatewayRoutes: Sendable {
         (.GET, "/.well-known/jwks.json", getKeys),
     ]
 
-    /// The route that needs an event loop with a shard, which the admin port has not.
+    /// The route that needs an event loop with a shard, which the admin port lacks.
     static let reloadsPath = clientPath + "/reloads"
 
     private static let appPath = "/v1/apps/:app"
@@ -103,7 +103,7 @@ package struct GatewayRoutes: Sendable {
             ], limits: admission.requestLimits, tracing: tracing)
     }
 
-    /// The table of the routes that the admin port has too.
+    /// The table of the routes that the admin port also has.
     package var adminTable: RouteTable {
         RouteTable(
             Self.shared.map { GatewayRoute($0.method, $0.path, $0.handler(self)) },
@@ -124,7 +124,7 @@ package struct GatewayRoutes: Sendable {
         return token
     }
 
-    /// The app of the path, for whose scope the request has a token.
+    /// The app of the path, after a check that the token has the scope for it.
     func app(
         _ request: GatewayRequest, _ context: GatewayContext, _ scope: Scope
     ) async throws -> String {
@@ -172,7 +172,7 @@ extension GatewayRoutes {
         }
     }
 
-    /// A catalog as it was sent.
+    /// Reads a catalog as it was sent.
     ///
     /// - Throws: 400, 415, 422.
     func catalog(_ contentType: String?, _ body: [UInt8], _ app: String) throws -> Catalog {
@@ -230,7 +230,7 @@ extension GatewayRoutes {
             ])
     }
 
-    /// The events of a post: structured, binary or a batch.
+    /// Reads the events of a post: structured, binary or a batch.
     ///
     /// - Throws: 400, 415, 422.
     func events(_ body: [UInt8], of request: GatewayRequest) throws -> [CloudEvent] {

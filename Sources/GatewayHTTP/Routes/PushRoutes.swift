@@ -7,9 +7,10 @@ import GatewayStorage
 import NIOHTTP1
 import WidgetModel
 
-/// What operators ask of pushes: what was tried, what they have to know, and once more, please.
+/// The routes of pushes for operators: recent attempts, problems that need an operator, and
+/// resending.
 extension GatewayRoutes {
-    /// Kinds of pushes.
+    /// The channels of pushes.
     private static let channels = NotificationChannel.pushes.map(\.rawValue)
 
     func postPush(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -104,7 +105,7 @@ extension GatewayRoutes {
 }
 
 extension PushAttemptRow {
-    /// The attempt as it is shown: it knows of no token.
+    /// The attempt as it is shown, without a token.
     fileprivate var document: PushAttempt {
         var attempt = PushAttempt()
         attempt.number = number

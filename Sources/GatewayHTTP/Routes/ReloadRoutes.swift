@@ -6,9 +6,10 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// What is stale for a client: polls and long-polls. Streams never come here but to be refused.
+/// The route of a client's stale timelines: polls and long-polls. Streams reach it only to be
+/// rejected.
 extension GatewayRoutes {
-    /// Longest wait of a long-poll, in seconds.
+    /// The maximum wait of a long-poll, in seconds.
     static let waitSecondsMax = 60
 
     func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -27,7 +28,7 @@ extension GatewayRoutes {
             throw Problem.unavailable("This connection cannot be served; connect again.")
         }
         if reloads.wantsStream {
-            // The connection's handler opens every stream that is admitted; this request was not.
+            // The connection's handler opens every admitted stream; this request was not admitted.
             guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
             admission.registry.releaseStream(admitted.key)
             throw Problem.unavailable("The gateway holds as many streams as it may; ask again.")
@@ -59,7 +60,7 @@ extension GatewayRoutes {
             ], headers: headers)
     }
 
-    /// Measures how long a change took to be told by a poll: the latest one, when it was told first.
+    /// Measures the time from a change to the poll that first reported it, for the latest change.
     private func observeTold(_ answer: LongPoll.Answer, _ admitted: StreamAdmission.Admitted) {
         let stale = answer.stale
         guard case .after = answer.point, !stale.all,
@@ -87,7 +88,7 @@ extension GatewayRoutes {
 enum LongPoll {
     typealias Answer = ShardLoop.PollAnswer
 
-    /// Asks the shard; with `wait` seconds, holds on until something becomes stale.
+    /// Asks the shard; with `wait` seconds, waits until something becomes stale.
     static func answer(
         _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
         _ registry: Registry
@@ -139,7 +140,7 @@ enum LongPoll {
         sink.wake = {
             timer.cancel()
             shard.close(id)
-            // Asked again from the client's own cursor: one answer, whatever became stale.
+            // Polled again from the client's own cursor: one answer, whatever became stale.
             do throws(ShardLoop.Failure) {
                 promise.succeed(try shard.poll(admitted.opening))
             } catch {
