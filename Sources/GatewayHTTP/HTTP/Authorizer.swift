@@ -5,7 +5,7 @@ import GatewayTLS
 import Synchronization
 import WidgetModel
 
-/// Says who a request comes from and what it may do.
+/// Determines the sender of a request and its permissions.
 package struct Authorizer: Sendable {
     let access: AccessState
 
@@ -13,12 +13,12 @@ package struct Authorizer: Sendable {
         self.access = access
     }
 
-    /// Whether client certificates stand for anything.
+    /// Whether any client certificate has a grant.
     var takesCertificates: Bool { !access.grants.all.isEmpty }
 
-    /// The token of a request, or what stands in for it.
+    /// Returns the token of a request, or a certificate grant in its place.
     ///
-    /// - Throws: 401 without a valid one (RFC 6750), 403 when its issuer may not vouch for it.
+    /// - Throws: 401 without a valid token (RFC 6750), 403 if its issuer may not vouch for it.
     package func token(
         _ authorization: String?, certificateURIs: () -> [String]
     ) throws(ProblemDetails) -> VerifiedToken {
@@ -40,9 +40,10 @@ package struct Authorizer: Sendable {
         }
     }
 
-    /// The token of a request that counts against the limits of its source address, app and client.
+    /// Returns the token of a request that counts against the limits of its source address, app and
+    /// client.
     ///
-    /// - Throws: As ``token(_:certificateURIs:)``, and 429.
+    /// - Throws: The errors of ``token(_:certificateURIs:)``, and 429.
     func token(
         _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits?,
         certificateURIs: () -> [String]
@@ -53,7 +54,7 @@ package struct Authorizer: Sendable {
         do throws(ProblemDetails) {
             try limits.requireFewRefusedTokens(source)
         } catch {
-            // Others at the address, whose tokens are known to be valid, need not suffer.
+            // Senders at the same address whose tokens are known to be valid are not affected.
             guard let bearer = authorization.flatMap(Self.bearerToken),
                 access.verifier.isKnown(bearer, now: access.now())
             else { throw error }
@@ -69,10 +70,10 @@ package struct Authorizer: Sendable {
         return token
     }
 
-    /// What follows the scheme `Bearer`, written in letters of either case, and a space.
+    /// The text after the scheme `Bearer`, in either case, and a space.
     private static func bearerToken(_ authorization: String) -> [UInt8]? {
         var authorization = authorization
-        // Sound: the pointer is read within the closure that lends it.
+        // Sound: the pointer is read only within the closure that provides it.
         return authorization.withUTF8 { bytes in
             let scheme = "bearer".utf8
             guard bytes.count > scheme.count + 1, bytes[scheme.count] == UInt8(ascii: " "),
@@ -106,8 +107,8 @@ package struct Authorizer: Sendable {
         }
     }
 
-    /// Requires the client itself, or, where `backendMay` says so, a backend of the app. Whether
-    /// the client exists makes no difference to the answer.
+    /// Requires the client itself or, if `backendMay` is true, a backend of the app. The response
+    /// does not depend on whether the client exists.
     func requireClient(
         _ token: VerifiedToken, _ key: ClientKey, backendMay: Bool
     ) throws(ProblemDetails) {
@@ -124,10 +125,10 @@ package struct Authorizer: Sendable {
         }
     }
 
-    /// Returns the attributes that a client's token vouches for, where they are not those that the
-    /// registration in force has of the client's latest token.
+    /// Returns the attributes that a client's token vouches for, if they differ from those that the
+    /// registration in force has from the client's latest token; otherwise `nil`.
     ///
-    /// - Throws: 403 where they contradict the registration.
+    /// - Throws: 403 if they contradict the registration.
     func newClaims(
         _ token: VerifiedToken, _ record: ClientRecord
     ) throws(ProblemDetails) -> [String: [String]]? {

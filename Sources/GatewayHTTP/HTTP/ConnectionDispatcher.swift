@@ -3,11 +3,11 @@ import GatewayTLS
 import NIOCore
 import NIOHTTP1
 
-/// Dispatches accepted connections to the event loops, round robin: to a shard, if the first request
-/// is admitted to an event stream, and otherwise into a channel, where routes respond.
+/// Dispatches accepted connections to the event loops, round robin: to a shard, if the first
+/// request is admitted to an event stream, otherwise into a channel, in which routes respond.
 ///
-/// Each accepting thread has one, used on that thread alone: tokens are verified there, so that an
-/// event loop gets admitted event streams only.
+/// Each accepting thread has its own, used on that thread only: tokens are verified there, so that
+/// an event loop receives admitted event streams only.
 final class ConnectionDispatcher: Reception {
     /// A connection whose event stream is admitted.
     private struct AdmittedConnection: Sendable {
@@ -20,7 +20,7 @@ final class ConnectionDispatcher: Reception {
     private let channels: GatewayChannel
     private let admission: StreamAdmission?
     private let shards: [ShardLoop]
-    /// The index of the event loop that got the last connection.
+    /// The index of the event loop that received the last connection.
     private var lastLoop: Int
     /// The connections to open, by shard.
     private var pending: [[AdmittedConnection]]
@@ -29,7 +29,7 @@ final class ConnectionDispatcher: Reception {
         (self.channels, admission) = (channels, channels.admission)
         shards = admission?.loops.all ?? []
         pending = Array(repeating: [], count: shards.count)
-        // Several threads must not keep the same order.
+        // Several threads must not use the same order.
         lastLoop = Int.random(in: channels.loops.indices)
     }
 
@@ -52,8 +52,8 @@ final class ConnectionDispatcher: Reception {
         }
     }
 
-    /// Returns the event stream that a connection asks for if everything allows it; otherwise the
-    /// route says what stands in the way.
+    /// Returns the event stream that a connection requests, if it is admitted; otherwise the route
+    /// responds with the reason.
     private func admittedStream(_ arrived: Arrived) -> AdmittedConnection? {
         let connection = arrived.connection
         guard let admission, connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
@@ -68,8 +68,8 @@ final class ConnectionDispatcher: Reception {
             head: EventStreamHead(admission, admitted, from: admitted.cursor.point).http1)
     }
 
-    /// Returns the response to a request for a stream that is not opened, after which its connection
-    /// ends.
+    /// Returns the response to a request for a stream that is not opened; the connection ends after
+    /// it.
     private static func rejection(_ error: EngineError, _ admission: StreamAdmission) -> ByteBuffer
     {
         var answer = Problem.engine(error).answer
@@ -78,7 +78,7 @@ final class ConnectionDispatcher: Reception {
         return answer.http1(bodyBytesMax: .max).beginning
     }
 
-    /// Opens the streams on their loop, by the registrations in force there and then.
+    /// Opens the streams on their loop, by the registrations in force at that time.
     private static func open(
         _ connections: [AdmittedConnection], on shard: ShardLoop, _ admission: StreamAdmission
     ) {
@@ -86,7 +86,7 @@ final class ConnectionDispatcher: Reception {
             shard.whenReached(one.admitted.head, in: one.admitted.cursor.epoch) {
                 do throws(ShardLoop.Failure) {
                     _ = try shard.open(one.admitted.opening) { point in
-                        // Cursors may have been voided since.
+                        // Cursors may have been voided in the meantime.
                         let head =
                             point == one.admitted.cursor.point
                             ? one.head : EventStreamHead(admission, one.admitted, from: point).http1

@@ -10,7 +10,7 @@ struct EventStreamHead {
     /// The first blocks of the event stream.
     let firstBlocks: [UInt8]
 
-    /// The head of an answer to a client that resumes at `point`.
+    /// Creates the head of a response to a client that resumes at `point`.
     init(
         _ admission: StreamAdmission, _ admitted: StreamAdmission.Admitted, from point: ResumePoint
     ) {
@@ -20,7 +20,7 @@ struct EventStreamHead {
             milliseconds: admission.streamSettings.retryMilliseconds)
     }
 
-    /// The fields that all have.
+    /// The fields common to all responses.
     private static let fields: HTTPHeaders = [
         FieldName.contentType: EventStreamEncoder.mediaType,
         FieldName.cacheControl: "no-store, no-transform",
@@ -34,8 +34,8 @@ struct EventStreamHead {
         return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }
 
-    /// Both as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand: a gateway that
-    /// restarts says it to everybody.
+    /// Both parts as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand, because a
+    /// restarted gateway sends it to every client.
     var http1: [UInt8] {
         var bytes = Self.http1Start
         bytes.reserveCapacity(512)

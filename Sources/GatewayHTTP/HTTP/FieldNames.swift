@@ -27,9 +27,9 @@ package enum FieldName {
     static let wwwAuthenticate = "WWW-Authenticate"
     /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
     static let lastEventID = "Last-Event-ID"
-    /// The cursor an answer was really resumed from.
+    /// The cursor at which a response actually resumed.
     static let timelineCursor = "Timeline-Cursor"
-    /// The digest of the registration that a client believes in force, or that is.
+    /// The digest of the registration in force, as known to the client or to the gateway.
     static let timelineRegistration = "Timeline-Registration"
     /// Keeps proxies from buffering an event stream.
     static let accelBuffering = "X-Accel-Buffering"
@@ -55,18 +55,17 @@ extension HTTPHeaders {
 }
 
 extension String {
-    /// Whether two names of fields, which are tokens (RFC 9110 section 5.1), are the same but for
-    /// the case of letters.
+    /// Whether two field names, which are tokens (RFC 9110 section 5.1), are equal except for case.
     fileprivate func isSameField(as name: String) -> Bool {
         utf8.count == name.utf8.count && isField(beginningWith: name)
     }
 
-    /// Whether a field's name, which is a token, begins with letters and hyphens; the case of
-    /// letters does not matter.
+    /// Whether a field name, which is a token, begins with the letters and hyphens in `name`,
+    /// ignoring case.
     func isField(beginningWith name: String) -> Bool {
         var (own, name) = (self, name)
-        // Sound: the pointers are read within the closures that lend them. The bit tells letters and
-        // hyphens from no other characters of a token.
+        // Sound: the pointers are read only within the closures that provide them. The bit equates
+        // letters and hyphens with no other characters of a token.
         return own.withUTF8 { own in
             name.withUTF8 { name in
                 own.count >= name.count
@@ -75,7 +74,7 @@ extension String {
         }
     }
 
-    /// The text without the white space around it, which is not part of a field's value (RFC 9110
+    /// The text without surrounding white space, which is not part of a field's value (RFC 9110
     /// section 5.5).
     var fieldValue: String {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

@@ -3,8 +3,8 @@ import NIOCore
 import NIOHTTP1
 
 extension GatewayAnswer {
-    /// Returns the answer as HTTP/1.1 (RFC 9112 section 4), framed by its length: its head with at
-    /// most `bodyBytesMax` of its body, and the rest of the body, if there is any.
+    /// Returns the response as HTTP/1.1 (RFC 9112 section 4), framed by its length: its head with
+    /// at most `bodyBytesMax` of its body, and the rest of the body, if there is any.
     func http1(bodyBytesMax: Int) -> (beginning: ByteBuffer, rest: ByteBuffer?) {
         // A status that forbids a body has no length either (RFC 9110 section 8.6).
         var rest = head.status.mayHaveResponseBody ? body : nil
@@ -24,13 +24,13 @@ extension GatewayAnswer {
         return (bytes, count > bodyBytesMax ? rest : nil)
     }
 
-    /// Tells the peer to send its body.
+    /// Asks the peer to send its body.
     static let http1Continue = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 }
 
 extension HTTPResponseHead {
-    /// Returns the head of an answer whose body comes in pieces, in HTTP/1.1's chunked coding or up to
-    /// the end of the connection.
+    /// Returns the head of a response whose body comes in pieces, in HTTP/1.1's chunked coding or
+    /// up to the end of the connection.
     func http1(isChunked: Bool) -> ByteBuffer {
         var bytes = ByteBuffer()
         write(to: &bytes)
@@ -38,7 +38,7 @@ extension HTTPResponseHead {
         return bytes
     }
 
-    /// Writes status line and fields.
+    /// Writes the status line and the fields.
     fileprivate func write(to bytes: inout ByteBuffer) {
         bytes.writeString("HTTP/1.1 ")
         bytes.writeString(String(status.code))

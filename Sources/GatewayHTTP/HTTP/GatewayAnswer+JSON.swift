@@ -4,7 +4,7 @@ import NIOHTTP1
 import WidgetModel
 
 extension ProblemDetails {
-    /// The problem as an answer.
+    /// The problem as a response.
     package var answer: GatewayAnswer {
         var headers: HTTPHeaders = [FieldName.contentType: Self.mediaType]
         if status == 401 {
@@ -33,7 +33,7 @@ extension ProblemDetails {
 }
 
 extension GatewayAnswer {
-    /// A JSON answer.
+    /// Creates a JSON response.
     package init(_ status: HTTPResponseStatus, json: JSONValue, headers: HTTPHeaders = [:]) {
         var fields = headers
         if !fields.contains(name: FieldName.contentType) {
@@ -49,9 +49,9 @@ extension GatewayAnswer {
         self.init(status, json: try JSONValue(encoding: document), headers: headers)
     }
 
-    /// A JSON answer that is an object of numbers, written without being made a tree first.
+    /// Creates a JSON response from an object of numbers, encoded without an intermediate tree.
     ///
-    /// - Parameter numbers: By name; nothing in a name may need an escape.
+    /// - Parameter numbers: The numbers by name; no name may need an escape.
     init(_ status: HTTPResponseStatus, numbers: KeyValuePairs<StaticString, Int64>) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)

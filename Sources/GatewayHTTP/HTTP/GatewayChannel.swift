@@ -7,43 +7,43 @@ import NIOHTTPTypesHTTP1
 import NIOHTTPTypesHTTP2
 import NIOPosix
 
-/// Bounds of a connection.
+/// The limits of a connection.
 package struct ConnectionSettings: Sendable {
-    /// All header fields of a request together, in bytes.
+    /// The maximum size of all header fields of a request together, in bytes.
     var headerBytesMax = 16 * 1024
-    /// Header fields of a request.
+    /// The maximum number of header fields of a request.
     var headerFieldsMax = 100
-    /// From a request's head to the end of its body.
+    /// The time from a request's head to the end of its body.
     var requestTimeout = TimeAmount.seconds(30)
-    /// From one piece of an answer that the peer takes to the next.
+    /// The time from one piece of a response that the peer accepts to the next.
     var answerTimeout = TimeAmount.seconds(30)
-    /// Between two requests of a connection.
+    /// The time between two requests of a connection.
     var idleTimeout = Duration.seconds(75)
-    /// Requests of one HTTP/2 connection under way at a time.
+    /// The maximum number of concurrent requests of one HTTP/2 connection.
     var concurrentRequestsMax = 100
-    /// Bytes one HTTP/2 stream may send before it is read.
+    /// The number of bytes that one HTTP/2 stream may send before it is read.
     var windowBytes = 256 * 1024
 
-    /// Creates the default bounds.
+    /// Creates the default limits.
     package init() {}
 }
 
-/// Makes connections channels of HTTP/1.1 or HTTP/2, as ALPN says. Their requests go to the routes of
-/// the port, event streams to their event loop's shard.
+/// Creates channels of HTTP/1.1 or HTTP/2 from connections, as ALPN determines. Their requests go
+/// to the routes of the port, event streams to their event loop's shard.
 package struct GatewayChannel: Sendable {
     let responder: Responder
     let tlsSettings: TLSServerSettings
     let settings: ConnectionSettings
-    /// `nil` on a port that has no event streams of a shard.
+    /// `nil` on a port without event streams of a shard.
     let admission: StreamAdmission?
-    /// The event loops, each of which serves some of the connections; those of the shards, where there
-    /// are any.
+    /// The event loops, each serving some of the connections; those of the shards, if there are
+    /// any.
     let loops: [any EventLoop]
-    /// The channels that are open.
+    /// The open channels.
     let open = OpenChannels()
     /// Closes connections to make room for newer ones; `nil` for no such limit.
     let newest: NewestConnections?
-    /// Called when a response is given up because its peer does not read it.
+    /// Called when a response is abandoned because its peer does not read it.
     let onUnreadAnswer: @Sendable () -> Void
 
     package init(
@@ -61,13 +61,14 @@ package struct GatewayChannel: Sendable {
         self.onUnreadAnswer = onUnreadAnswer
     }
 
-    /// The maximum that one read of a connection brings, which bounds what TLS decrypts at once.
+    /// The maximum number of bytes that one read of a connection returns, which limits what TLS
+    /// decrypts at once.
     package static let readBytesMax = 16 * 1024
 
     private static let allocator = AdaptiveRecvByteBufferAllocator(
         minimum: 1_024, initial: 2_048, maximum: readBytesMax)
 
-    /// Makes a connection a channel of an event loop.
+    /// Turns a connection into a channel of an event loop.
     func start(_ arrived: Arrived, on loop: any EventLoop) {
         let bootstrap = ClientBootstrap(group: loop)
             .channelOption(.allowRemoteHalfClosure, value: true)
@@ -75,7 +76,7 @@ package struct GatewayChannel: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try configure(channel, arrived) }
             }
-        // What goes wrong here ends the connection; nobody else has to know.
+        // An error here ends the connection and needs no further handling.
         _ = bootstrap.withConnectedSocket(arrived.connection.takeSocket())
     }
 
@@ -102,7 +103,7 @@ package struct GatewayChannel: Sendable {
         if tls.negotiatedProtocol == "h2" {
             try configureHTTP2(channel, tls)
         } else {
-            // What has come is no whole request perhaps: it gets no more time for the rest.
+            // The received bytes may not be a complete request: the rest gets no additional time.
             try configureHTTP1(channel, tls, arrived.requestDue)
         }
     }

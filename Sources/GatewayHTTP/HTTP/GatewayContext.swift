@@ -5,13 +5,13 @@ import GatewayTLS
 import NIOCore
 import WidgetModel
 
-/// What a request's handler knows of its connection and path.
+/// The connection and path of a request, for its handler.
 package struct GatewayContext: Sendable {
     /// The connection, or the HTTP/2 stream.
     let channel: any Channel
-    /// What stands for the names of the route's path, as it was sent.
+    /// The path segments that match the names of the route's path, as they were sent.
     let names: [(name: String, text: String)]
-    /// Who a request without a token comes from: the admin port knows that of some.
+    /// The sender of a request without a token; the admin port knows it in some cases.
     var reader: VerifiedToken?
 
     /// An app or client of the path, decoded.
@@ -19,7 +19,7 @@ package struct GatewayContext: Sendable {
     /// Checked here for every route: names are compared as strings in memory and as bytes on disk,
     /// and only plain ASCII is the same name for both.
     ///
-    /// - Throws: 400 when it is not percent-encoded UTF-8, 422 when it is no valid id.
+    /// - Throws: 400 if it is not percent-encoded UTF-8, 422 if it is not a valid id.
     func name(_ parameter: String) throws -> String {
         guard let text = names.first(where: { $0.name == parameter })?.text else {
             throw Problem.noSuchRoute
@@ -38,7 +38,7 @@ package struct GatewayContext: Sendable {
 
     /// The SAN URIs of the connection's client certificate.
     func certificateURIs() async -> [String] {
-        // A stream of HTTP/2 has the connection as its parent.
+        // An HTTP/2 stream has the connection as its parent.
         let connection = channel.parent ?? channel
         let uris = try? await connection.pipeline.handler(type: TLSServerHandler.self)
             .map(\.peerCertificateURIs).get()

@@ -10,14 +10,14 @@ extension GatewayRequest {
 
     /// The query's parameters, decoded, in order.
     ///
-    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    /// - Throws: 400 if a part is not percent-encoded UTF-8 or contains control characters.
     func query() throws -> [(name: String, value: String)] {
         try QueryText.parameters(PathSegments(head.uri).query)
     }
 
-    /// The one value of a query parameter.
+    /// The single value of a query parameter.
     ///
-    /// - Throws: 400 as ``query()`` does, and when it is given twice.
+    /// - Throws: 400 as ``query()`` does, and if the parameter is given twice.
     package func queryValue(_ name: String) throws -> String? {
         let values = try query().filter { $0.name == name }.map(\.value)
         guard values.count <= 1 else {
@@ -26,7 +26,7 @@ extension GatewayRequest {
         return values.first
     }
 
-    /// Requires that the client takes `mediaType` (RFC 9110 section 12.5.1).
+    /// Requires that the client accepts `mediaType` (RFC 9110 section 12.5.1).
     ///
     /// - Throws: 406.
     func requireAcceptable(_ mediaType: String) throws {
@@ -40,10 +40,10 @@ extension GatewayRequest {
         else { throw Problem.notAcceptable("This resource is \(essence) only.") }
     }
 
-    /// The whole body, refused as too large before more than `limit` bytes are kept. Its bytes count
-    /// as in work until the request is answered.
+    /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.
+    /// Its bytes count against the budget of request bodies until the request has its response.
     ///
-    /// - Throws: 413; 503 when too many bytes are in work.
+    /// - Throws: 413; 503 if the budget is exhausted.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         func require(_ isWithin: Bool) throws {
             guard isWithin else {
@@ -60,7 +60,7 @@ extension GatewayRequest {
         case .pieces(let pieces):
             let length = header(FieldName.contentLength).flatMap { Int($0) }
             if let length { try require(length <= limit) }
-            // Nothing more of the body is read from the connection while it waits for its room.
+            // The body is not read further from the connection while it waits for the budget.
             let step = 64 * 1024
             var reserved = max(0, length ?? min(limit, step))
             if reserved > 0 { try await account?.reserve(reserved) }
@@ -81,14 +81,14 @@ extension GatewayRequest {
         }
     }
 
-    /// The body as JSON; for small bodies, see ``DocumentWork``.
+    /// Reads the body as JSON; for small bodies, see ``DocumentWork``.
     ///
     /// - Throws: 400, 413, 415.
     func json(upTo limit: Int) async throws -> JSONValue {
         try Self.json(try await jsonBytes(upTo: limit))
     }
 
-    /// The body, which has to be declared as JSON.
+    /// Reads the body, which must be declared as JSON.
     ///
     /// - Throws: 413, 415.
     func jsonBytes(upTo limit: Int) async throws -> [UInt8] {
@@ -115,12 +115,12 @@ extension GatewayRequest {
 
 /// Reads query texts.
 enum QueryText {
-    /// More parameters than this are refused.
+    /// The maximum number of parameters; more are rejected.
     private static let parametersMax = 64
 
     /// The parameters of a query, decoded, in order.
     ///
-    /// - Throws: 400 when a part is not percent-encoded UTF-8 or has control characters.
+    /// - Throws: 400 if a part is not percent-encoded UTF-8 or contains control characters.
     static func parameters(
         _ query: String
     ) throws(ProblemDetails) -> [(name: String, value: String)] {

@@ -2,11 +2,11 @@ import GatewayEngine
 import NIOCore
 import NIOHTTP1
 
-/// A request, as its route has it.
+/// A request in the form in which its route receives it.
 package struct GatewayRequest: Sendable {
     package let head: HTTPRequestHead
     let body: RequestBody
-    /// Charges the request to those it came from; `nil` where nothing is limited.
+    /// The account that charges the request to its senders; `nil` where nothing is limited.
     var account: RequestAccount?
 
     package init(head: HTTPRequestHead, body: RequestBody, account: RequestAccount? = nil) {
@@ -16,25 +16,25 @@ package struct GatewayRequest: Sendable {
     }
 }
 
-/// What follows a request's head.
+/// The part of a request after its head.
 package enum RequestBody: Sendable {
-    /// Pieces of a body as they come, and the error that ends one before its end.
+    /// The pieces of a body as they arrive, and the error that ends one prematurely.
     package typealias Pieces = NIOThrowingAsyncSequenceProducer<
         ByteBuffer, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark,
         BodyDemand
     >
 
-    /// All of it came with the head; `nil` when there is none.
+    /// The whole body arrived with the head; `nil` without a body.
     case whole(ByteBuffer?)
-    /// More of it may come; it can be read once.
+    /// More of the body may arrive; it can be read once.
     case pieces(Pieces)
 }
 
-/// Asks a connection for more of a body once those that read it want more.
+/// Asks a connection for more of a body when its readers want more.
 package final class BodyDemand: NIOAsyncSequenceProducerDelegate {
     private let handler: NIOLoopBound<HTTPConnectionHandler>
 
-    /// Must be made on the handler's loop.
+    /// Must be created on the handler's loop.
     init(_ handler: HTTPConnectionHandler, on loop: any EventLoop) {
         self.handler = NIOLoopBound(handler, eventLoop: loop)
     }
@@ -43,19 +43,19 @@ package final class BodyDemand: NIOAsyncSequenceProducerDelegate {
         handler.eventLoop.execute { [handler] in handler.value.bodyWanted() }
     }
 
-    /// Nobody reads any more: what still comes is dropped.
+    /// The readers have left: the rest of the body is dropped.
     package func didTerminate() { produceMore() }
 }
 
-/// The answer to a request.
+/// The response to a request.
 package struct GatewayAnswer: Sendable {
-    /// The part of an answer that follows its head.
+    /// The part of a response after its head.
     enum Content: Sendable {
-        /// All of it is there; `nil` without a body.
+        /// The whole body; `nil` without a body.
         case whole(ByteBuffer?)
-        /// A body of so many bytes is left out.
+        /// A body of this length is omitted.
         case omitted(length: Int)
-        /// Pieces of a body, each of which is asked for when the one before is written.
+        /// Pieces of a body; each is requested when the previous one is written.
         case pieces(AsyncStream<ByteBuffer>)
     }
 
@@ -67,7 +67,7 @@ package struct GatewayAnswer: Sendable {
         if case .whole(let body) = content { body } else { nil }
     }
 
-    /// The length that the head states; `nil` without a body.
+    /// The length stated in the head; `nil` without a body.
     var contentLength: Int? {
         switch content {
         case .whole(let body): body?.readableBytes
@@ -76,10 +76,10 @@ package struct GatewayAnswer: Sendable {
         }
     }
 
-    /// Leaves the body out, as in the answer to `HEAD` (RFC 9110 section 9.3.2).
+    /// Omits the body, as in the response to `HEAD` (RFC 9110 section 9.3.2).
     mutating func omitBody() { content = .omitted(length: contentLength ?? 0) }
 
-    /// - Parameter headers: Without those that frame the body.
+    /// - Parameter headers: The fields except those that frame the body.
     package init(
         _ status: HTTPResponseStatus, headers: HTTPHeaders = [:], body: ByteBuffer? = nil
     ) {
@@ -88,8 +88,8 @@ package struct GatewayAnswer: Sendable {
     }
 
     /// - Parameters:
-    ///   - headers: Without those that frame the body.
-    ///   - pieces: Cancelled when the peer or the gateway leaves.
+    ///   - headers: The fields except those that frame the body.
+    ///   - pieces: The pieces of the body; cancelled when the peer or the gateway leaves.
     package init(
         _ status: HTTPResponseStatus, headers: HTTPHeaders, pieces: AsyncStream<ByteBuffer>
     ) {

@@ -5,9 +5,9 @@ import OpenTelemetry
 import Tracing
 
 extension GatewayTracing {
-    /// Answers a request within a span; the request's `traceparent` says of which trace.
+    /// Answers a request within a span, in the trace of the request's `traceparent`.
     ///
-    /// A request that nobody vouches for leaves no span, whatever it asks for.
+    /// A request that is answered with 401 leaves no span, whatever it asks for.
     func request(
         _ request: GatewayRequest, to route: GatewayRoute,
         _ answer: () async throws -> GatewayAnswer

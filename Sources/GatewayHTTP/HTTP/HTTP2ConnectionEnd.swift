@@ -3,13 +3,13 @@ import NIOCore
 import NIOExtras
 import NIOHTTP2
 
-/// Ends an HTTP/2 connection that was idle for too long, and when the server stops.
+/// Ends an HTTP/2 connection that was idle for too long, or when the server stops.
 // Sound: NIO calls handler and stream delegate on the connection's event loop only.
 final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// For requests that are under way when the server stops.
+    /// The time for requests in flight when the server stops.
     private static let grace = TimeAmount.seconds(2)
 
     private let firstRequestTimeout: TimeAmount
@@ -46,7 +46,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
         if openStreams.isEmpty, let context { startIdleTimer(idleTimeout, context) }
     }
 
-    /// Whether a stream was open before; only clients open streams, which are odd.
+    /// Whether a stream was open before; only clients open streams, and theirs have odd ids.
     func isOver(_ id: UInt32) -> Bool {
         guard id % 2 == 1, let number = Int32(exactly: id) else { return false }
         let id = HTTP2StreamID(number)
@@ -73,9 +73,9 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
         }
     }
 
-    /// Sends GOAWAY, and closes after a time with another one that names the newest request: a client
-    /// whose later request was on its way then knows that nothing was done for it, and repeats it
-    /// elsewhere (RFC 9113 section 6.8).
+    /// Sends GOAWAY, and closes after a time with another one that names the newest request: a
+    /// client whose later request was in flight then knows that it was not processed, and repeats
+    /// it elsewhere (RFC 9113 section 6.8).
     private func end(after time: TimeAmount, _ context: ChannelHandlerContext) {
         if time > .zero { sendGoAway(upTo: .maxID, context) }
         context.eventLoop.assumeIsolated().scheduleTask(in: time) {
@@ -92,9 +92,9 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     }
 }
 
-/// Ends an HTTP/2 connection whose peer broke the protocol. It stands before NIO's HTTP/2 handler,
-/// which answers with GOAWAY and leaves the rest to others: whoever caused that must not keep the
-/// connection. Errors of one stream reset that stream and do not come here.
+/// Ends an HTTP/2 connection whose peer violated the protocol. It is placed before NIO's HTTP/2
+/// handler, which sends GOAWAY and leaves the rest to others: such a peer must not keep the
+/// connection. Errors of one stream reset that stream and do not reach this handler.
 final class HTTP2ProtocolErrorEnd: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData

@@ -1,12 +1,12 @@
 import GatewayEngine
 import NIOCore
 
-/// Drops resets of HTTP/2 streams that are closed, which mean nothing (RFC 9113 section 5.1). It is
-/// placed before NIO's HTTP/2 handler, which counts every reset as a step of an attack, and gives up a
-/// connection that has too many of them, with all requests that are under way.
+/// Drops resets of closed HTTP/2 streams, which mean nothing (RFC 9113 section 5.1). It is placed
+/// before NIO's HTTP/2 handler, which counts every reset as part of an attack, and gives up a
+/// connection that has too many of them, with all requests in flight.
 ///
-/// libcurl (7.88, as of Debian 12) sends one for each answer without a body, such as that to an
-/// acknowledgement. Resets of streams that are open go on to be counted.
+/// libcurl (7.88, as of Debian 12) sends one for each response without a body, such as that to an
+/// acknowledgement. Resets of open streams are still counted.
 final class HTTP2LateResets: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -20,15 +20,15 @@ final class HTTP2LateResets: ChannelInboundHandler {
 
     /// Whether a stream was open before.
     private let isOver: (UInt32) -> Bool
-    /// The bytes to come of the preface, or of a frame's payload.
+    /// The remaining bytes of the preface, or of a frame's payload.
     private var bytesToPass = prefaceBytes
-    /// The beginning of a header whose rest is in the next piece.
+    /// The beginning of a header that continues in the next piece.
     private var headerBegun: [UInt8] = []
 
     init(isOver: @escaping (UInt32) -> Bool) { self.isOver = isOver }
 
-    /// Forwards the piece without the late resets that are whole in it. One that is cut in two is
-    /// forwarded as well: nothing waits here.
+    /// Forwards the piece without the late resets that it contains completely. A reset split
+    /// between two pieces is forwarded as well: nothing waits here.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let piece = unwrapInboundIn(data)
         var index = piece.readerIndex

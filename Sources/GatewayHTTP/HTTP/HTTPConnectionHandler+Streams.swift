@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// How a request becomes an event stream.
+/// The transition from a request to an event stream.
 extension HTTPConnectionHandler {
     func admit(_ request: ReloadsRequest) {
         guard let context, let admission = setup.admission,
@@ -17,21 +17,21 @@ extension HTTPConnectionHandler {
         guard let claims = admitted.newClaims else {
             return openWhenReached(admitted, on: shard)
         }
-        // The token vouches for other attributes than are in force: they come first.
+        // The token vouches for attributes that differ from those in force: they are applied first.
         let clients = admission.clients
         let presented = context.eventLoop.makePromise(of: ClientRecord.self)
         presented.completeWithTask { try await clients.present(claims, of: admitted.key) }
         presented.futureResult.assumeIsolated().whenComplete { result in
             switch result {
             case .success: self.openWhenReached(admitted, on: shard)
-            // The route meets the same, and says what it is.
+            // The route encounters the same error, and reports it.
             case .failure: self.decline()
             }
         }
     }
 
-    /// Returns the stream a request asks for if nothing stands in its way; what does is for the route
-    /// to say, which counts the request once more.
+    /// Returns the stream that a request asks for, if it is admitted; otherwise the route reports
+    /// the reason, and counts the request again.
     private func admittedStream(
         _ request: ReloadsRequest, from address: SocketAddress?
     ) -> StreamAdmission.Admitted? {
@@ -64,14 +64,14 @@ extension HTTPConnectionHandler {
             return
         }
         if !isHTTP2, !tls.isDetachable {
-            // The response before is still on its way.
+            // The previous response is still being sent.
             tls.onDrained = {
                 tls.onDrained = nil
                 self.open(admitted, on: shard)
             }
             return
         }
-        // The shard counts the stream from here on; where it does not open it, the catch releases it.
+        // From here on the shard counts the stream; if it does not open it, the catch releases it.
         reservation = nil
         do throws(ShardLoop.Failure) {
             let id = try shard.open(admitted.opening) {
@@ -83,20 +83,20 @@ extension HTTPConnectionHandler {
             } else if isHTTP2 {
                 shard.close(id)
             } else {
-                // The connection is the shard's; the channel goes.
+                // The shard owns the connection; the channel closes.
                 close()
             }
         } catch {
             admission.registry.releaseStream(admitted.key)
             switch error {
-            // Nothing was said yet: the route answers why.
+            // Nothing was sent yet: the route responds with the reason.
             case .refused: decline()
             case .unavailable: close()
             }
         }
     }
 
-    /// Leaves HTTP: begins the response, or gives the connection away. `nil` when it is gone.
+    /// Leaves HTTP: begins the response, or detaches the connection. Returns `nil` if it is gone.
     private func carrier(
         _ head: EventStreamHead, tls: TLSServerHandler, context: ChannelHandlerContext
     ) -> ShardLoop.Carrier? {
@@ -114,7 +114,7 @@ extension HTTPConnectionHandler {
         setup.admission?.registry.releaseStream(key)
     }
 
-    /// The channel is gone.
+    /// Releases the stream, because the channel is gone.
     func closeStream() {
         releaseReservation()
         guard let (shard, id) = stream else { return }

@@ -8,10 +8,10 @@ import WidgetModel
 /// The last handler of an HTTP/1.1 connection, or of an HTTP/2 stream: performs the actions of its
 /// `HTTPConnectionMachine`.
 ///
-/// An HTTP/1.1 connection whose request is an admitted event stream leaves its channel behind, with
-/// all handlers: the event loop's shard writes to its socket. Of HTTP/2 the stream stays, and the
-/// shard writes to it through this handler. Everything else, declined event streams included, is for
-/// the routes.
+/// An HTTP/1.1 connection whose request is an admitted event stream leaves its channel, with all
+/// handlers: the event loop's shard writes to its socket. An HTTP/2 stream keeps its channel, and
+/// the shard writes to it through this handler. Everything else, including declined event streams,
+/// goes to the routes.
 ///
 /// Bound to its channel's event loop: all members are used on that loop only.
 final class HTTPConnectionHandler: ChannelDuplexHandler {
@@ -20,10 +20,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     let setup: GatewayChannel
-    /// The connection's; `nil` without TLS.
+    /// The TLS handler of the connection; `nil` without TLS.
     let tls: TLSServerHandler?
     let isHTTP2: Bool
-    /// When the head of the first request has to be there.
+    /// The deadline for the head of the first request.
     private let requestDue: NIODeadline
     private let progress: ResponseProgress
     var machine: HTTPConnectionMachine
@@ -33,15 +33,15 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         isHTTP2: isHTTP2, timeout: setup.settings.answerTimeout, connection: progress,
         onStall: { self.giveUpResponse(connectionToo: $0) },
         onWritten: { self.responseWritten() })
-    /// Takes the rest of the body of the request whose route works.
+    /// Receives the rest of the body of the request whose route is working.
     private var body: RequestBody.Pieces.Source?
-    /// Asks for the pieces of the response's body.
+    /// The task that requests the pieces of the response's body.
     private var pieces: Task<Void, Never>?
     private var requestTimer: Scheduled<Void>?
     private var idleTimer: Scheduled<Void>?
-    /// The client whose event stream is counted and not open yet.
+    /// The client whose event stream is reserved and not open yet.
     var reservation: ClientKey?
-    /// The event stream that the shard writes here (HTTP/2).
+    /// The event stream that the shard writes through this handler (HTTP/2).
     var stream: (shard: ShardLoop, id: StreamID)?
 
     /// - Parameter progress: The progress of all responses of the connection.
@@ -117,13 +117,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Whether a route works, or its response is being written.
+    /// Whether a route is working, or its response is being written.
     var isResponding: Bool { machine.isResponding }
 
     /// Ends the connection at once.
     func close() { perform(machine.abort()) }
 
-    /// The route wants more of its body, or no more at all.
+    /// Records that the route wants more of its body, or no more at all.
     func bodyWanted() { perform(machine.bodyWanted()) }
 
     // MARK: Actions
@@ -180,7 +180,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
             let head = HTTPResponseHead(version: .http1_1, status: .continue)
             context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
         } else {
-            // Nothing between this handler and TLS looks at what goes out by HTTP/1.1.
+            // No handler between this one and TLS inspects HTTP/1.1 output.
             let bytes = ByteBuffer(bytes: GatewayAnswer.http1Continue)
             context.writeAndFlush(NIOAny(IOData.byteBuffer(bytes)), promise: nil)
         }
@@ -228,7 +228,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Writes a body as it comes, until it ends or is cancelled.
+    /// Writes a body as it arrives, until it ends or is cancelled.
     private func write(_ pieces: AsyncStream<ByteBuffer>, on loop: any EventLoop) {
         let handler = NIOLoopBound(self, eventLoop: loop)
         self.pieces = Task(executorPreference: setup.responder.executor) {
@@ -257,13 +257,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         perform(machine.responseWritten(now: context.eventLoop.now))
     }
 
-    /// Refuses what is no request, for everybody behind, and closes.
+    /// Writes a problem as the last response, and closes.
     private func refuse(_ problem: ProblemDetails) {
         guard let context else { return }
         var answer = problem.answer
         setup.responder.complete(&answer.head.headers)
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
-        // A problem is shorter than one round.
+        // A problem document is shorter than one round.
         _ = writer.write(answer, to: context)
         context.close(promise: nil)
     }

@@ -3,16 +3,16 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// Decides what one HTTP/1.1 connection, or one HTTP/2 stream, does next: what is read, which request
-/// gets its response, and when our side ends. Owns no channel, task, timer or clock.
+/// Decides what one HTTP/1.1 connection, or one HTTP/2 stream, does next: what is read, which
+/// request gets its response, and when our side ends. Owns no channel, task, timer or clock.
 ///
 /// Requests are read ahead of their responses, so receiving and responding have a state each. Only
-/// what came in one read is read ahead: reading pauses while a request has no route.
+/// the content of one read is read ahead: reading pauses while a request has no route.
 struct HTTPConnectionMachine {
     /// A request on its way to its route.
     struct Request: Equatable {
         let head: HTTPRequestHead
-        /// The part of the body that has come; `nil` without any.
+        /// The part of the body received so far; `nil` without any.
         var body: ByteBuffer?
         /// Whether `100 Continue` must be sent before more of the body comes.
         fileprivate let awaitsContinue: Bool
@@ -22,18 +22,18 @@ struct HTTPConnectionMachine {
         }
     }
 
-    /// How a response is written, which its request decides.
+    /// The framing of a response, determined by its request.
     struct Framing: Equatable {
-        /// The connection ends with the response.
+        /// Whether the connection ends with the response.
         let isLast: Bool
-        /// The request was `HEAD`: the response states a length and has no body.
+        /// Whether the request was `HEAD`: the response states a length and has no body.
         let omitsBody: Bool
-        /// A body of unknown length may come in chunks, which HTTP/1.0 lacks.
+        /// Whether a body of unknown length may be sent in chunks, which HTTP/1.0 lacks.
         let allowsChunks: Bool
 
         fileprivate init(_ head: HTTPRequestHead, isHTTP2: Bool) {
             let isHTTP10 = head.version == .http1_0
-            // RFC 9112 section 9.3. A peer of HTTP/1.0 is never kept.
+            // RFC 9112 section 9.3. Connections of HTTP/1.0 peers are never kept open.
             isLast = !isHTTP2 && (!head.isKeepAlive || isHTTP10)
             omitsBody = head.method == .HEAD
             allowsChunks = !isHTTP10
@@ -55,11 +55,12 @@ struct HTTPConnectionMachine {
         case admitStream(ReloadsRequest)
         /// Write `100 Continue` (RFC 9110 section 15.2.1).
         case sendContinue
-        /// Run the route of a request. Unless it is whole, its body goes on with `forwardBody`.
+        /// Run the route of a request. Unless it is complete, its body continues with
+        /// `forwardBody`.
         case respond(Request, isWhole: Bool)
         /// Hand the route a piece of its body; report `bodyFilled` if it must read before more.
         case forwardBody(ByteBuffer)
-        /// Let the route's body end, in its place or by a failure.
+        /// End the route's body, at its proper end or with a failure.
         case endBody(Failure?)
         /// Cancel the response's body if it comes in pieces.
         case cancelPieces
@@ -67,7 +68,7 @@ struct HTTPConnectionMachine {
         case refuse(ProblemDetails)
         case close
         case closeOutput
-        /// Read from the channel: an earlier read was put off.
+        /// Read from the channel: an earlier read was postponed.
         case read
         /// Start the timer for the end of a request, unless it runs.
         case startRequestTimer
@@ -82,43 +83,45 @@ struct HTTPConnectionMachine {
         case failed(Failure)
     }
 
-    /// The receiving side. Each state goes to `ended` by the peer's end or an error.
+    /// The receiving side. Each state goes to `ended` through the peer's end or an error.
     private enum Input {
         /// Between two requests. Can transition to `reading` by a head.
         case idle
-        /// No route has the request yet. Can transition to `idle` with its end, or to `forwarding`
+        /// No route has the request yet. Can transition to `idle` at its end, or to `forwarding`
         /// when its turn comes first.
         case reading(Request)
-        /// The route takes the body as it comes; while it is full, nothing is read. Can transition to
-        /// `idle` with the request's end, or to `discarding` (HTTP/2) with its response.
+        /// The route receives the body as it arrives; while the route is full, nothing is read. Can
+        /// transition to `idle` at the request's end, or to `discarding` (HTTP/2) with its
+        /// response.
         case forwarding(isFull: Bool)
-        /// The rest of a request that has its response. Can transition to `idle` with its end.
+        /// The rest of a request that has its response. Can transition to `idle` at its end.
         case discarding
-        /// Nothing more is received. `cutsBody` if the route at work lacks the rest of its body.
+        /// Nothing more is received. `cutsBody` if the working route lacks the rest of its body.
         case ended(InputEnd, cutsBody: Bool)
     }
 
-    /// The responding side. Each state goes to `closed` with the channel, and to `draining` when the
-    /// connection has to end.
+    /// The responding side. Each state goes to `closed` with the channel, and to `draining` when
+    /// the connection has to end.
     private enum Output {
-        /// No request has come. Can transition to `idle` or `admitting` by the first head.
+        /// No request has arrived. Can transition to `idle` or `admitting` with the first head.
         case connected
-        /// No response is in flight. Can transition to `responding` when a request is there and the
-        /// channel is writable, or to `admitting` when one asks for an event stream.
+        /// No response is in flight. Can transition to `responding` when a request is pending and
+        /// the channel is writable, or to `admitting` when one asks for an event stream.
         case idle
-        /// An event stream was asked for. Holds what has come since. Can transition to `streaming`,
-        /// or back to `idle`, where a route responds.
+        /// An event stream was requested. Holds the parts received since. Can transition to
+        /// `streaming`, or back to `idle`, where a route responds.
         case admitting([HTTPServerRequestPart])
-        /// A route works, or its response is being written. Can transition to `idle`.
+        /// A route is working, or its response is being written. Can transition to `idle`.
         case responding(Framing)
         /// A shard writes the event stream (HTTP/2).
         case streaming
-        /// Our side has ended: what comes is dropped.
+        /// Our side has ended: further input is dropped.
         case draining
         case closed
     }
 
-    /// Parts of requests held during an admission: a request for an event stream has no body.
+    /// The maximum number of parts held during an admission: a request for an event stream has no
+    /// body.
     private static let heldPartsMax = 16
 
     private let isHTTP2: Bool
@@ -126,25 +129,25 @@ struct HTTPConnectionMachine {
     private let settings: ConnectionSettings
     private var input = Input.idle
     private var output = Output.connected
-    /// Whole requests without a route, oldest first.
+    /// Complete requests without a route, oldest first.
     private var pending = CircularBuffer<Request>()
     private var isWritable = true
-    /// A read was asked for and put off.
+    /// Whether a read was requested and postponed.
     private var isReadHeld = false
-    /// The gateway stops: the connection ends when all responses are written.
+    /// Whether the gateway stops: the connection ends when all responses are written.
     private(set) var isQuiescing = false
     private var lastActive = NIODeadline.uptimeNanoseconds(0)
 
-    /// - Parameter offersStreams: Whether event streams are opened here; otherwise their requests are
-    ///   for the routes.
+    /// - Parameter offersStreams: Whether event streams are opened here; otherwise the routes
+    ///   receive such requests.
     init(isHTTP2: Bool, offersStreams: Bool, settings: ConnectionSettings) {
         (self.isHTTP2, self.offersStreams, self.settings) = (isHTTP2, offersStreams, settings)
     }
 
-    /// Whether a route works, or its response is being written.
+    /// Whether a route is working, or its response is being written.
     var isResponding: Bool { framing != nil }
 
-    /// How to write the response that is due; `nil` when none is.
+    /// The framing of the response that is due; `nil` if none is.
     var framing: Framing? {
         if case .responding(let framing) = output { framing } else { nil }
     }
@@ -155,7 +158,7 @@ struct HTTPConnectionMachine {
     /// Whether blocks of an event stream may be written.
     var isStreaming: Bool { if case .streaming = output { true } else { false } }
 
-    /// Whether every request that came has its response.
+    /// Whether every received request has its response.
     var isIdle: Bool {
         if case .idle = output, case .idle = input { pending.isEmpty } else { false }
     }
@@ -191,7 +194,7 @@ extension HTTPConnectionMachine {
             actions = [.cancelRequestTimer]
         }
         if let problem = head.problem(isHTTP2: isHTTP2, settings) {
-            // The responses before it come first.
+            // The responses to earlier requests come first.
             return actions
                 + (isIdle ? refuse(problem) : failed(HTTPParserError.invalidHeaderToken))
         }
@@ -207,7 +210,7 @@ extension HTTPConnectionMachine {
     private mutating func accept(_ head: HTTPRequestHead) -> [Action] {
         let expectsContinue = head.headers.value(FieldName.expect)?.lowercased() == "100-continue"
         // The route decides whether to read the body. `100 Continue` must not be written into the
-        // response before.
+        // previous response.
         let isNext = isIdle
         input = .reading(Request(head: head, awaitsContinue: expectsContinue && !isNext))
         return expectsContinue && isNext ? [.sendContinue] : []
@@ -216,7 +219,7 @@ extension HTTPConnectionMachine {
     private mutating func receivedBody(_ bytes: ByteBuffer) -> [Action] {
         switch input {
         case .reading(var request):
-            // Otherwise the bytes would be copied.
+            // Without this assignment the bytes would be copied.
             input = .idle
             request.append(bytes)
             input = .reading(request)
@@ -242,13 +245,14 @@ extension HTTPConnectionMachine {
         }
     }
 
-    /// All parts of one read were received: a request whose end is not among them starts without it.
+    /// Records that all parts of one read were received: a request whose end is not among them
+    /// starts without it.
     mutating func readCompleted() -> [Action] {
         guard isReceiving else { return [] }
         return resumingRead([.startRequestTimer] + next())
     }
 
-    /// Whether a request's end has not come.
+    /// Whether a request's end has not arrived.
     private var isReceiving: Bool {
         switch (output, input) {
         case (.idle, .reading), (.idle, .discarding), (.responding, .reading),
@@ -258,12 +262,12 @@ extension HTTPConnectionMachine {
         }
     }
 
-    /// The route must read its body before more of it is read from the channel.
+    /// Records that the route must read its body before more of it is read from the channel.
     mutating func bodyFilled() {
         if case .forwarding = input { input = .forwarding(isFull: true) }
     }
 
-    /// The route wants more of its body, or no more at all.
+    /// Records that the route wants more of its body, or no more at all.
     mutating func bodyWanted() -> [Action] {
         if case .forwarding = input { input = .forwarding(isFull: false) }
         return resumingRead([])
@@ -292,17 +296,17 @@ extension HTTPConnectionMachine {
 // MARK: Event streams
 
 extension HTTPConnectionMachine {
-    /// The event stream's response begins.
+    /// Records that the event stream's response begins.
     mutating func streamOpened() {
         if isAdmitting { output = .streaming }
     }
 
-    /// The event stream's response has ended.
+    /// Records that the event stream's response has ended.
     mutating func streamEnded() {
         if isStreaming { output = .draining }
     }
 
-    /// No event stream is opened: a route says why.
+    /// Records that no event stream is opened: a route responds with the reason.
     mutating func streamDeclined(now: NIODeadline) -> [Action] {
         guard case .admitting(let parts) = output, case .head(let head)? = parts.first else {
             return []
@@ -316,7 +320,7 @@ extension HTTPConnectionMachine {
 // MARK: Responses
 
 extension HTTPConnectionMachine {
-    /// Starts the next request, or ends the connection when there is none and it has to end.
+    /// Starts the next request, or ends the connection if there is none and it has to end.
     private mutating func next() -> [Action] {
         guard case .idle = output, isWritable else { return [] }
         if let request = pending.popFirst() {
@@ -339,7 +343,7 @@ extension HTTPConnectionMachine {
         }
     }
 
-    /// The response under way was written to its end.
+    /// Records that the response in flight was completely written.
     mutating func responseWritten(now: NIODeadline) -> [Action] {
         guard case .responding(let framing) = output else { return [] }
         lastActive = now
@@ -349,8 +353,8 @@ extension HTTPConnectionMachine {
         case .forwarding:
             input = .discarding
             actions = [.endBody(nil)]
-            // Waiting for the rest of a request that has its response would let the peer hold the
-            // connection. In HTTP/2 it holds only the stream.
+            // Waiting for the rest of a request that has its response would let the peer occupy the
+            // connection. In HTTP/2 it occupies only the stream.
             if !isHTTP2 { return actions + drain(.close) }
         case .ended(_, cutsBody: true) where !isHTTP2: return drain(.close)
         case .idle, .reading, .discarding, .ended: break
@@ -360,7 +364,7 @@ extension HTTPConnectionMachine {
         return resumingRead(actions)
     }
 
-    /// The channel takes bytes again, or no more for now: whoever does not read gets no further
+    /// Records whether the channel accepts bytes: a peer that does not read gets no further
     /// response.
     mutating func writabilityChanged(to isWritable: Bool) -> [Action] {
         self.isWritable = isWritable
@@ -371,7 +375,7 @@ extension HTTPConnectionMachine {
 // MARK: Ends
 
 extension HTTPConnectionMachine {
-    /// The time for the first head, or for the end of a request, is over.
+    /// Records that the time for the first head, or for the end of a request, is over.
     mutating func requestTimedOut() -> [Action] {
         if case .connected = output { return abort() }
         return isReceiving ? abort() : []
@@ -379,8 +383,8 @@ extension HTTPConnectionMachine {
 
     /// The idle timer fired.
     ///
-    /// - Parameter isWriting: Whether the peer has not taken all of the last response: how long it may
-    ///   is not for this timer.
+    /// - Parameter isWriting: Whether the peer has not accepted all of the last response; this
+    ///   timer does not limit that time.
     mutating func idleTimedOut(now: NIODeadline, isWriting: Bool) -> [Action] {
         switch output {
         case .responding, .streaming, .closed: return []
@@ -391,7 +395,7 @@ extension HTTPConnectionMachine {
         return now >= due ? drain(.close) : [.startIdleTimer(due)]
     }
 
-    /// What comes is not HTTP, or breaks off. Requests that are whole still get their responses.
+    /// Records input that is not HTTP or breaks off. Complete requests still get their responses.
     mutating func failed(_ error: any Error) -> [Action] {
         switch output {
         case .connected, .admitting:
@@ -401,7 +405,7 @@ extension HTTPConnectionMachine {
         }
     }
 
-    /// The peer has ended its side. Requests that are whole still get their responses.
+    /// Records that the peer has ended its side. Complete requests still get their responses.
     mutating func inputClosed() -> [Action] {
         switch output {
         case .connected: return abort()
@@ -425,7 +429,7 @@ extension HTTPConnectionMachine {
         return resumingRead(actions + next())
     }
 
-    /// The gateway stops. Responses in flight go on, and the shard ends event streams.
+    /// Begins to stop. Responses in flight continue, and the shard ends event streams.
     mutating func quiesce() -> [Action] {
         if case .connected = output { return abort() }
         isQuiescing = true
@@ -445,7 +449,7 @@ extension HTTPConnectionMachine {
         return [last]
     }
 
-    /// The channel is gone.
+    /// Records that the channel is gone.
     mutating func channelClosed() -> [Action] {
         output = .closed
         pending.removeAll()

@@ -5,12 +5,12 @@ import ServiceLifecycle
 
 /// A port of the gateway.
 package struct Listener: Service {
-    /// The beginning of a connection.
+    /// The transport of a port's connections.
     package enum Transport: Sendable {
-        /// With a TLS handshake on one of several threads. Only connections that ask for more than an
-        /// event stream get a channel.
+        /// With a TLS handshake on one of several threads. Only connections that request more than
+        /// an event stream get a channel.
         case tls(ListeningSocket, TLSIdentity, ConnectionLimit, threads: Int)
-        /// At once, each as a channel.
+        /// Without TLS; each connection becomes a channel at once.
         case plain(Address)
     }
 

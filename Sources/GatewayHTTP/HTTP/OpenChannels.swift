@@ -3,8 +3,8 @@ import NIOCore
 import NIOExtras
 import Synchronization
 
-/// The open channels, which are asked to end when the gateway stops, and the number of requests whose
-/// routes work.
+/// The open channels, which are asked to end when the gateway stops, and the number of working
+/// routes.
 package final class OpenChannels: Sendable {
     private struct State {
         var channels: [ObjectIdentifier: any Channel] = [:]
@@ -23,7 +23,7 @@ package final class OpenChannels: Sendable {
 
     private let state = Mutex(State())
 
-    /// No channels yet.
+    /// Creates an empty set of channels.
     package init() {}
 
     /// Counts a channel until it closes; returns false when the gateway is stopping.
@@ -39,7 +39,7 @@ package final class OpenChannels: Sendable {
         return isIn
     }
 
-    /// Counts a route that begins to work; its channel may close before it responds.
+    /// Counts a route that starts working; its channel may close before it responds.
     func beginAnswer() {
         state.withLock { $0.routesAtWork += 1 }
     }
@@ -63,7 +63,7 @@ package final class OpenChannels: Sendable {
         }
     }
 
-    /// Closes every channel, whatever it is doing.
+    /// Closes every channel, whatever its state.
     func cut() {
         for channel in state.withLock({ Array($0.channels.values) }) {
             channel.close(promise: nil)

@@ -1,15 +1,15 @@
 import GatewayCore
 import GatewayEngine
 
-/// Rates of requests, by what they are counted for.
+/// The rates of requests, by the party to which they are charged.
 package struct RateLimits: Sendable, Hashable {
     /// Requests of one source address.
     package var address = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
-    /// Requests of one app, its backends' and its clients'.
+    /// Requests of one app, from its backends and its clients.
     package var app = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
     /// Requests of one client.
     package var client = TokenRate(count: 100, period: 1_000, burst: 1_000)
-    /// Requests of one source address whose token is not valid.
+    /// Requests of one source address with an invalid token.
     package var refusedTokens = TokenRate(count: 100, period: 1_000, burst: 2_000)
 
     /// The default rates.

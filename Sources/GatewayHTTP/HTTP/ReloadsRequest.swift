@@ -3,16 +3,16 @@ import GatewayEngine
 import NIOHTTP1
 import WidgetModel
 
-/// A request for what is stale, as far as it is looked at to admit it.
+/// A request for stale timelines, with the fields that its admission depends on.
 struct ReloadsRequest: Equatable {
     /// The target, as it was sent.
     var path: String
     var authorization: String?
-    /// The cursor a stream goes on from (WHATWG HTML, section 9.2.4).
+    /// The cursor at which a stream resumes (WHATWG HTML, section 9.2.4).
     var lastEventID: String?
-    /// The digest of the registration that the client believes in force.
+    /// The digest of the registration that is in force according to the client.
     var registration: String?
-    /// It asks for a held-open stream.
+    /// Whether the request asks for an event stream.
     var wantsStream: Bool
 
     init(
@@ -26,7 +26,7 @@ struct ReloadsRequest: Equatable {
         self.wantsStream = wantsStream
     }
 
-    /// What a request's head says.
+    /// Reads a request's head.
     init(_ head: HTTPRequestHead) {
         path = head.uri
         authorization = head.headers.value(FieldName.authorization)
@@ -47,7 +47,7 @@ struct ReloadsRequest: Equatable {
 }
 
 extension StringProtocol {
-    /// Decoded; `nil` when it is not percent-encoded UTF-8 (RFC 3986 section 2.1).
+    /// The text, decoded; `nil` if it is not percent-encoded UTF-8 (RFC 3986 section 2.1).
     package var percentDecoded: String? {
         utf8.contains(UInt8(ascii: "%")) ? removingPercentEncoding : String(self)
     }

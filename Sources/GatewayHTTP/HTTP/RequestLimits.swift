@@ -6,18 +6,19 @@ import NIOCore
 import Synchronization
 import WidgetModel
 
-/// Limits of the requests of the TLS port: rates by source address, app and client, and the bytes of
-/// bodies in work. Asked before the work of a request; safe to use from any thread.
+/// The limits of the requests of the TLS port: rates by source address, app and client, and a
+/// budget for the bytes of request bodies. Checked before the work of a request; thread-safe.
 package final class RequestLimits: Sendable {
     fileprivate typealias Caller = CheckedContinuation<Bool, Never>
 
-    /// Bytes of a body that cost as much as a request.
+    /// The number of body bytes that cost as much as a request.
     private static let bytesPerToken = 16 * 1024
-    /// The longest time a body waits for the budget; well within the time a request may take.
+    /// The maximum wait of a body for the budget; well within the time a request may take.
     private static let bodyWait = TimeAmount.seconds(10)
-    /// Bodies that may wait for the budget; each holds a connection that is not read meanwhile.
+    /// The maximum number of bodies waiting for the budget; each occupies a connection that is not
+    /// read meanwhile.
     private static let bodiesWaitingMax = 1_024
-    /// Buckets kept of each sort, of about 100 bytes each.
+    /// The maximum number of buckets of each kind; each takes about 100 bytes.
     private static let bucketsMax = 65_536
 
     private let rates: RateLimits
@@ -45,7 +46,7 @@ package final class RequestLimits: Sendable {
         budget = Mutex(ByteBudget(limit: bytesInWork, waitingMax: Self.bodiesWaitingMax))
     }
 
-    /// The bytes of bodies in work now.
+    /// The bytes of request bodies that count against the budget now.
     package var bytesInWork: Int { budget.withLock { $0.used } }
 
     // MARK: Rates
@@ -60,7 +61,7 @@ package final class RequestLimits: Sendable {
             addresses.withLock { $0.take(from: address, now: now) }, .address, rates.address)
     }
 
-    /// Counts a request of an app, and of the client if it is one.
+    /// Counts a request of an app, and of the client if a client sent it.
     ///
     /// - Throws: 429.
     func admit(_ token: VerifiedToken) throws(ProblemDetails) {
@@ -71,7 +72,7 @@ package final class RequestLimits: Sendable {
         try require(apps.withLock { $0.take(from: token.app, now: now) }, .app, rates.app)
     }
 
-    /// Charges the size of a request's body to those it came from.
+    /// Charges the size of a request's body to its senders.
     fileprivate func charge(_ bytes: Int, to token: VerifiedToken) {
         let tokens = Int64(bytes / Self.bytesPerToken)
         guard tokens > 0 else { return }
@@ -82,7 +83,7 @@ package final class RequestLimits: Sendable {
         apps.withLock { $0.charge(tokens, to: token.app, now: now) }
     }
 
-    /// Requires that the address has not sent too many tokens that are not valid.
+    /// Requires that the address has not sent too many invalid tokens.
     ///
     /// - Throws: 429.
     func requireFewRefusedTokens(_ address: SourceAddress?) throws(ProblemDetails) {
@@ -95,14 +96,14 @@ package final class RequestLimits: Sendable {
             .refusedTokens, rates.refusedTokens)
     }
 
-    /// Counts a token that was not valid.
+    /// Counts an invalid token.
     func noteRefusedToken(_ address: SourceAddress?) {
         guard let address else { return }
         let now = now()
         refusedTokens.withLock { $0.charge(1, to: address, now: now) }
     }
 
-    /// A backend is no client, whatever its `sub`.
+    /// A backend does not count as a client, whatever its `sub`.
     private static func client(_ token: VerifiedToken) -> ClientKey? {
         token.scopes == [.client] ? ClientKey(app: token.app, client: token.subject) : nil
     }
@@ -115,11 +116,11 @@ package final class RequestLimits: Sendable {
         throw Problem.rateLimited(reason, rate, retryAfter: Int((milliseconds + 999) / 1_000))
     }
 
-    // MARK: Bytes in work
+    // MARK: Byte budget
 
     /// Reserves bytes for a body, or waits for them.
     ///
-    /// - Throws: 503 when they are not there in time.
+    /// - Throws: 503 if they are not available in time.
     fileprivate func reserve(_ bytes: Int, _ app: String, _ loop: any EventLoop) async throws {
         let isGranted = await withCheckedContinuation { (caller: Caller) in
             switch budget.withLock({ $0.reserve(bytes, for: app, caller) }) {
@@ -140,7 +141,7 @@ package final class RequestLimits: Sendable {
 
     /// Reserves further bytes for a body that has a reservation.
     ///
-    /// - Throws: 503 when they are not there.
+    /// - Throws: 503 if they are not available.
     fileprivate func extend(by bytes: Int, _ app: String) throws {
         guard budget.withLock({ $0.extend(by: bytes, for: app) }) else { throw refusal() }
     }
@@ -159,8 +160,8 @@ package final class RequestLimits: Sendable {
     }
 }
 
-/// The account of one request: the token it came with, and the bytes reserved for its body until it
-/// is answered.
+/// The account of one request: its token, and the bytes reserved for its body until it has its
+/// response.
 package final class RequestAccount: Sendable {
     private struct State: Sendable {
         var token: VerifiedToken?
@@ -179,7 +180,7 @@ package final class RequestAccount: Sendable {
         loop = channel.eventLoop
     }
 
-    /// Notes whose request it is.
+    /// Records the request's token.
     func identify(_ token: VerifiedToken) {
         state.withLock { state in
             state.token = token
@@ -187,7 +188,7 @@ package final class RequestAccount: Sendable {
         }
     }
 
-    /// Reserves bytes for the body: the first time it waits for them, and then no more.
+    /// Reserves bytes for the body: waits for them the first time, but not later.
     ///
     /// - Throws: 503.
     func reserve(_ bytes: Int) async throws {
@@ -206,7 +207,7 @@ package final class RequestAccount: Sendable {
         limits.charge(bytes, to: token)
     }
 
-    /// Gives the reserved bytes back: the request is answered.
+    /// Releases the reserved bytes: the request has its response.
     func close() {
         let (app, bytes) = state.withLock { state in
             defer { state.bytes = 0 }

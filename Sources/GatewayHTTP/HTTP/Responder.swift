@@ -7,7 +7,8 @@ package struct Responder: Sendable {
     let executor: (any TaskExecutor)?
     /// Responds to one request; `nil` closes the connection.
     private let answer: @Sendable (GatewayRequest, any Channel) async -> GatewayAnswer?
-    /// Adds the fields that every response of the port has, refusals of malformed requests included.
+    /// Adds the fields common to all responses of the port, including rejections of malformed
+    /// requests.
     let complete: @Sendable (inout HTTPHeaders) -> Void
 
     package init(
@@ -20,7 +21,7 @@ package struct Responder: Sendable {
         self.answer = answer
     }
 
-    /// Returns the response to a request, on its connection or HTTP/2 stream; `nil` closes that.
+    /// Returns the response to a request, on its connection or HTTP/2 stream; `nil` closes it.
     func respond(to request: GatewayRequest, on channel: any Channel) async -> GatewayAnswer? {
         guard var answer = await answer(request, channel) else { return nil }
         complete(&answer.head.headers)

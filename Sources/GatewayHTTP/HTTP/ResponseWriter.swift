@@ -2,28 +2,28 @@ import GatewayEngine
 import NIOCore
 import NIOHTTP1
 
-/// The progress of the responses of one connection, HTTP/2 streams included: when its peer last took
-/// any part of one.
+/// The progress of the responses of one connection, including its HTTP/2 streams: when its peer
+/// last accepted part of one.
 ///
 /// Bound to the connection's event loop.
 final class ResponseProgress {
-    /// `nil` as long as it has taken nothing.
+    /// `nil` as long as the peer has accepted nothing.
     fileprivate(set) var last: NIODeadline?
 }
 
-/// Writes the responses of one channel, in pieces, and gives up on a peer that does not take them:
-/// otherwise it could keep connections and responses for ever.
+/// Writes the responses of one channel, in pieces, and gives up on a peer that does not accept
+/// them: otherwise it could keep connections and responses forever.
 ///
 /// A long response is written in several rounds; between them the event loop serves its other channels.
 ///
 /// Bound to its channel's event loop.
 final class ResponseWriter {
-    /// The size of a piece. A peer that takes one in each `timeout` may go on.
+    /// The size of a piece. A peer that accepts one in each `timeout` may continue.
     static let pieceBytes = 16 * 1024
     /// The maximum number of pieces in one round, and in flight at once.
     static let piecesMax = 16
-    /// The pause between two rounds. Without it, the loop would return to the response before it looked
-    /// at any socket.
+    /// The pause between two rounds. Without it, the loop would return to the response before it
+    /// polled any socket.
     static let pause = TimeAmount.microseconds(20)
 
     private let isHTTP2: Bool
@@ -35,7 +35,7 @@ final class ResponseWriter {
     private var onWritten: (() -> Void)?
     /// The rest of a response's body, which is written in the next rounds.
     private var rest: ByteBuffer?
-    /// The pieces of the response's body are chunks of HTTP/1.1.
+    /// Whether the pieces of the response's body are chunks of HTTP/1.1.
     private var isChunked = false
     private var unwritten = 0
     private var lastProgress = NIODeadline.uptimeNanoseconds(0)
@@ -45,10 +45,10 @@ final class ResponseWriter {
 
     /// - Parameters:
     ///   - connection: The progress of the whole connection.
-    ///   - onStall: Called when nothing of a response was taken for `timeout`; `connectionToo` when
-    ///     nothing of any response of the connection was.
-    ///   - onWritten: Called when the rest of a response for which `write` returned false has been
-    ///     written.
+    ///   - onStall: Called when nothing of a response was accepted for `timeout`; `connectionToo`
+    ///     if the same is true of all responses of the connection.
+    ///   - onWritten: Called when the rest of a response has been written, after `write` returned
+    ///     false.
     init(
         isHTTP2: Bool, timeout: TimeAmount, connection: ResponseProgress,
         onStall: @escaping (_ connectionToo: Bool) -> Void, onWritten: @escaping () -> Void
@@ -60,10 +60,10 @@ final class ResponseWriter {
         self.onWritten = onWritten
     }
 
-    /// Whether the peer has not taken everything yet.
+    /// Whether the peer has not accepted everything yet.
     var isWriting: Bool { unwritten > 0 }
 
-    /// Forgets everything: the channel is gone.
+    /// Releases all state: the channel is gone.
     func stop() {
         timer?.cancel()
         timer = nil
@@ -74,7 +74,7 @@ final class ResponseWriter {
         onWritten = nil
     }
 
-    /// Writes a response and flushes it. The response before it must have been written to its end.
+    /// Writes a response and flushes it. The previous response must have been written completely.
     ///
     /// - Returns: Whether all of it was written; if not, the rest follows.
     func write(_ answer: GatewayAnswer, to context: ChannelHandlerContext) -> Bool {
@@ -94,10 +94,10 @@ final class ResponseWriter {
         return rest == nil
     }
 
-    /// Begins a response whose body follows in pieces. The response before it must have been written to
-    /// its end.
+    /// Begins a response whose body follows in pieces. The previous response must have been written
+    /// completely.
     ///
-    /// - Parameter isChunked: Whether a peer that speaks HTTP/1 knows the chunked coding; otherwise the
+    /// - Parameter isChunked: Whether an HTTP/1 peer supports the chunked coding; otherwise the
     ///   connection has to end with the response.
     func begin(_ head: HTTPResponseHead, isChunked: Bool, to context: ChannelHandlerContext) {
         self.isChunked = isChunked && !isHTTP2
@@ -108,7 +108,7 @@ final class ResponseWriter {
         }
     }
 
-    /// Writes and flushes a piece, not empty; the future succeeds when it has left.
+    /// Writes and flushes a piece that is not empty; the future succeeds when it has been sent.
     func append(_ piece: ByteBuffer, to context: ChannelHandlerContext) -> EventLoopFuture<Void> {
         defer { if isHTTP2 { context.flush() } }
         guard isChunked else { return write(piece, to: context) }
@@ -130,7 +130,7 @@ final class ResponseWriter {
     /// Writes one round of the rest.
     private func writeRest(to context: ChannelHandlerContext) {
         guard var body = rest else { return }
-        // A piece that the kernel takes at once schedules no further round.
+        // A piece that the kernel accepts at once schedules no further round.
         rest = nil
         var pieces = 0
         while body.readableBytes > 0, pieces < Self.piecesMax, unwritten < Self.piecesMax {
@@ -169,8 +169,8 @@ final class ResponseWriter {
                     HTTPConnectionHandler.wrapOutboundOut(.body(.byteBuffer(piece))),
                     promise: promise)
             } else {
-                // Nothing between the handler and TLS looks at what goes out by HTTP/1.1. Each flush
-                // makes records of its own, which are counted one by one.
+                // No handler between this writer and TLS inspects HTTP/1.1 output. Each flush makes
+                // records of its own, which are counted one by one.
                 context.writeAndFlush(NIOAny(IOData.byteBuffer(piece)), promise: promise)
             }
         }
@@ -191,7 +191,7 @@ final class ResponseWriter {
             if self.rest != nil { self.continueLater(context) }
         }
         write(promise)
-        // Most often the kernel has taken it by now.
+        // In most cases the kernel has accepted it by now.
         if unwritten > 0 { startTimer(context) }
         return promise.futureResult
     }

@@ -6,7 +6,7 @@ import NIOHTTP1
 import NIOHTTP2
 import WidgetModel
 
-/// The routes of a port: finds the one a request is for, and answers every error as a problem.
+/// The routes of a port: finds the route of a request, and returns every error as a problem.
 package struct RouteTable: Sendable {
     package let routes: [GatewayRoute]
     /// `nil` where requests are not limited.
@@ -22,15 +22,15 @@ package struct RouteTable: Sendable {
         self.tracing = tracing
     }
 
-    /// Returns the first route of a path, for whatever method.
+    /// Returns the first route of a path, for any method.
     package func route(of segments: PathSegments) -> GatewayRoute? {
         routes.first { segments.match($0.path) }
     }
 
-    /// The answer to a request.
+    /// Returns the response to a request.
     ///
-    /// - Parameter reader: Who it comes from if it has no token; `nil` where it needs one.
-    /// - Throws: `CancellationError` alone.
+    /// - Parameter reader: The sender if the request has no token; `nil` where it needs one.
+    /// - Throws: Only `CancellationError`.
     package func respond(
         to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
         logger: Logger
@@ -41,7 +41,7 @@ package struct RouteTable: Sendable {
                 $0.method == request.head.method && segments.match($0.path)
             })
         else { return unmatched(segments) }
-        // A name that is empty by mistake must not make more go than was meant.
+        // A name left empty by mistake must not delete more than intended.
         if route.method == .DELETE, segments.hasEmpty { return Problem.noSuchRoute.answer }
         let context = GatewayContext(
             channel: channel, names: segments.names(route.path), reader: reader)
@@ -73,7 +73,7 @@ package struct RouteTable: Sendable {
         } catch is HTTPParserError {
             return Problem.malformed("The request's body is not HTTP.").answer
         } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
-            // The peer left; there is nobody to answer.
+            // The peer has left; the response will not reach it.
             return Problem.malformed("The request broke off.").answer
         } catch {
             logger.error(
@@ -107,21 +107,20 @@ package struct GatewayRoute: Sendable {
     package enum Segment: Sendable {
         /// Exactly these bytes.
         case literal([UInt8])
-        /// Anything; the context has it by this name.
+        /// Any text; the context provides it under this name.
         case name(String)
     }
 
     package let method: HTTPMethod
     let path: [Segment]
-    /// The path as OpenTelemetry's `http.route` and the OpenAPI document have it.
+    /// The path in the notation of OpenTelemetry's `http.route` and of the OpenAPI document.
     package let template: String
-    /// Whether its requests are traced: those of backends and operators are, and not those that
-    /// single clients make or are about. Of these there are very many, and what they are about is
-    /// people.
+    /// Whether its requests are traced: those from backends and operators are, those from or about
+    /// individual clients are not. The latter are very numerous, and they concern people.
     let isTraced: Bool
     let handler: Handler
 
-    /// - Parameter path: As ``path(_:)`` takes it.
+    /// - Parameter path: The path in the notation of ``path(_:)``.
     package init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
         self.method = method
         self.path = Self.path(path)
@@ -139,7 +138,7 @@ package struct GatewayRoute: Sendable {
         return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }
     }
 
-    /// The segments of a path; those that start with a colon stand for anything.
+    /// The segments of a path; those that start with a colon match any text.
     package static func path(_ text: String) -> [Segment] {
         text.split(separator: "/").map {
             $0.hasPrefix(":") ? .name(String($0.dropFirst())) : .literal(Array($0.utf8))
@@ -147,21 +146,21 @@ package struct GatewayRoute: Sendable {
     }
 }
 
-/// The segments of a request target's path, as they were sent; empty ones do not count.
+/// The segments of a request target's path, as they were sent; empty ones are ignored.
 package struct PathSegments {
     private let bytes: [UInt8]
     private var segments: [Range<Int>] = []
     private var queryStart: Int?
-    /// Whether there is nothing between two slashes, or behind the last.
+    /// Whether a segment is empty: between two slashes, or after the last.
     private(set) var hasEmpty = false
 
-    /// What stands behind the path's question mark; empty without one.
+    /// The text after the question mark; empty without one.
     var query: String {
         queryStart.map { String(decoding: bytes[$0...], as: UTF8.self) } ?? ""
     }
 
-    /// Takes the path of an origin-form or absolute-form target (RFC 9112 sections 3.2.1 and
-    /// 3.2.2) apart; any other target has no segments.
+    /// Splits the path of an origin-form or absolute-form target (RFC 9112 sections 3.2.1 and
+    /// 3.2.2); any other target has no segments.
     package init(_ target: String) {
         bytes = Array(target.utf8)
         guard let root = Self.pathStart(bytes) else { return }
@@ -188,7 +187,7 @@ package struct PathSegments {
         }
     }
 
-    /// Where the path begins: behind scheme and authority, if there are any.
+    /// The start of the path: after scheme and authority, if there are any.
     private static func pathStart(_ target: [UInt8]) -> Int? {
         if target.first == UInt8(ascii: "/") { return 0 }
         guard let mark = target.firstRange(of: Array("://".utf8)),
@@ -200,12 +199,12 @@ package struct PathSegments {
         }
     }
 
-    /// Whether they are those of a route's path.
+    /// Whether the segments are those of a route's path.
     func match(_ path: [GatewayRoute.Segment]) -> Bool {
         path.count == segments.count && begin(with: path)
     }
 
-    /// Whether the first of them are those of a path.
+    /// Whether the first segments are those of a path.
     package func begin(with path: [GatewayRoute.Segment]) -> Bool {
         guard path.count <= segments.count else { return false }
         for (expected, range) in zip(path, segments) {
@@ -216,7 +215,7 @@ package struct PathSegments {
         return true
     }
 
-    /// The texts that stand for the names of a path that they begin with.
+    /// The texts that match the names of a path that the segments begin with.
     package func names(_ path: [GatewayRoute.Segment]) -> [(name: String, text: String)] {
         var names: [(name: String, text: String)] = []
         for (expected, range) in zip(path, segments) {

@@ -7,7 +7,7 @@ import GatewayTLS
 import NIOCore
 import WidgetModel
 
-/// Decides who may hold a stream or poll: the same rules for a connection's handler and for
+/// Decides on the admission of streams and polls: the same rules for a connection's handler and for
 /// the route.
 package struct StreamAdmission: Sendable {
     let authorizer: Authorizer
@@ -20,7 +20,8 @@ package struct StreamAdmission: Sendable {
     let date: HTTPDateCache
     let loops: ShardLoops
     let streamSettings: StreamSettings
-    /// Streams held by all clients together: they outlive the count of connections.
+    /// The maximum number of streams of all clients together: they outlive the count of
+    /// connections.
     let streamsMax: Int
 
     package init(
@@ -41,27 +42,27 @@ package struct StreamAdmission: Sendable {
         self.streamsMax = streamsMax
     }
 
-    /// Where a client's reloads are: app and client, in this order.
+    /// The path of a client's reloads: app and client, in this order.
     static let path = GatewayRoute.path("/v1/apps/:app/clients/:client/reloads")
 
-    /// A request for what is stale, admitted as of the moment it was read. The registration is
-    /// read again where the answer is made: it may be another one by then.
+    /// An admitted request for stale timelines, as of the moment it was read. The registration is
+    /// read again when the response is made, because it may have changed by then.
     struct Admitted: Sendable {
         let key: ClientKey
-        /// The terms that the registration in force must meet, now and when the answer is made.
+        /// The terms that the registration in force must meet, now and when the response is made.
         let terms: RegistrationTerms
-        /// The attributes that the token vouches for, where the registration in force has others of
-        /// the token before: they have to be put in force first.
+        /// The attributes that the token vouches for, if the registration in force has other ones
+        /// from the previous token: these have to be applied first.
         let newClaims: [String: [String]]?
-        /// Whether the client could be pushed to when it asked.
+        /// Whether the client could be pushed to at the time of the request.
         let isPushable: Bool
-        /// The cursor it presented.
+        /// The cursor that the client presented.
         let cursor: JudgedCursor
         let kinds: Set<String>?
         let expires: Int64
-        /// The token it was admitted by.
+        /// The token that admitted it.
         let grant: StreamGrant
-        /// The shard has to have reached this before it answers.
+        /// The position that the shard must have reached before it answers.
         let head: UInt64
 
         var opening: ShardLoop.Opening {
@@ -71,9 +72,9 @@ package struct StreamAdmission: Sendable {
         }
     }
 
-    /// Checks token, names, rates and registration.
+    /// Checks the token, names, rates and registration.
     ///
-    /// - Parameter source: Where it comes from; `nil` where only its connection counts.
+    /// - Parameter source: The source address; `nil` if only its connection counts.
     /// - Throws: ``ProblemDetails``.
     func admit(
         _ request: ReloadsRequest, from source: SourceAddress?,
@@ -99,7 +100,7 @@ package struct StreamAdmission: Sendable {
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
         let text = request.lastEventID ?? parameters.first { $0.name == "since" }?.value
         let cursor = cursors.judge(text)
-        // A cursor that is presented for some kinds says nothing of the others.
+        // A cursor presented for some kinds confirms nothing about the others.
         if kinds.isEmpty, case .after(let sequence) = cursor.point {
             clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
         }
@@ -111,8 +112,8 @@ package struct StreamAdmission: Sendable {
             head: store.head)
     }
 
-    /// Requires that the registration in force is the one that the client believes in force, if it
-    /// says which.
+    /// Requires that the client's registration digest, if it states one, is that of the
+    /// registration in force.
     static func requireRegistered(
         _ digest: String?, _ record: ClientRecord
     ) throws(ProblemDetails) {
@@ -120,12 +121,12 @@ package struct StreamAdmission: Sendable {
         throw Problem.registrationMismatch(record.digest)
     }
 
-    /// Counts a stream of the client in, unless it or the gateway holds as many as it may.
+    /// Reserves a stream of the client, unless the client or the gateway has reached its maximum.
     func admitStream(_ key: ClientKey) -> Bool {
         loops.openStreams < streamsMax && registry.admitStream(key)
     }
 
-    /// The cursor an answer names as the one really resumed from.
+    /// The cursor that a response states as the one at which it resumed.
     func resumedCursor(_ point: ResumePoint, in epoch: EpochID) -> String {
         if case .after(let sequence) = point { cursors.text(sequence, in: epoch) } else { "" }
     }
