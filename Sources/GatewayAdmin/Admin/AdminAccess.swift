@@ -1,17 +1,18 @@
 import GatewayEngine
 import WidgetModel
 
-/// Who may read and act on the admin port, decided from a request's head alone.
+/// Decides from a request's head alone whether it may read and act on the admin port.
 ///
-/// On loopback everybody who can open a connection may read. That must not be every web page that
-/// somebody on this machine has open: a page can make a browser send requests here, and by a name of
-/// its own that resolves to 127.0.0.1 read the answers too (DNS rebinding). So the request has to name
-/// the port by a name of this machine, and a browser's has to come from the dashboard itself.
+/// On loopback everyone who can open a connection may read. That must not include every web page
+/// that a person on this machine has open: a page can make a browser send requests here, and can
+/// also read the responses under a name of its own that resolves to 127.0.0.1 (DNS rebinding). So
+/// the request must address the port by a name of this machine, and a browser's request must come
+/// from the dashboard itself.
 package struct AdminAccess: Sendable {
-    /// What is known of a request.
+    /// The relevant properties of a request.
     struct Look: Sendable {
         var method: String
-        /// Without the query.
+        /// The path without the query.
         var path: String
         /// The `Host`, or the authority of the target.
         var host: String?
@@ -21,15 +22,15 @@ package struct AdminAccess: Sendable {
         var hasAuthorization: Bool
     }
 
-    /// What may be done.
+    /// The permissions of a request.
     enum Verdict: Sendable, Equatable {
-        /// Anybody may.
+        /// Anyone may send it.
         case open
-        /// Read as an operator of every app, without a token.
+        /// It may read as an operator of every app, without a token.
         case reader
-        /// What the request's token allows; it has to be an operator's.
+        /// It has the rights of its token, which must be an operator's.
         case operators
-        /// Nothing.
+        /// It is rejected, with this reason.
         case refused(String)
     }
 
@@ -44,8 +45,8 @@ package struct AdminAccess: Sendable {
 
     /// Judges a request.
     ///
-    /// - Parameter isStatic: Whether it is for a file of the dashboard, in which nothing is told of the
-    ///   gateway: a browser has to have it before it can ask for a token.
+    /// - Parameter isStatic: Whether the request is for a file of the dashboard, which contains no
+    ///   information about the gateway: a browser needs it before it can ask for a token.
     func judge(_ look: Look, isStatic: Bool) -> Verdict {
         let reads = look.method == "GET" || look.method == "HEAD"
         if reads, Self.probes.contains(look.path) { return .open }
@@ -63,7 +64,7 @@ package struct AdminAccess: Sendable {
         return isLoopback && reads && !look.hasAuthorization ? .reader : .operators
     }
 
-    /// Whether an origin (RFC 6454) has the same host and port as the request's.
+    /// Whether an origin (RFC 6454) has the host and port of the request.
     private static func isSame(_ origin: String, _ host: String?) -> Bool {
         guard let host, let mark = origin.firstRange(of: "://") else { return false }
         return origin[mark.upperBound...].lowercased() == host.lowercased()

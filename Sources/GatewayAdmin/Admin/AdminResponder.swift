@@ -6,7 +6,8 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// Answers every request of the admin port: judges it first, then leaves it to the routes.
+/// Responds to every request of the admin port: checks its access first, then leaves it to the
+/// routes.
 package struct AdminResponder: Sendable {
     let table: RouteTable
     let access: AdminAccess
@@ -18,9 +19,9 @@ package struct AdminResponder: Sendable {
         self.authorizer = authorizer
     }
 
-    /// Returns the answer to a request.
+    /// Returns the response to a request.
     ///
-    /// - Throws: `CancellationError` alone.
+    /// - Throws: Only `CancellationError`.
     package func respond(
         to request: GatewayRequest, on channel: any Channel, logger: Logger
     ) async throws -> GatewayAnswer {
@@ -33,7 +34,7 @@ package struct AdminResponder: Sendable {
         return try await table.respond(to: request, on: channel, as: reader, logger: logger)
     }
 
-    /// Returns who a request comes from if it may do without a token, and `nil` if that does not matter.
+    /// Returns the sender of a request that needs no token; `nil` if the sender does not matter.
     ///
     /// - Throws: 401 and 403.
     private func judge(_ request: GatewayRequest) throws(ProblemDetails) -> VerifiedToken? {
@@ -57,7 +58,7 @@ package struct AdminResponder: Sendable {
         }
     }
 
-    /// Requires the token of an operator: of the path's app, or where it has none, of every app.
+    /// Requires an operator's token for the path's app or, if the path has none, for every app.
     private func requireOperator(
         _ request: GatewayRequest, _ segments: PathSegments
     ) throws(ProblemDetails) {
@@ -69,11 +70,11 @@ package struct AdminResponder: Sendable {
             .operate, token, app: app?.percentDecoded ?? VerifiedToken.everyApp)
     }
 
-    /// The beginning of every path that is about one app.
+    /// The beginning of every path that concerns one app.
     private static let appPath = GatewayRoute.path("/v1/apps/:app")
 
-    /// Whoever reads on loopback without a token: it may see everything and do nothing, for it is
-    /// believed with requests alone that read.
+    /// The sender of loopback requests without a token: it may see everything but change nothing,
+    /// because it is accepted only for requests that read.
     private static var reader: VerifiedToken {
         VerifiedToken(
             issuer: "loopback", subject: "", app: VerifiedToken.everyApp,

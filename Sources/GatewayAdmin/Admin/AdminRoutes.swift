@@ -7,7 +7,7 @@ import NIOHTTP1
 import OpenMetrics
 import WidgetModel
 
-/// The admin port's own routes: metrics, health, what runs, and what the dashboard reads.
+/// The admin port's own routes: metrics, health, version, and the data of the dashboard.
 package struct AdminRoutes: Sendable {
     let desk: OverviewDesk
     let system: SystemPage
@@ -22,7 +22,7 @@ package struct AdminRoutes: Sendable {
 
     private var page: MetricsPage { desk.page }
 
-    /// A method that answers the requests of a route.
+    /// A method that responds to the requests of a route.
     typealias Handler = @Sendable (AdminRoutes) -> GatewayRoute.Handler
 
     /// The routes of probes: `/livez` fails when a restart would help, `/readyz` while the gateway
@@ -31,18 +31,18 @@ package struct AdminRoutes: Sendable {
         ("/livez", getLiveness), ("/readyz", getReadiness),
     ]
 
-    /// The routes of operators that the TLS port has not.
+    /// The routes for operators that the TLS port lacks.
     static let pages: [(path: String, handler: Handler)] = [
         ("/metrics", getMetrics), ("/version", getVersion), ("/api/overview", getOverview),
         ("/api/live", getLive), ("/api/apps", getApps), ("/api/system", getSystem),
     ]
 
-    /// Returns the table of the admin port, the document included.
+    /// Returns the route table of the admin port, including its OpenAPI document.
     ///
     /// - Parameters:
-    ///   - shared: The routes of the TLS port that it has too.
-    ///   - isLoopback: Whether only this machine can reach it.
-    ///   - limits: The limits that the document states.
+    ///   - shared: The routes of the TLS port that the admin port also has.
+    ///   - isLoopback: Whether only this machine can reach the port.
+    ///   - limits: The limits stated in the document.
     package func table(beside shared: RouteTable, isLoopback: Bool, limits: Limits) -> RouteTable {
         let files = StaticFiles.files.map { path, file in
             GatewayRoute(.GET, path) { request, _ in
@@ -56,7 +56,7 @@ package struct AdminRoutes: Sendable {
             limits: shared.limits, tracing: shared.tracing)
     }
 
-    /// The table of a port of probes alone.
+    /// The table of a port for probes only.
     package var probeTable: RouteTable { RouteTable(routes(Self.probes)) }
 
     private func routes(_ all: [(path: String, handler: Handler)]) -> [GatewayRoute] {

@@ -5,10 +5,11 @@ import OpenMetrics
 import Synchronization
 import WidgetModel
 
-/// What the dashboard shows of apps and kinds. Staleness is that of a few clients of each app, picked
-/// at random: to look at all of a million for a page would cost minutes.
+/// The dashboard's page of apps and kinds. Staleness is that of a few clients of each app, picked
+/// at random: checking all of a million clients for a page would take minutes.
 package final class AppsPage: Sendable {
-    /// All clients of an app are counted, and some looked at, this often at most, in milliseconds.
+    /// The minimum interval between two censuses, in milliseconds: each counts all clients of an
+    /// app and checks some.
     private static let patience: Int64 = 10_000
 
     private struct Look: Sendable {
@@ -43,9 +44,9 @@ package final class AppsPage: Sendable {
         return list
     }
 
-    // MARK: Looking
+    // MARK: Sampling
 
-    /// Counts and looks anew if that is due; who comes meanwhile has what was seen before.
+    /// Counts and checks clients again if that is due; concurrent callers get the previous results.
     private func look() async {
         let now = clock.now()
         let isDue = state.withLock { state in
@@ -57,7 +58,7 @@ package final class AppsPage: Sendable {
         var looks = await census()
         for app in looks.keys {
             for key in looks[app]?.census.picks ?? [] {
-                // A client that went meanwhile is not looked at.
+                // A client removed in the meantime is skipped.
                 guard let client = try? await explainer.client(key) else { continue }
                 for widget in client.widgets {
                     guard let isFresh = widget.fresh else { continue }

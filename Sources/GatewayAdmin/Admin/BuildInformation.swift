@@ -5,9 +5,9 @@ import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
-/// What runs.
+/// The versions of the running program and its libraries.
 enum BuildInformation {
-    /// The toolchain it was compiled with.
+    /// The toolchain that compiled it.
     static var swift: String {
         #if swift(>=6.4)
             "6.4 or later"
@@ -18,7 +18,7 @@ enum BuildInformation {
         #endif
     }
 
-    /// The same as the labels of `timeline_gateway_build_info`: names and values.
+    /// The names and values of the labels of `timeline_gateway_build_info`.
     static var all: [(name: String, value: String)] {
         [
             ("version", productVersion), ("swift", swift), ("openssl", openSSLVersion),

@@ -5,19 +5,19 @@ import NIOHTTP1
 import Synchronization
 import WidgetModel
 
-/// The event streams of the dashboard: the state of the gateway, each second (WHATWG HTML, section
-/// 9.2).
+/// The event streams of the dashboard: the status of the gateway, every second (WHATWG HTML,
+/// section 9.2).
 final class LiveStreams: Sendable {
-    /// Streams at once; each costs a look at the counts a second.
+    /// The maximum number of streams; each reads all counts once a second.
     private static let openMax = 32
     private static let interval = Duration.seconds(1)
 
     private let open = Atomic<Int>(0)
 
-    /// Returns the answer that is such a stream. A reader that takes nothing holds up its own stream
-    /// alone: each event is made when the last one is written.
+    /// Returns a response that is such a stream. A reader that accepts nothing delays only its own
+    /// stream: each event is made when the previous one is written.
     ///
-    /// - Throws: 503 when there are as many as may be.
+    /// - Throws: 503 if the maximum number of streams is open.
     func answer(_ desk: OverviewDesk) throws(ProblemDetails) -> GatewayAnswer {
         let stream = Stream(of: self)
         guard stream.number <= Self.openMax else {
@@ -32,9 +32,9 @@ final class LiveStreams: Sendable {
             ], pieces: AsyncStream(unfolding: { await stream.next(desk) }))
     }
 
-    /// One stream, which is open as long as anybody has this object.
+    /// One stream, open as long as this object is referenced.
     private final class Stream: Sendable {
-        /// Open streams, this one included, when it was opened.
+        /// The number of open streams when it was opened, including itself.
         let number: Int
         private let streams: LiveStreams
         private let isBegun = Atomic(false)
@@ -46,7 +46,7 @@ final class LiveStreams: Sendable {
 
         deinit { streams.open.wrappingSubtract(1, ordering: .relaxed) }
 
-        /// Returns an event: the first at once, others after an interval; `nil` once the task is
+        /// Returns an event: the first at once, others after an interval; `nil` when the task is
         /// cancelled.
         func next(_ desk: OverviewDesk) async -> ByteBuffer? {
             var buffer = ByteBuffer()

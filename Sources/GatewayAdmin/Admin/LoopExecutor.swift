@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Runs tasks on an event loop, so that operators and probes have their answers whatever the other
-/// event loops and the tasks of other requests are busy with.
+/// Runs tasks on an event loop, so that operators and probes get their responses however busy the
+/// other event loops and the tasks of other requests are.
 package final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
 

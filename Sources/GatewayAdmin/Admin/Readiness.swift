@@ -3,7 +3,7 @@ import GatewayEngine
 import GatewayStorage
 import Synchronization
 
-/// Looks at the gateway for probes.
+/// Determines the gateway's health for probes.
 package final class Readiness: Sendable {
     private struct State {
         var health = Health()
@@ -13,10 +13,10 @@ package final class Readiness: Sendable {
 
     private let state = Mutex(State())
 
-    /// Not ready yet.
+    /// Creates a state that is not ready yet.
     package init() {}
 
-    /// The listener is up, or no longer.
+    /// Records whether the listener is up.
     package func set(serving: Bool) {
         state.withLock {
             $0.isServing = serving
@@ -27,12 +27,12 @@ package final class Readiness: Sendable {
     /// Whether the listener was ever up.
     package var wasServing: Bool { state.withLock { $0.wasServing } }
 
-    /// What fails now.
+    /// Returns the parts that fail now.
     func verdict(
         store: SQLiteStore, loops: ShardLoops, push: PushLoop?, certificateEnds: Int64,
         clock: GatewayClock
     ) -> Health.Verdict {
-        // The head first: what is accepted meanwhile must not look like a lag.
+        // The head first: entries accepted in the meantime must not look like a lag.
         let figures = store.figures
         let loops = loops.all.map(\.position).min() ?? 0
         let pushes = push?.position

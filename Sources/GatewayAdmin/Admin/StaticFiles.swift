@@ -4,18 +4,18 @@ import NIOCore
 import NIOHTTP1
 import WidgetModel
 
-/// The files of the dashboard, as they are in the program.
+/// The files of the dashboard, embedded in the program.
 enum StaticFiles {
-    /// A file.
+    /// A file of the dashboard.
     struct File: Sendable {
         let contentType: String
         let bytes: [UInt8]
-        /// Differs when the file does.
+        /// The entity tag, which differs whenever the file does.
         let etag: String
 
         fileprivate init(_ contentType: String, _ bytes: [UInt8]) {
             (self.contentType, self.bytes) = (contentType, bytes)
-            // FNV-1a: it has to differ between two releases, not to withstand anybody.
+            // FNV-1a: it must differ between two releases, not resist attacks.
             var hash: UInt64 = 0xcbf2_9ce4_8422_2325
             for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
             etag = "\"" + String(hash, radix: 16) + "\""
@@ -24,7 +24,7 @@ enum StaticFiles {
 
     private static let script = "text/javascript; charset=utf-8"
 
-    /// All of them, by path.
+    /// All files, by path.
     static let files: [String: File] = [
         "/": File("text/html; charset=utf-8", PackageResources.index_html),
         "/app.css": File("text/css; charset=utf-8", PackageResources.app_css),
@@ -43,7 +43,8 @@ enum StaticFiles {
         "/words.js": File(script, PackageResources.words_js),
     ]
 
-    /// Returns the answer to a request for a file; what a browser has already is not sent again.
+    /// Returns the response to a request for a file; a file that the browser already has is not
+    /// sent again.
     ///
     /// - Parameter ifNoneMatch: The field `If-None-Match`.
     static func answer(_ file: File, ifNoneMatch: String?) -> GatewayAnswer {

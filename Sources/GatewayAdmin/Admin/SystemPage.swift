@@ -6,13 +6,13 @@ import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
-/// What the dashboard shows of the gateway itself: nothing in it is a secret.
+/// The dashboard's page of the gateway itself, which contains no secrets.
 package struct SystemPage: Sendable {
-    /// The configuration in force, as far as it is shown.
+    /// The part of the configuration in force that is shown.
     package struct Configuration: Sendable {
-        /// The options, by their names; keys and their files are left out.
+        /// The options by name, without keys and their files.
         let options: JSONValue
-        /// The limits, by their names.
+        /// The limits by name.
         let limits: JSONValue
         /// The addresses of the TLS port and of the admin port.
         let (listen, admin): (Address, Address)

@@ -2,18 +2,18 @@ import GatewayCore
 import GatewayEngine
 import WidgetModel
 
-/// How many clients and widgets an app has, and some of its clients, picked at random.
+/// The numbers of an app's clients and widgets, and some of its clients, picked at random.
 struct AppCensus: Sendable {
-    /// Clients that are picked.
+    /// The maximum number of clients picked.
     static let picksMax = 40
-    /// Kinds that are counted; a client may register any.
+    /// The maximum number of kinds counted; a client may register any kind.
     private static let kindsMax = 500
 
     private(set) var clients = 0
     private(set) var widgets: [String: Int] = [:]
     private(set) var picks: [ClientKey] = []
 
-    /// Counts a client. Each has the same chance to be among the picks.
+    /// Counts a client. Each client has the same chance of being picked.
     mutating func count(
         _ key: ClientKey, _ record: ClientRecord, using random: inout some RandomNumberGenerator
     ) {
@@ -33,18 +33,18 @@ struct AppCensus: Sendable {
     }
 }
 
-/// How fresh the widgets of a kind are, by the clients that were looked at.
+/// The freshness of the widgets of a kind, in the clients that were checked.
 struct KindFreshness: Sendable, Equatable {
-    /// Widgets looked at, and those among them that are stale.
+    /// The number of widgets checked, and of those that are stale.
     private(set) var looked = 0
     private(set) var stale = 0
-    /// Since when the one is stale that has been for longest, RFC 3339; `nil` when that is not known.
+    /// The time since which the longest stale widget has been stale, in RFC 3339; `nil` if unknown.
     private(set) var since: String?
 
     /// Counts a widget.
     ///
-    /// - Parameter since: Since when it is stale, if that is known; all are of one form, and sort as
-    ///   text.
+    /// - Parameter since: The time since which it is stale, if known; all times have one form, and
+    ///   sort as text.
     mutating func count(isStale: Bool, since: String?) {
         looked += 1
         guard isStale else { return }

@@ -8,7 +8,7 @@ import GatewayTLS
 import OpenMetrics
 import OpenTelemetry
 
-/// The page of metrics: what was counted, and what is read where it is kept.
+/// The page of metrics: the counters, and values read from where they are kept.
 package struct MetricsPage: Sendable {
     let metrics: GatewayMetrics
     let store: SQLiteStore
@@ -21,7 +21,7 @@ package struct MetricsPage: Sendable {
     let keys: KeyService
     let tlsCounters: TLSCounters
     let certificateEnds: @Sendable () -> Date
-    /// Of the certificates by which APNs knows apps.
+    /// The expiry of the certificates that identify apps to APNs.
     let pushCertificateEnds: @Sendable () -> [String: Date]
     let unconfirmed: StalenessScanner
     let requestLimits: RequestLimits
@@ -52,9 +52,9 @@ package struct MetricsPage: Sendable {
         self.spans = spans
     }
 
-    /// Returns the page as of now.
+    /// Returns the page with the present values.
     func text(_ format: ExpositionFormat) async -> String {
-        // A gateway without pushes is not to wait for its database here.
+        // A gateway without pushes must not wait for its database here.
         let tokens = push == nil ? [] : try? await store.providerTokens()
         return metrics.registry.page(format) { samples in
             streams(&samples)
@@ -104,7 +104,7 @@ package struct MetricsPage: Sendable {
         }
     }
 
-    /// The window nearest to its end, of those that the event loops have for an app.
+    /// Samples, for each app, the fullest window among the event loops.
     private func versions(_ samples: inout Samples) {
         let head = store.head
         let windows = Dictionary(grouping: loops.all.flatMap(\.figures.windows), by: \.app)

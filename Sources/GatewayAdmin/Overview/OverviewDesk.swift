@@ -9,24 +9,24 @@ import ServiceLifecycle
 import Synchronization
 import WidgetModel
 
-/// Remembers how the gateway did in the last hour, and says how it does now.
+/// Samples the gateway's status, stores the last hour's samples and provides the current status.
 ///
-/// A sample has about 2 KB, so that the hour has less than 2 MB.
+/// A sample has about 2 KB, so the hour has less than 2 MB.
 package final class OverviewDesk: Service {
-    /// Seconds between two samples.
+    /// The interval between two samples, in seconds.
     static let step = 5
-    /// An hour of samples.
+    /// The number of samples in an hour.
     static let samplesMax = 3_600 / step
-    /// Seconds that percentiles of now, and troubles, look back.
+    /// The period of current percentiles and problems, in seconds.
     static let recentSeconds = 300
-    /// Seconds that a point of a freshness chart looks back: fewer changes make no line.
+    /// The period of one point in a freshness chart, in seconds: fewer changes make no line.
     static let pointSeconds = 30
-    /// Minutes between two samples of kinds, and how many are kept.
+    /// The number of samples by kind that are stored, one per minute.
     private static let kindSamplesMax = 61
 
     private struct State {
         var samples = Ring<OverviewSample>(countMax: OverviewDesk.samplesMax + 1)
-        /// What was sent by kind, once a minute.
+        /// The times from a change to its notification by kind, one sample per minute.
         var kinds = Ring<[String: HistogramCounts]>(countMax: OverviewDesk.kindSamplesMax)
     }
 
@@ -62,7 +62,8 @@ package final class OverviewDesk: Service {
         page.metrics.registry.histograms(of: .freshnessSent, by: 1)
     }
 
-    /// What was sent of each kind in the last minutes and in the last hour.
+    /// The times from a change to its notification by kind, in the last minutes and in the last
+    /// hour.
     func kinds() -> [String: (recent: HistogramCounts, hour: HistogramCounts)] {
         let (recent, hour) = state.withLock {
             ($0.kinds.before(Self.recentSeconds / 60), $0.kinds.before(Self.kindSamplesMax))
@@ -74,9 +75,9 @@ package final class OverviewDesk: Service {
         }
     }
 
-    // MARK: A moment
+    // MARK: Samples
 
-    /// What fails now.
+    /// The parts that fail now.
     var verdict: Health.Verdict {
         readiness.verdict(
             store: page.store, loops: page.loops, push: page.push,
@@ -138,9 +139,9 @@ package final class OverviewDesk: Service {
         return counts
     }
 
-    // MARK: What is said of it
+    // MARK: Documents
 
-    /// How the gateway does now.
+    /// The current status.
     func overview() -> Overview {
         let now = sample()
         let (recent, last) = state.withLock {
@@ -149,9 +150,9 @@ package final class OverviewDesk: Service {
         return document(now, since: recent, last: last)
     }
 
-    /// How the gateway does now, and how it did in the last hour, a number for each step.
+    /// The current status and the last hour's history, with one number for each step.
     ///
-    /// - Parameter after: In milliseconds since 1970: only what came later.
+    /// - Parameter after: The history begins after this time, in milliseconds since 1970.
     func overviewWithPast(after: Int64) -> Overview {
         var overview = overview()
         overview.series =
@@ -229,7 +230,7 @@ package final class OverviewDesk: Service {
 }
 
 extension HistogramCounts {
-    /// The number of observations, and in seconds what half and a hundredth of them exceed.
+    /// The number of observations, their median and their 99th percentile, in seconds.
     var quantiles: Quantiles {
         var quantiles = Quantiles()
         quantiles.count = total
@@ -239,7 +240,7 @@ extension HistogramCounts {
 }
 
 extension OverviewSample {
-    /// What came since an earlier moment, for each second.
+    /// Returns the rates since an earlier sample, per second.
     fileprivate func rates(since earlier: Self?) -> Overview.Rates {
         let seconds = Double(max(1_000, at - (earlier?.at ?? at))) / 1000
         let counts = counts.since(earlier?.counts ?? counts)

@@ -4,16 +4,16 @@ import GatewayEngine
 import GatewayPush
 import OpenMetrics
 
-/// What the overview knows of one moment: counts since the start, and how things stood.
+/// The status at one moment: counts since the start, and present values.
 struct OverviewSample: Sendable {
     typealias Counts = Overview.Counts
 
-    /// Milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     var at: Int64
     var counts = Counts()
-    /// From a change to its decision.
+    /// The times from a change to its decision.
     var decided: HistogramCounts
-    /// From a change to its notification, and to the report of its rebuild, by channel.
+    /// The times from a change to its notification, and to the report of its rebuild, by channel.
     var sent: [DeliveryChannel: HistogramCounts] = [:]
     var confirmed: [DeliveryChannel: HistogramCounts] = [:]
     var commitSeconds: HistogramCounts
@@ -39,7 +39,7 @@ extension Overview.Counts {
         ]
     }
 
-    /// Returns what came since an earlier moment.
+    /// Returns the increase since an earlier moment.
     func since(_ earlier: Self) -> Self {
         var counts = self
         for path in Self.all {
@@ -50,16 +50,17 @@ extension Overview.Counts {
 }
 
 extension MetricsRegistry {
-    /// A counter's count, of all labels.
+    /// The count of a counter over all labels.
     func count(of family: MetricFamily) -> UInt64 {
         readings(of: family).reduce(0) { sum, reading in
             if case .count(let count) = reading.value { sum &+ count } else { sum }
         }
     }
 
-    /// A histogram's counts by the value of a label, or of all together.
+    /// The counts of a histogram by the value of a label, or over all labels.
     ///
-    /// - Parameter label: Its place in the family's labels; `nil` for all together, by "".
+    /// - Parameter label: The index of the label in the family's labels; `nil` for all labels
+    ///   together, under the key "".
     func histograms(
         of family: MetricFamily, by label: Int? = nil
     ) -> [String: HistogramCounts] {

@@ -5,24 +5,25 @@ import GatewayPush
 import OpenMetrics
 import WidgetModel
 
-/// The past as lines of charts: for each sample but the first a number, or none.
+/// The history as lines of charts: a number or `nil` for each sample except the first.
 struct OverviewSeries: Sendable {
     private let samples: [OverviewSample]
-    /// The samples that are said.
+    /// The samples included.
     private let places: Range<Int>
     private let pointSamples: Int
 
     /// - Parameters:
-    ///   - samples: The oldest first.
-    ///   - after: In milliseconds since 1970: only what came later is said.
-    ///   - pointSamples: How many samples a percentile looks back.
+    ///   - samples: The samples, oldest first.
+    ///   - after: Only later samples are included, in milliseconds since 1970.
+    ///   - pointSamples: The number of samples that a percentile covers.
     init(_ samples: [OverviewSample], after: Int64 = 0, pointSamples: Int) {
         (self.samples, self.pointSamples) = (samples, max(1, pointSamples))
         let first = samples.firstIndex { $0.at > after } ?? samples.count
         places = min(max(1, first), samples.count)..<samples.count
     }
 
-    /// One number for each sample but the first; digits beyond six tell nothing.
+    /// One number for each sample except the first, rounded to six decimal places: more are
+    /// meaningless.
     private func line(
         back: Int = 1, _ value: (_ now: OverviewSample, _ before: OverviewSample) -> Double?
     ) -> [Double?] {

@@ -1,12 +1,12 @@
 import GatewayEngine
 
-/// The latest of something: keeps so many, and forgets the oldest for each further one.
+/// The most recent elements: stores a fixed number, and drops the oldest for each further one.
 struct Ring<Element: Sendable>: Sendable {
     private let countMax: Int
     private var stored: [Element] = []
     private var oldest = 0
 
-    /// An empty ring.
+    /// Creates an empty ring.
     ///
     /// - Precondition: `countMax` is at least 1.
     init(countMax: Int) {
@@ -20,7 +20,7 @@ struct Ring<Element: Sendable>: Sendable {
         stored.isEmpty ? nil : stored[(oldest + stored.count - 1) % stored.count]
     }
 
-    /// All of them, the oldest first.
+    /// All elements, oldest first.
     var elements: [Element] { Array(stored[oldest...] + stored[..<oldest]) }
 
     mutating func append(_ element: Element) {
@@ -32,7 +32,7 @@ struct Ring<Element: Sendable>: Sendable {
         oldest = (oldest + 1) % countMax
     }
 
-    /// The one that came `count` before the last; the oldest where there are not so many.
+    /// The element that was appended `count` before the last one; the oldest if there are too few.
     func before(_ count: Int) -> Element? {
         guard !stored.isEmpty else { return nil }
         let place = max(0, stored.count - 1 - max(0, count))

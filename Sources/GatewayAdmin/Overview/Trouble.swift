@@ -4,20 +4,20 @@ import GatewayEngine
 import GatewayPush
 import OpenMetrics
 
-/// Something that is wrong now, in words for an operator, and what to do about it.
+/// A present problem, in words for an operator, with its remedy.
 struct Trouble: Sendable, Equatable {
-    /// How bad it is.
+    /// The severity of a problem.
     enum Level: String, Sendable {
-        /// People see something old, or soon will.
+        /// Users see outdated content, or soon will.
         case critical
-        /// It will get there.
+        /// It will become critical.
         case warning
     }
 
     let level: Level
-    /// What is wrong.
+    /// The problem.
     let what: String
-    /// What to do.
+    /// The remedy.
     let remedy: String
 
     init(_ level: Level, _ what: String, _ remedy: String) {
@@ -25,37 +25,38 @@ struct Trouble: Sendable, Equatable {
     }
 }
 
-/// What is judged: a moment, and what came in the minutes before.
+/// The input of the checks for problems: a sample, and the activity of the previous minutes.
 struct TroubleLook: Sendable {
     /// A window of versions.
     struct Window: Sendable {
         var app: String
         var keys: Int
         var keysMax: Int
-        /// Log entries between the oldest version remembered and the last.
+        /// The number of log entries between the oldest remembered version and the last.
         var distance: UInt64
     }
 
     var verdict: Health.Verdict
-    /// Seconds until the server's certificate ends.
+    /// The seconds until the server's certificate expires.
     var certificateSeconds: Int64 = .max
-    /// Seconds until the certificate ends by which APNs knows an app, or since then if negative.
+    /// The seconds until the certificate that identifies an app to APNs expires; negative after
+    /// that.
     var pushCertificates: [String: Int64] = [:]
-    /// How things stand.
+    /// The current sample.
     var now: OverviewSample
-    /// What was counted in the last minutes.
+    /// The counts of the last minutes.
     var recent = OverviewSample.Counts()
-    /// From changes to their notifications in the last minutes, by channel.
+    /// The times from a change to its notification in the last minutes, by channel.
     var sent: [DeliveryChannel: HistogramCounts] = [:]
     var windows: [Window] = []
 
-    /// Streams are to be told within so many seconds.
+    /// The maximum time in which streams should be notified, in seconds.
     static let streamSecondsMax = 2.5
-    /// Fewer observations say nothing about a share of them.
+    /// The minimum number of observations for a meaningful share.
     static let observationsMin: UInt64 = 20
     private static let day: Int64 = 86_400
 
-    /// What is wrong, the worst first.
+    /// The problems, most severe first.
     var troubles: [Trouble] {
         let parts = Set(verdict.notReady + verdict.stuck)
         var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(Self.failing)
@@ -220,7 +221,7 @@ struct TroubleLook: Sendable {
     }
 
     private var versions: [Trouble] {
-        // A full window forgets its oldest quarter at once, and then holds less than three quarters.
+        // A full window drops its oldest quarter at once, and then holds less than three quarters.
         windows.filter { $0.keysMax > 0 && $0.keys >= $0.keysMax / 10 * 6 }.map { window in
             Trouble(
                 .warning,
