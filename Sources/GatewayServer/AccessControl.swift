@@ -3,15 +3,14 @@ import GatewayOperations
 import GatewaySigning
 import Synchronization
 
-/// Puts the access policy of the configuration in force, and ends the streams that it no longer
-/// admits.
+/// Applies the access policy of the configuration, and ends the streams that it no longer admits.
 final class AccessControl: Sendable {
     private let access: AccessState
     private let current: CurrentConfiguration
     private let keys: KeyService
     private let audiences: Set<String>
     private let loops: ShardLoops
-    /// Held while the policy is replaced, so that of two updates the later one reads the newer
+    /// Held while the policy is replaced, so that the later of two updates reads the newer
     /// configuration.
     private let updating = Mutex(())
 
@@ -26,7 +25,7 @@ final class AccessControl: Sendable {
         self.loops = loops
     }
 
-    /// The tokens that a configuration trusts.
+    /// Returns the token policy of a configuration.
     static func policy(
         _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
     ) -> TokenPolicy {
@@ -36,7 +35,7 @@ final class AccessControl: Sendable {
             issuers: issuers, audiences: audiences, denied: configuration.denied)
     }
 
-    /// Replaces the policy by that of the current configuration and key rings.
+    /// Replaces the policy with that of the current configuration and key rings.
     func update() {
         updating.withLock { _ in
             let configuration = current.value
@@ -46,7 +45,7 @@ final class AccessControl: Sendable {
                     limits: configuration.limits))
             access.grants.replace(with: configuration.certificateGrants)
             // After both: a stream that reads the new revision is judged by the new policy, and one
-            // that reads the old one is open before the sweep begins.
+            // that reads the old revision is open before the sweep begins.
             access.revision.advance()
             let policy = access.policy
             for shard in loops.all { shard.endStreams(notAdmittedBy: policy) }

@@ -15,7 +15,8 @@ final class CurrentConfiguration: Sendable {
         held = Mutex(configuration)
     }
 
-    /// What is in force now; of options that take effect at a start, what will be then.
+    /// The configuration in force; options that take effect at the next start have their future
+    /// values.
     var value: GatewayConfiguration { held.withLock { $0 } }
 
     fileprivate func replace(with configuration: GatewayConfiguration) {
@@ -23,10 +24,10 @@ final class CurrentConfiguration: Sendable {
     }
 }
 
-/// Takes a changed configuration over while the gateway runs: all that can be, or, where anything is
-/// wrong with it, nothing.
+/// Applies a changed configuration to the running gateway: everything that can be changed or, if
+/// the configuration has any error, nothing.
 package actor ConfigurationReload {
-    /// What a running gateway can be given.
+    /// The parts of a running gateway that accept changes.
     struct Parts: Sendable {
         let identity: TLSIdentity
         let access: AccessControl
@@ -38,18 +39,18 @@ package actor ConfigurationReload {
         let push: PushLoop?
     }
 
-    /// Why the configuration is read again.
+    /// The reason for a reload.
     enum Occasion: String {
         case signal = "SIGHUP"
         case request = "a request"
         case fileChange = "a file changed"
 
-        /// Whether a person wants it, who may have mended what no file shows.
+        /// Whether a person requested it, who may have fixed something that no file shows.
         var isAsked: Bool { self != .fileChange }
     }
 
-    /// Reads the configuration as the program was started with, or with another document in the
-    /// place of its file.
+    /// Reads the configuration as at the start of the program, or with another document in place of
+    /// its file.
     package typealias Read =
         @Sendable (_ document: [UInt8]?) throws(Faults) -> GatewayConfiguration
 
@@ -60,7 +61,7 @@ package actor ConfigurationReload {
     private let logger: Logger
     private let now: @Sendable () -> Int64
     private var state: ConfigurationState
-    /// What an operator was told last, so that a file that stays wrong is told of once.
+    /// The last reported faults, so that a file that stays invalid is reported once.
     private var lastFaults: Faults?
 
     init(
@@ -76,9 +77,9 @@ package actor ConfigurationReload {
         state = ConfigurationState(current.value)
     }
 
-    /// Reads everything again and takes over what can be; says what became different.
+    /// Reads everything again, applies the changes that are possible and returns all changes.
     ///
-    /// - Throws: ``Faults`` with everything that is wrong, and then nothing is taken over.
+    /// - Throws: ``Faults`` with all errors; then nothing is applied.
     func reload(_ occasion: Occasion) throws(Faults) -> [ConfigurationChange] {
         do throws(Faults) {
             let changes = try takeOver(isAsked: occasion.isAsked)
@@ -105,9 +106,9 @@ package actor ConfigurationReload {
         }
     }
 
-    /// What would become different with another document in the place of the file.
+    /// Returns the changes that another document would cause in place of the file.
     ///
-    /// - Throws: ``Faults`` with everything that is wrong with it.
+    /// - Throws: ``Faults`` with all errors of the document.
     func changes(to document: [UInt8]) throws(Faults) -> [ConfigurationChange] {
         state.changes(to: ConfigurationState(try read(document)))
     }
@@ -127,7 +128,7 @@ package actor ConfigurationReload {
         let after = ConfigurationState(configuration)
         let changes = state.changes(to: after)
         let time = now()
-        // All that may fail comes before anything that is seen outside.
+        // All steps that may fail precede those with visible effects.
         var context: TLSContext?
         if changes.contains(where: { $0.key.hasPrefix("tls.") }) {
             do {
@@ -148,7 +149,7 @@ package actor ConfigurationReload {
             throw Faults("data", "the key rings cannot be read: \(error.message)")
         }
         if let pushes, let push = parts.push {
-            // In this order: what is let go out again goes by what was mended.
+            // In this order: pushes released by `configure` go through the new senders.
             parts.senders.use(pushes, resumes: isAsked)
             push.configure(
                 configuration.push.terms, mended: pushes.mended, liftsStops: isAsked)

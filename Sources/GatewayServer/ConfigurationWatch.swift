@@ -3,16 +3,16 @@ import GatewayOperations
 import ServiceLifecycle
 import UnixSignals
 
-/// Has the configuration reloaded on SIGHUP, and when a file that it names becomes another.
+/// Reloads the configuration on SIGHUP, and when a file that it names changes.
 struct ConfigurationWatch: Service {
-    /// How often the files are looked at.
+    /// The interval at which the files are checked.
     private static let interval = Duration.seconds(2)
 
     let reload: ConfigurationReload
     let current: CurrentConfiguration
 
     func run() async throws {
-        // What was refused is told by the reload itself, and the old configuration goes on.
+        // The reload itself reports a rejected configuration, and the old one stays in force.
         try? await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {

@@ -20,18 +20,18 @@ import Synchronization
 import UnixSignals
 import WidgetModel
 
-/// A whole gateway, built once from top to bottom.
+/// A complete gateway, built once from top to bottom.
 package struct Gateway: Sendable {
     private let configuration: GatewayConfiguration
     private let current: CurrentConfiguration
     private let reload: ConfigurationReload
     private let logger: Logger
     private let group: MultiThreadedEventLoopGroup
-    /// Threads that answer the requests of the TLS port.
+    /// The threads that answer the requests of the TLS port.
     private let requests: LaneExecutor
-    /// Operators and probes are answered by a thread of their own, whatever the others are busy with.
+    /// A separate thread answers operators and probes, however busy the others are.
     private let operatorGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// What is pushed is decided on a thread of its own; `nil` where nothing ever is.
+    /// A separate thread decides pushes; `nil` where nothing is ever pushed.
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
     private let engine: Engine
@@ -48,15 +48,15 @@ package struct Gateway: Sendable {
     private let readiness = Readiness()
     /// The TLS port.
     private let socket: ListeningSocket
-    /// The admin port where it has TLS.
+    /// The socket of the admin port if it has TLS.
     private let adminSocket: ListeningSocket?
 
-    /// Opens the data directory, replays the log and gets everything ready to serve.
+    /// Opens the data directory, replays the log and prepares everything to serve.
     ///
-    /// - Throws: ``Faults``, ``DataDirectoryLoss``, `StoreError`, `SigningError` or `TLSError`, each saying what is wrong
-    ///   and where.
+    /// - Throws: ``Faults``, ``DataDirectoryLoss``, `StoreError`, `SigningError` or `TLSError`,
+    ///   each stating the problem and its place.
     /// - Parameters:
-    ///   - acceptsLoss: Whether to go on without parts of the data directory that are gone.
+    ///   - acceptsLoss: Whether to continue without missing parts of the data directory.
     ///   - read: Reads the configuration again, for a reload.
     package init(
         _ configuration: GatewayConfiguration, log: GatewayLog, acceptsLoss: Bool = false,
@@ -88,8 +88,9 @@ package struct Gateway: Sendable {
             throw checks.loss([.database])
         }
         try checks.rings(knownTo: store)
-        // Before anything is signed, because tokens and notifications name the gateway by its URL. After
-        // the directory is locked, so that a second gateway fails with that error and not the port's.
+        // Before anything is signed, because tokens and notifications name the gateway by its URL.
+        // After the directory is locked, so that a second gateway fails with that error and not the
+        // port's.
         socket = try Self.bind(configuration.listen, for: "listen")
         configuration.listen = Address(host: configuration.listen.host, port: socket.port)
         adminSocket =
@@ -130,7 +131,8 @@ package struct Gateway: Sendable {
             configuration.push.isActive || !configuration.isDevelopment
             ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
-        // An idle peer that does not read says no goodbye; stopping does not wait long for it.
+        // An idle peer that does not read sends no close_notify; stopping does not wait long for
+        // it.
         tlsSettings.closeTimeout = .seconds(2)
         tlsSettings.onArrivalTurn = { [turn = metrics.turns(of: .arrivals)] in
             turn.record(nanoseconds: $0)
@@ -165,9 +167,9 @@ package struct Gateway: Sendable {
             metrics: metrics, logger: logger, now: clock.wallSeconds)
     }
 
-    /// Lowers the limits of connections to the descriptors there are.
+    /// Lowers the connection limits to fit the available descriptors.
     ///
-    /// - Throws: ``Faults`` when they are too few.
+    /// - Throws: ``Faults`` if they are too few.
     private static func fit(
         _ configuration: inout GatewayConfiguration, _ logger: Logger
     ) throws(Faults) {
@@ -175,7 +177,7 @@ package struct Gateway: Sendable {
         let openFiles = OpenFiles.raiseLimit()
         try configuration.fit(openFiles: openFiles)
         guard configuration.connectionsMax < wanted else { return }
-        // The default asks for more than most systems allow, and is lowered almost everywhere.
+        // The default needs more than most systems allow, and is lowered almost everywhere.
         let isConfigured = configuration.texts["limits.connections"] != nil
         logger.log(
             level: isConfigured ? .warning : .debug,
@@ -196,10 +198,10 @@ package struct Gateway: Sendable {
         }
     }
 
-    /// Serves until it is told to stop, then drains.
+    /// Serves until it is asked to stop, then drains.
     ///
     /// - Parameter onReady: Called with the TLS port's URL once connections are accepted.
-    /// - Throws: When a port cannot be opened.
+    /// - Throws: An error if a port cannot be opened.
     package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
         let requestLimits = RequestLimits(
             rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
@@ -305,9 +307,9 @@ package struct Gateway: Sendable {
     private typealias Respond =
         @Sendable (GatewayRequest, any Channel) async throws -> GatewayAnswer
 
-    /// Returns what answers the requests of a port.
+    /// Returns the responder of a port.
     ///
-    /// - Parameter fields: Header fields of every answer that has no others of their names.
+    /// - Parameter fields: The header fields of every response that does not set them itself.
     private func responder(
         _ executor: any TaskExecutor, fields: [(name: String, value: String)] = [],
         _ respond: @escaping Respond
@@ -322,7 +324,7 @@ package struct Gateway: Sendable {
             }, answer: { try? await respond($0, $1) })
     }
 
-    /// The admin port: plain on loopback, anywhere else with TLS and for operators alone.
+    /// The admin port: plain on loopback, elsewhere with TLS and for operators only.
     private func adminPort(
         _ table: RouteTable, _ ports: OpenPorts, _ logger: Logger
     ) -> Listener {
@@ -336,14 +338,14 @@ package struct Gateway: Sendable {
         ) { try await responder.respond(to: $0, on: $1, logger: logger) }
     }
 
-    /// A port for operators or probes, all of whose work is done on one thread.
+    /// A port for operators or probes, with all its work done on one thread.
     private func operatorPort(
         _ address: Address, _ socket: ListeningSocket?, _ connectionsMax: Int,
         fields: [(name: String, value: String)] = [], _ ports: OpenPorts,
         _ respond: @escaping Respond
     ) -> Listener {
         let loop = operatorGroup.next()
-        // Whoever reaches the port with TLS may be anybody: a quarter may come from one address.
+        // Anyone may reach the port with TLS: at most a quarter may come from one address.
         let limit = ConnectionLimit(connectionsMax, perAddress: max(1, connectionsMax / 4))
         return Listener(
             socket.map { .tls($0, identity, limit, threads: 1) } ?? .plain(address),
@@ -365,7 +367,7 @@ package struct Gateway: Sendable {
 
     private func close() async throws {
         await engine.push?.stop { await senders.drain() }
-        // After whatever may have ended a span.
+        // After everything that may have ended a span.
         await tracing?.stop()
         try await engine.store.close()
         for shard in engine.loops.all {
@@ -382,7 +384,7 @@ private final class OpenPorts: Sendable {
     private let state: Mutex<(waiting: Int, port: Int)>
     private let onAll: @Sendable (_ port: Int) -> Void
 
-    /// - Parameter onAll: Called once, with the TLS port, when so many ports are open.
+    /// - Parameter onAll: Called once, with the TLS port, when `count` ports are open.
     init(_ count: Int, onAll: @escaping @Sendable (_ port: Int) -> Void) {
         state = Mutex((count, 0))
         self.onAll = onAll

@@ -13,7 +13,7 @@ extension GatewayConfiguration {
             isDevelopment: isDevelopment)
     }
 
-    /// The options, as an operator wrote them; keys and their files are left out.
+    /// The options as an operator wrote them, without keys and their files.
     private var shownOptions: JSONValue {
         let certificates =
             clientCA == nil ? "none" : demandsClientCertificate ? "required" : "optional"

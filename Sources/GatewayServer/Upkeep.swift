@@ -7,9 +7,9 @@ import Logging
 import ServiceLifecycle
 import WidgetModel
 
-/// What has to be done now and then: retention, clients that are gone, keys that come and go.
+/// Periodic maintenance: retention, removal of unseen clients, and key rotation.
 struct Upkeep: Service {
-    /// How often it looks.
+    /// The interval between two runs.
     private static let interval = Duration.seconds(30)
 
     let configuration: CurrentConfiguration
@@ -112,7 +112,7 @@ struct Upkeep: Service {
         }
     }
 
-    /// Keeps the clients that were here from being taken for gone.
+    /// Records the clients seen since the last run, so that they are not removed as unseen.
     private func noteSeen() async {
         let seen = registry.takeSeen().map {
             RegistrationKey(app: $0.app, client: $0.client)
