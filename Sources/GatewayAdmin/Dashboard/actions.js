@@ -1,4 +1,4 @@
-// Acts for an operator: shows first what it does as lines for a terminal, and asks.
+// Operators' actions: shows what an action does as command lines, and asks for confirmation.
 
 import { h, put, field } from "./dom.js";
 import { act, token } from "./gateway.js";
@@ -10,17 +10,17 @@ export function actionButton(label, action, properties = {}) {
   return h("button", { type: "button", class: "small", ...properties, on: { click: () => confirm(action()) } }, label);
 }
 
-/// A button that opens the dialog in which a token is given for reading.
+/// A button that opens the dialog for entering a token with read access.
 export function tokenButton(onDone) {
   return h("button", { type: "button", class: "main", on: { click: () => askToken(onDone) } }, "Enter a token");
 }
 
-/// Text for a shell, in single quotes.
+/// Text quoted for a shell, in single quotes where necessary.
 function quoted(text) {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/// The same as a line for curl; the token stays in its variable.
+/// The action as a curl command; the token stays in its variable.
 export function curlLine(action) {
   const parts = ["curl", "-X", action.method, quoted(location.origin + action.path)];
   if (location.protocol === "https:") parts.push("--cacert", '"$TIMELINE_GATEWAY_CA"');
@@ -116,7 +116,7 @@ function askToken(onDone) {
   input.focus();
 }
 
-/// What reloads a kind, or all of an app.
+/// The action that reloads a kind, or everything of an app.
 export function reloadAction(app, kind) {
   return {
     title: kind ? `Reload ${kind}` : `Reload everything of ${app}`,
@@ -130,7 +130,7 @@ export function reloadAction(app, kind) {
   };
 }
 
-/// What reloads all that one client shows.
+/// The action that reloads everything that one client shows.
 export function reloadClientAction(app, client) {
   return {
     title: `Reload ${client}`,
@@ -142,7 +142,7 @@ export function reloadClientAction(app, client) {
   };
 }
 
-/// What pushes to a client again.
+/// The action that pushes to a client again.
 export function resendAction(app, client, channel) {
   return {
     title: `Push to ${client} again`,

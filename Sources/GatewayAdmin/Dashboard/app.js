@@ -1,4 +1,4 @@
-// Shows the page that the address names, and says how the gateway is.
+// Shows the page named in the address, and the gateway's status.
 
 import { h, put, notice, select } from "./dom.js";
 import { get, listen } from "./gateway.js";
@@ -19,7 +19,7 @@ const main = document.getElementById("content"), state = document.getElementById
 let latest = null, leave = () => {};
 const hearers = new Set();
 
-/// A choice among apps; `null` where there is none.
+/// A selection of apps; `null` if there is none.
 export function appChoice(apps, chosen) {
   if (!apps.length) return null;
   return select(apps.map((app) => [app, app]), apps.includes(chosen) ? chosen : apps[0]);
@@ -46,7 +46,7 @@ async function show(isFirst = false) {
   for (const link of document.querySelectorAll(".pages a")) {
     if (link.getAttribute("href") === `#/${name}`) {
       link.setAttribute("aria-current", "page");
-      // On a phone not all of them are seen at once.
+      // On a phone not all links are visible at once.
       link.scrollIntoView({ block: "nearest", inline: "nearest" });
     } else link.removeAttribute("aria-current");
   }

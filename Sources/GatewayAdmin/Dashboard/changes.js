@@ -1,4 +1,4 @@
-// The changes as they come, and why one reloaded what it did.
+// The changes as they arrive, and the reasons for the reloads that each caused.
 
 import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
 import { get, appPath } from "./gateway.js";
@@ -49,7 +49,7 @@ export const changesPage = {
     await newest();
     draw();
     context.onOverview(async (overview) => {
-      // Who is about to open a change must not see it move away.
+      // The list must not move away from a person who is about to open a change.
       if (overview.log.head === head || busy || list.contains(document.activeElement)) return;
       busy = true;
       try { await newest(); head = overview.log.head; } catch { /* The state line says it. */ } finally { busy = false; }

@@ -6,14 +6,14 @@ const height = 210, left = 58, right = 12, top = 10, bottom = 26;
 const hour = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const moment = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-/// A chart of some lines.
+/// A chart of several lines.
 ///
 /// - lines: `{ name, class, dash, values }`, a number or null for each of `at` (milliseconds).
 /// - say: a value as text.
-/// - log: whether the scale is logarithmic, for what spans from milliseconds to minutes.
+/// - log: whether the scale is logarithmic, for values from milliseconds to minutes.
 /// - isCount: whether values are whole numbers.
 export function chart({ title, at, lines, say, log = false, isCount = false, span = 3600e3 }) {
-  // Text keeps its size: a phone gets a narrower image and not a smaller one.
+  // Text keeps its size: a phone gets a narrower image, not a smaller one.
   const width = innerWidth < 600 ? 340 : 640;
   const end = at.length ? at[at.length - 1] : Date.now();
   const start = Math.max(end - span, Math.min(at[0] ?? end, end - 300e3));

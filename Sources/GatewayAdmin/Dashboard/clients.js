@@ -1,4 +1,4 @@
-// Clients, and for each of their widgets whether it is fresh, and why not.
+// Clients, and for each of their widgets whether it is fresh or why it is not.
 
 import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
 import { get, appPath } from "./gateway.js";

@@ -1,4 +1,4 @@
-// What was pushed, and what came of it.
+// Push attempts and their results.
 
 import { h, put, table, notice, badge, field, select } from "./dom.js";
 import { get, appPath } from "./gateway.js";

@@ -1,14 +1,14 @@
-// Makes elements. Text goes in as text alone: nothing here reads markup.
+// Creates elements. Text is inserted as text only: nothing here parses markup.
 
 const svgNamespace = "http://www.w3.org/2000/svg";
 
-/// An element. Properties: `class`, `on` (listeners by event), any attribute; null and false are left
-/// out. Children: nodes and texts, nested in arrays, null left out.
+/// Creates an element. Properties: `class`, `on` (listeners by event), any attribute; null and
+/// false are omitted. Children: nodes and texts, nested in arrays; null is omitted.
 export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/// The same within an SVG image.
+/// Creates an element within an SVG image.
 export function svg(tag, properties = {}, ...children) {
   return fill(document.createElementNS(svgNamespace, tag), properties, children);
 }
@@ -33,14 +33,15 @@ function add(element, children) {
   }
 }
 
-/// Replaces what is in an element.
+/// Replaces the content of an element.
 export function put(element, ...children) {
   element.replaceChildren();
   add(element, children);
   return element;
 }
 
-/// A table. Columns: `title`, `cell` (of a row, gives a child), `number`, `head` for the row's heading.
+/// A table. Columns: `title`, `cell` (returns a child for a row), `number`, `head` for row
+/// headings.
 export function table(caption, columns, rows, options = {}) {
   return h("div", { class: "scroll", tabindex: options.scrolls ? 0 : null, role: options.scrolls ? "region" : null, "aria-label": options.scrolls ? caption : null },
     h("table", { class: options.stack === false ? null : "stack" },
@@ -57,7 +58,7 @@ export function tableRow(columns, row, options = {}) {
     : h("td", { class: column.number ? "number" : null, "data-label": column.title || null }, column.cell(row))));
 }
 
-/// Names and values.
+/// A list of names and values.
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) =>
     [h("dt", {}, name), h("dd", {}, value === null || value === undefined || value === "" ? "–" : value)]));

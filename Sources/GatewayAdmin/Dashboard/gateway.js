@@ -1,8 +1,8 @@
-// Talks to the gateway that served this page, and to nobody else.
+// Communicates with the gateway that served this page, and with no other server.
 
 const tokenName = "timeline-gateway-operator-token";
 
-/// The operator's token: kept until the tab is closed, and never part of an address.
+/// The operator's token: stored until the tab is closed, and never part of an address.
 export const token = {
   get value() { return sessionStorage.getItem(tokenName) ?? ""; },
   set value(text) {
@@ -10,7 +10,7 @@ export const token = {
   },
 };
 
-/// What the gateway answered instead of what was asked for.
+/// A rejection by the gateway.
 export class Refusal extends Error {
   constructor(status, problem) {
     const faults = (problem?.faults ?? []).map((fault) => [fault.place, fault.message].filter(Boolean).join(": "));
@@ -20,7 +20,7 @@ export class Refusal extends Error {
   }
 }
 
-// Reading needs no token on loopback. Elsewhere the first answer says so; then it is always sent.
+// Reading needs no token on loopback. Elsewhere the first response says so; then it is always sent.
 let readsWithToken = false;
 
 async function ask(method, path, options = {}) {
@@ -61,14 +61,14 @@ export async function act(action) {
   return json(await ask(action.method, action.path, { body: action.body, token: token.value }));
 }
 
-/// `/v1/apps/APP/...`; each part is encoded.
+/// The path `/v1/apps/APP/...` with each part encoded.
 export function appPath(app, ...parts) {
   return ["/v1/apps", ...[app, ...parts].map(encodeURIComponent)].join("/");
 }
 
-/// Hears what the gateway says each second, and again after every break.
+/// Receives the gateway's status every second, and reconnects after every break.
 ///
-/// EventSource sends no Authorization field, so that the stream is read here (WHATWG HTML, 9.2.6).
+/// EventSource sends no Authorization field, so the stream is read here (WHATWG HTML, 9.2.6).
 export function listen({ onEvent, onState }) {
   let pause = 1000;
   const run = async () => {
@@ -94,7 +94,7 @@ async function read(reader, onEvent) {
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
-    // What comes each second and does not for ten is not coming any more.
+    // An event arrives every second; after ten seconds without one the connection counts as broken.
     const timeout = new Promise((_, reject) => setTimeout(() => reject(new Error("silent")), 10000));
     const { value, done } = await Promise.race([reader.read(), timeout]).catch((error) => {
       reader.cancel().catch(() => {});

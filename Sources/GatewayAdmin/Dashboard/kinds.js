@@ -1,11 +1,11 @@
-// Apps and their kinds, those first whose people wait longest.
+// Apps and their kinds, those with the longest delays for users first.
 
 import { h, put, table, notice } from "./dom.js";
 import { get } from "./gateway.js";
 import { number, seconds, plural, share, time } from "./words.js";
 import { actionButton, reloadAction } from "./actions.js";
 
-/// The largest share of stale widgets, then the slowest now, then in the last hour.
+/// Orders by the share of stale widgets, then by the present delay, then by that of the last hour.
 function staleFirst(a, b) {
   const rank = (kind) => [kind.looked ? kind.stale / kind.looked : 0, kind.recent?.p99 ?? -1, kind.hour?.p99 ?? -1];
   const [left, right] = [rank(a), rank(b)];

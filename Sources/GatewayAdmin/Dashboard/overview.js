@@ -1,4 +1,4 @@
-// How old what people see is, and what is wrong now.
+// The age of what users see, and the present problems.
 
 import { h, put, card, notice, select } from "./dom.js";
 import { get } from "./gateway.js";
@@ -8,7 +8,7 @@ import { number, compact, rate, seconds, bytes, share, plural, time, say } from 
 const channels = ["stream", "poll", "apns", "webhook"];
 const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
 
-/// What is wrong, in words, and what to do.
+/// The present problems in words, with their remedies.
 export function troubles(overview) {
   if (!overview.troubles.length) {
     return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "Nothing is wrong: changes are told as they come.");
@@ -91,7 +91,7 @@ export const overviewPage = {
   },
 };
 
-/// A past with what came after it; what is older than an hour goes.
+/// Appends new points to a history; points older than an hour are dropped.
 function joined(past, more) {
   const drop = Math.max(0, past.at.length + more.at.length - 720);
   const join = (old, late, size) => {

@@ -1,4 +1,4 @@
-// The gateway itself: keys, certificate, node, limits, log.
+// The gateway's own status: keys, certificate, node, limits, log.
 
 import { h, put, card, table, facts, notice, badge } from "./dom.js";
 import { get } from "./gateway.js";

@@ -1,4 +1,4 @@
-// Says numbers and times as people read them.
+// Formats numbers and times for people.
 
 import { h } from "./dom.js";
 
@@ -59,7 +59,7 @@ function relative(milliseconds) {
   return ahead ? `in ${said}` : `${said} ago`;
 }
 
-/// A moment, as text that keeps true; its title is the moment itself.
+/// A time as text that is kept up to date; its title is the exact time.
 export function time(text) {
   if (!text) return "–";
   const element = h("time", { datetime: text, title: `${new Date(text).toLocaleString()} (${text})` });
@@ -76,7 +76,7 @@ setInterval(() => {
   for (const element of document.querySelectorAll("time")) refresh(element);
 }, 1000);
 
-/// The words of the API, for people.
+/// The terms of the API, for people.
 export const words = {
   stream: "stream", poll: "poll", apns: "APNs", webhook: "webhook",
   widgets: "APNs widgets", controls: "APNs controls", background: "APNs background",
