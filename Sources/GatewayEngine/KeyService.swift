@@ -44,8 +44,8 @@ package final class KeyService: Sendable {
             State(notifications: notifications, tokens: tokens, webhooks: webhooks))
     }
 
-    /// Receivers learn the keys when clients register. Both keys sign from a week before a key
-    /// signs alone until a week after.
+    /// Receivers learn the keys when clients register. So during a rotation both keys sign, in the
+    /// week before the new key becomes the ring's signing key and in the week after.
     package static var webhookTiming: KeyRing.Timing {
         KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
     }

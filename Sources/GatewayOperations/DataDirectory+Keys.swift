@@ -47,8 +47,8 @@ extension DataDirectory {
     }
 
     /// Publishes a new key. A notification key signs after one cache lifetime; a webhook key signs
-    /// at once beside the previous one, which is removed after two weeks. Concurrent rotations
-    /// create only one key.
+    /// at once beside the previous one, which is removed after two weeks. Rotations at the same
+    /// moment create only one key.
     ///
     /// - Throws: ``Faults``, ``SigningError``: `limitExceeded` while the keys of webhooks are
     ///   already being changed.

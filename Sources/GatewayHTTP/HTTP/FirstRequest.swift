@@ -8,7 +8,8 @@ import NIOCore
 /// channel; a gateway opens very many at a time. It returns `nil` wherever there is the least
 /// doubt, and the HTTP decoder reads the same bytes: whatever this accepts must mean the same to
 /// both (RFC 9112 sections 2 to 5). Reading a plain `GET` here in vain costs half a microsecond,
-/// and anything else a hundredth of that, compared with 2.35 million instructions for a handshake.
+/// and anything else a hundredth of a microsecond, compared with 2.35 million instructions for a
+/// handshake.
 enum FirstRequest {
     /// Fields that change how a message is read or answered; only the decoder handles them.
     private static let foreign: [StaticString] = [

@@ -22,7 +22,7 @@ actor Canary {
         verifier = PublishedKeyVerifier(connection: service.connection, app: service.app)
     }
 
-    /// Registers the client if it is not registered, or if the gateway has forgotten it.
+    /// Registers the client, initially or after the gateway has forgotten it.
     func register() async throws(GatewayFailure) {
         let answer = try await service.json(
             "PUT", service.base(ofClient: client), body: plan.registration)

@@ -20,7 +20,8 @@ enum PushBehaviourText {
 
     /// Parses a behavior; returns `nil` if the text is none.
     ///
-    /// - Parameter wall: The current time, in milliseconds since 1970: when a token died.
+    /// - Parameter wall: The current time, in milliseconds since 1970, as the expiry of dead
+    ///   tokens.
     static func parse(_ text: some StringProtocol, wall: Int64) -> PushBehaviour? {
         switch text {
         case "silence": return .silence(isTaken: true)

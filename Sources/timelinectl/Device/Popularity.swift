@@ -1,8 +1,7 @@
 /// Ranks from 1 on, drawn with a weight of `1/r` for rank `r` (Zipf): the first is drawn most
 /// often.
 struct Popularity: Sendable {
-    /// The maximum number of ranks: enough for a fleet of 10,000 devices to tell apart many times
-    /// over.
+    /// The maximum number of ranks: many times what a fleet of 10,000 devices can tell apart.
     static let ranksMax = 1_000_000
 
     /// The cumulative weights, rank by rank.

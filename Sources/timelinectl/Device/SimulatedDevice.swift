@@ -102,7 +102,7 @@ actor SimulatedDevice {
 
     private func perform(_ action: EngineAction) async {
         switch action {
-        // Every request states the full registration, so it needs no separate reconciliation.
+        // No request states a registration digest, so the gateway never reports a mismatch.
         case .register(let registration), .reconcile(let registration):
             await register(registration)
         case .connect(let attempt, let since): await connect(attempt, since: since)
