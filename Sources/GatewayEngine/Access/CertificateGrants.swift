@@ -1,7 +1,7 @@
 import GatewaySigning
 import Synchronization
 
-/// The rights that a client certificate gives: mutual TLS is the alternative to tokens for backends.
+/// The rights of a client certificate: mutual TLS is the alternative to tokens for backends.
 package struct CertificateGrant: Sendable, Equatable {
     /// The SAN URI.
     package let uri: String

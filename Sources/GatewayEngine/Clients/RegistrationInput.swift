@@ -9,8 +9,8 @@ package enum Registrar: Sendable {
     /// A backend.
     case backend
 
-    /// Checks that the registrar may register the webhooks that are new: the gateway calls them, and
-    /// only a backend may ask for that.
+    /// Checks that the registrar may register the new webhooks: the gateway calls them, and only a
+    /// backend may request that.
     func checkWebhooks(
         of registration: ClientRegistration, replacing previous: ClientRegistration?
     ) throws(EngineError) {

@@ -92,7 +92,7 @@ package final class ShardLoop: @unchecked Sendable {
     /// The answer to a poll.
     package struct PollAnswer {
         package let stale: StaleSet
-        /// The position for which the answer holds, and the epoch of its cursor.
+        /// The position and the epoch to which the answer applies.
         package let position: UInt64
         package let epoch: EpochID
         /// The position at which the client actually resumed.
@@ -316,8 +316,8 @@ package final class ShardLoop: @unchecked Sendable {
         }
     }
 
-    /// The kinds whose recommendation sets are owed to a client, and the position for which that
-    /// holds; `nil` for an app without a catalog.
+    /// Returns the kinds whose recommendation sets are owed to a client, with the position at which
+    /// that holds; `nil` for an app without a catalog.
     func owedSets(
         of record: ClientRecord, app: String
     ) -> (kinds: Set<String>, position: UInt64)? {

@@ -70,8 +70,8 @@ package final class OpenChannels: Sendable {
         }
     }
 
-    /// Returns when the gateway stops, all channels have closed and all routes have responded. May be
-    /// called once.
+    /// Returns when the gateway stops, all channels have closed and all routes have responded. May
+    /// be called once.
     func ended() async {
         await withCheckedContinuation { continuation in
             end { $0.waiter = continuation }

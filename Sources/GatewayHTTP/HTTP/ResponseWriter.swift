@@ -14,7 +14,8 @@ final class ResponseProgress {
 /// Writes the responses of one channel, in pieces, and gives up on a peer that does not accept
 /// them: otherwise it could keep connections and responses forever.
 ///
-/// A long response is written in several rounds; between them the event loop serves its other channels.
+/// A long response is written in several rounds; between them the event loop serves its other
+/// channels.
 ///
 /// Bound to its channel's event loop.
 final class ResponseWriter {

@@ -15,7 +15,7 @@ struct DueReloads: Sendable {
 
     private struct Change {
         let at: ContinuousClock.Instant
-        /// The rules by which the change concerns each timeline.
+        /// The rules that relate the change to each timeline.
         let timelines: [Int: Set<Int>]
         var sequence: UInt64?
         var open: Int
