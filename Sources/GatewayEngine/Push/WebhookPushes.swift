@@ -52,7 +52,7 @@ package final class WebhookPushes: PushSender {
         trust = configuration.webhookTrust
     }
 
-    /// Returns whether another configuration has the same address ranges and trusted certificates.
+    /// Returns whether another configuration has the same address ranges and the same trust file.
     func serves(_ configuration: PushConfiguration) -> Bool {
         ranges == configuration.webhookRanges && trust == configuration.webhookTrust
     }
