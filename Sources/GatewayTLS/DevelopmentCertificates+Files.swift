@@ -2,24 +2,25 @@ import COpenSSL
 import Foundation
 
 extension DevelopmentCertificates {
-    /// Why there are no development certificates: a code to branch on and a sentence that names
-    /// the file and never quotes it.
+    /// The reason why there are no development certificates: a code to branch on, and a sentence
+    /// that names the file and never quotes it.
     package struct Failure: Error, Equatable, CustomStringConvertible {
         /// The kinds of failure.
         package enum Code: Equatable, Sendable {
             /// A directory or file cannot be made, written or made durable.
             case unwritable
-            /// A file that is there is not what its name says, or does not fit its neighbours.
+            /// An existing file does not hold what its name says, or does not match the other
+            /// files.
             case unusable
-            /// The CA's validity has ended, or not begun.
+            /// The CA's validity has ended or has not begun.
             case expired
-            /// A certificate has to be made, and the CA's key is elsewhere.
+            /// A certificate has to be made, but the CA's key is not there.
             case noSigningKey
-            /// OpenSSL has no memory, no randomness, or refuses a call.
+            /// OpenSSL has no memory or randomness, or refuses a call.
             case engine
         }
 
-        /// What to branch on.
+        /// The kind of failure, to branch on.
         package let code: Code
         /// One sentence for the operator.
         package let message: String
@@ -37,7 +38,8 @@ extension DevelopmentCertificates {
         try pem { PEM_write_bio_X509($0, certificate.pointer) }
     }
 
-    /// A private key as PEM text (PKCS #8), not encrypted: a server starts without a person.
+    /// A private key as PEM text (PKCS #8), not encrypted: a server starts with no one to enter a
+    /// passphrase.
     static func pem(_ key: PEMPrivateKey) throws(Failure) -> [UInt8] {
         try pem { PEM_write_bio_PKCS8PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
     }
@@ -55,21 +57,21 @@ extension DevelopmentCertificates {
     }
 }
 
-/// Directories of mode 0700 and files that appear whole, durable, or not at all.
+/// Directories of mode 0700, and files that appear whole and durable or not at all.
 enum PrivateDirectory {
     typealias Failure = DevelopmentCertificates.Failure
 
-    /// Whether there is something at `path`, readable or not.
+    /// Whether anything exists at `path`, readable or not.
     static func exists(_ path: String) -> Bool {
         access(path, F_OK) == 0
     }
 
-    /// Makes a directory of mode 0700 unless it is there; one that is there keeps its mode.
+    /// Makes a directory of mode 0700 unless it exists; an existing one keeps its mode.
     static func make(_ path: String) throws(Failure) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
     }
 
-    /// Puts `content` at `path`, where nothing may be.
+    /// Creates `path` with `content`; fails if anything exists there.
     static func create(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
         let temporary = try temporary(beside: path, content, mode: mode)
         // Unlike a rename, a link never replaces.
@@ -80,7 +82,7 @@ enum PrivateDirectory {
         try sync(directoryOf: path)
     }
 
-    /// Puts `content` at `path` in place of what was there.
+    /// Creates `path` with `content`, or replaces the file that is there.
     static func replace(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
         let temporary = try temporary(beside: path, content, mode: mode)
         guard rename(temporary, path) == 0 else {
@@ -91,8 +93,8 @@ enum PrivateDirectory {
         try sync(directoryOf: path)
     }
 
-    /// Writes a file beside `path` and makes it durable. Its name is fixed: what a crash left
-    /// behind is overwritten by the next call instead of piling up.
+    /// Writes a file beside `path` and makes it durable. Its name is fixed, so that the next call
+    /// overwrites what a crash left behind and such files do not pile up.
     private static func temporary(
         beside path: String, _ content: [UInt8], mode: mode_t
     ) throws(Failure) -> String {
@@ -107,7 +109,7 @@ enum PrivateDirectory {
             }
             if count > 0 { written += count } else if count == 0 || errno != EINTR { break }
         }
-        // The mode is set apart, because what `open` is given passes through the umask.
+        // The mode is set separately, because the umask applies to the mode given to `open`.
         let isDurable =
             written == content.count && fchmod(descriptor, mode) == 0 && fsync(descriptor) == 0
         let error = failure("write", temporary)
@@ -119,7 +121,7 @@ enum PrivateDirectory {
         return temporary
     }
 
-    /// A name is durable only when its directory is.
+    /// Makes a file's name durable by syncing its directory.
     private static func sync(directoryOf path: String) throws(Failure) {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

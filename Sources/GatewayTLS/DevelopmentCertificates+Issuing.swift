@@ -13,7 +13,7 @@ extension DevelopmentCertificates {
         return PEMPrivateKey(pointer: key)
     }
 
-    /// A certificate of the CA for itself (RFC 5280 sections 4.2.1.1 to 4.2.1.10).
+    /// A self-signed CA certificate (RFC 5280 sections 4.2.1.1 to 4.2.1.10).
     static func issueAuthority(
         _ key: PEMPrivateKey, now: Int64
     ) throws(Failure) -> PEMCertificate {
@@ -37,7 +37,7 @@ extension DevelopmentCertificates {
         return certificate
     }
 
-    /// A server certificate; it never outlives its CA.
+    /// A server certificate, which never outlives its CA.
     static func issueServer(
         for key: PEMPrivateKey, by authority: PEMCertificate,
         signedWith authorityKey: PEMPrivateKey,
@@ -68,7 +68,8 @@ extension DevelopmentCertificates {
     /// Whether `moment`, seconds since 1970, lies within a certificate's validity.
     static func isValid(_ certificate: PEMCertificate, at moment: Int64) -> Bool {
         guard var moment = time_t(exactly: moment) else { return false }
-        // Answers -1 for "not later than the moment", 1 for "later", 0 for "not a time".
+        // `X509_cmp_time` returns -1 for "not later than the moment", 1 for "later", 0 for "not a
+        // time".
         return X509_cmp_time(X509_get0_notBefore(certificate.pointer), &moment) < 0
             && X509_cmp_time(X509_get0_notAfter(certificate.pointer), &moment) > 0
     }
@@ -99,7 +100,7 @@ extension DevelopmentCertificates {
     private static func setSerial(_ certificate: PEMCertificate) throws(Failure) {
         guard let number = BN_new() else { throw engine() }
         defer { BN_free(number) }
-        // 127 bits, the highest of them set: never zero, and DER needs no sign octet.
+        // 127 bits with the highest one set: never zero, and DER needs no sign octet.
         guard BN_rand(number, 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1,
             BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate.pointer)) != nil
         else { throw engine() }

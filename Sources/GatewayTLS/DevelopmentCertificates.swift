@@ -1,14 +1,14 @@
 import COpenSSL
 import Foundation
 
-/// The certificates of a gateway that was given none: a certificate authority of this data
-/// directory alone, and a server certificate for this machine's own names.
+/// The certificates of a gateway that is configured without any: a certificate authority for this
+/// data directory alone, and a server certificate for this machine's own names.
 ///
-/// They live in `certs` (mode 0700) inside the data directory: `ca.pem` is what clients trust,
-/// `server.pem` (leaf first, then the CA) and `server.key` are what the listener presents, `ca.key`
-/// signs renewals. The private keys have mode 0600. The CA may vouch for `localhost` and loopback
-/// addresses only (RFC 5280 section 4.2.1.10), so that one who steals `ca.key` gains nothing
-/// against other hosts of people who trust the CA.
+/// They live in `certs` (mode 0700) inside the data directory. Clients trust `ca.pem`; the listener
+/// presents `server.pem` (leaf first, then the CA) with `server.key`; `ca.key` signs renewals. The
+/// private keys have mode 0600. The CA may certify only `localhost` and loopback addresses (RFC
+/// 5280 section 4.2.1.10), so that a stolen `ca.key` is useless against other hosts of people who
+/// trust the CA.
 package struct DevelopmentCertificates: Equatable, Sendable {
     /// Path of the CA certificate, for clients.
     package let ca: String
@@ -21,30 +21,30 @@ package struct DevelopmentCertificates: Equatable, Sendable {
     package static let hostNames = ["localhost"]
     /// The addresses the server certificate is for.
     package static let addresses = ["127.0.0.1", "::1"]
-    /// Days a new server certificate is valid; Apple's systems take at most 825 from a CA that
-    /// the user added.
+    /// The validity of a new server certificate, in days; Apple's systems accept at most 825 from a
+    /// CA that the user added.
     package static let serverDays: Int64 = 397
-    /// A server certificate with fewer days left is renewed.
+    /// A server certificate that expires within this many days is renewed.
     package static let renewalDays: Int64 = 30
-    /// Days a new CA is valid.
+    /// The validity of a new CA, in days.
     package static let caDays: Int64 = 3650
 
     static let daySeconds: Int64 = 86_400
-    /// New certificates start this much earlier: other clocks may be behind.
+    /// New certificates start this many seconds early, because other clocks may be behind.
     static let backdatingSeconds: Int64 = 3_600
 
-    /// Makes what is missing, renews what is due and keeps everything else.
+    /// Makes missing certificates, renews those that are due and keeps everything else.
     ///
-    /// A CA that is there is never replaced, whoever made it; when its key is there too, it is used
-    /// for renewals. A server certificate that the CA issued for these names, that belongs to
-    /// `server.key` and that is not due is kept as it is. Files appear whole or not at all, and a
-    /// call that was cut short at any point is completed by the next. Two calls at the same time
-    /// for one directory are not meant: the caller holds the data directory's lock.
+    /// An existing CA is never replaced, whoever made it; if its key is there too, it signs
+    /// renewals. A server certificate is kept if the CA issued it for these names, it belongs to
+    /// `server.key` and it is not due. Files appear whole or not at all, and a call that is cut
+    /// short at any point is completed by the next one. Concurrent calls for one directory are not
+    /// supported: the caller holds the data directory's lock.
     ///
     /// - Parameters:
     ///   - directory: The data directory; made (0700) when missing.
     ///   - now: Seconds since 1970.
-    /// - Throws: ``Failure`` naming the file, and what to do when a person has to decide.
+    /// - Throws: ``Failure``, naming the file, and what to do when a person has to decide.
     package static func ensure(
         in directory: String, now: Int64
     ) throws(Failure) -> DevelopmentCertificates {
@@ -59,7 +59,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         let fitness = fitness(of: made, key: key, issuedBy: authority, now: now)
         if fitness == .good { return made }
         guard let signingKey = authority.key else {
-            // Without the CA's key a certificate that is due is better than none.
+            // Without the CA's key, a certificate that is due for renewal is better than none.
             if fitness == .due { return made }
             throw Failure(
                 .noSigningKey,
@@ -83,7 +83,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         _ path: String, keyPath: String, now: Int64
     ) throws(Failure) -> Authority {
         guard PrivateDirectory.exists(path) else {
-            // A key alone is what a first call leaves that was cut short after its first file.
+            // A first call that was cut short after its first file leaves a key alone.
             let key = try key(keyPath)
             let certificate = try issueAuthority(key, now: now)
             try PrivateDirectory.create(path, with: try pem(certificate), mode: 0o644)
@@ -109,13 +109,13 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         return Authority(certificate: certificate, key: key)
     }
 
-    /// What the server certificate that is there is good for.
+    /// The state of the existing server certificate.
     private enum Fitness {
-        /// For the listener, and not due for renewal.
+        /// Usable, and not due for renewal.
         case good
-        /// For the listener, but it ends soon.
+        /// Usable, but it expires soon.
         case due
-        /// Nothing: it is missing, or not what the listener needs.
+        /// Missing, or not usable by the listener.
         case none
     }
 
@@ -137,7 +137,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         return isValid(leaf, at: now + renewalDays * daySeconds) ? .good : .due
     }
 
-    /// The key in a file, which is made when it is missing.
+    /// The key in a file; the file is made when it is missing.
     private static func key(_ path: String) throws(Failure) -> PEMPrivateKey {
         if PrivateDirectory.exists(path) { return try readKey(path) }
         let key = try newKey()
@@ -158,7 +158,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
     private static func readCertificate(_ path: String) throws(Failure) -> PEMCertificate {
         do throws(TLSError) {
             let all = try PEMSource.file(path).certificates()
-            // `certificates()` answers at least one.
+            // `certificates()` returns at least one.
             guard let first = all.first else { throw TLSError(.notPEM, "\(path) is empty") }
             return first
         } catch {

@@ -1,19 +1,19 @@
 import COpenSSL
 import Foundation
 
-/// Where PEM text (RFC 7468) comes from.
+/// A source of PEM text (RFC 7468).
 package enum PEMSource: Sendable {
     /// A file, read when the context is built.
     case file(String)
     /// Text in memory.
     case text(String)
 
-    /// A file may not be larger; a chain of ten certificates has about 20 KiB.
+    /// The largest file that is read; a chain of ten certificates has about 20 KiB.
     package static let fileBytesMax = 1024 * 1024
-    /// Certificates taken from one source; more is refused.
+    /// The most certificates in one source; a source with more is refused.
     package static let certificatesMax = 1024
 
-    /// How error messages call it.
+    /// The source's name in error messages.
     var name: String {
         switch self {
         case .file(let path): path
@@ -21,9 +21,9 @@ package enum PEMSource: Sendable {
         }
     }
 
-    /// Reads all certificates, to find out whether they can be.
+    /// Reads all certificates, to check that they are valid PEM.
     ///
-    /// - Throws: ``TLSError``: `fileUnreadable` or `notPEM`.
+    /// - Throws: ``TLSError``: `fileUnreadable`, `notPEM` or `engine`.
     package func checkCertificates() throws(TLSError) { _ = try certificates() }
 
     /// All certificates, in order; at least one.
@@ -37,7 +37,7 @@ package enum PEMSource: Sendable {
                         .notPEM, "\(name) holds more than \(Self.certificatesMax) certificates")
                 }
             }
-            // Reading ends with an error in any case; the end of the text is the good one.
+            // Reading always ends with an error; the end of the text is the expected one.
             let atEnd = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
             let reason = OpenSSLErrors.takeReason()
             guard atEnd else {
@@ -66,14 +66,14 @@ package enum PEMSource: Sendable {
         _ body: (OpaquePointer) throws(TLSError) -> Result
     ) throws(TLSError) -> Result {
         var bytes = try bytes()
-        // The text may be a key: it does not stay behind in freed memory.
+        // The text may be a key, so it must not stay behind in freed memory.
         defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
         ERR_clear_error()
         guard let length = Int32(exactly: bytes.count), length > 0 else {
             throw TLSError(.notPEM, "\(name) is empty")
         }
-        // A pointer to the array would end with its closure, and a typed throw does not pass
-        // through one: OpenSSL gets a copy, which it wipes when the BIO is freed.
+        // The body cannot run inside a closure that lends the array's memory, because a typed throw
+        // does not pass through one. OpenSSL gets a copy, which it wipes when the BIO is freed.
         guard let bio = BIO_new(BIO_s_secmem()) else {
             throw TLSError(.engine, "no memory to read \(name)")
         }
@@ -103,14 +103,15 @@ package enum PEMSource: Sendable {
                 throw TLSError(
                     .fileUnreadable, "\(path) is larger than \(Self.fileBytesMax) bytes")
             }
-            // In place: a copy would leave a key behind when the array is freed.
+            // Shortened in place: a copy would leave the key behind when the original array is
+            // freed.
             bytes.removeSubrange(count...)
             return bytes
         }
     }
 }
 
-/// Answers OpenSSL's question for a passphrase with a refusal: a server has no terminal to ask on.
+/// Refuses OpenSSL's request for a passphrase: a server has no terminal to ask on.
 private func refusePassphrase(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -124,13 +125,13 @@ final class PEMCertificate {
     init(pointer: OpaquePointer) { self.pointer = pointer }
     deinit { X509_free(pointer) }
 
-    /// The end of its validity.
+    /// The end of the certificate's validity.
     func notAfter() throws(TLSError) -> Date {
         var days: Int32 = 0
         var seconds: Int32 = 0
         let start = ASN1_TIME_set(nil, 0)
         defer { ASN1_TIME_free(start) }
-        // Without a start, OpenSSL would count from now.
+        // Given no start, OpenSSL would count from now.
         guard start != nil,
             ASN1_TIME_diff(&days, &seconds, start, X509_get0_notAfter(pointer)) == 1
         else {

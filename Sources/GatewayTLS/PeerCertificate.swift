@@ -1,17 +1,17 @@
 import COpenSSL
 
-/// What the gateway reads from a client's certificate.
+/// Reads names from a client's certificate.
 enum PeerCertificate {
-    /// URIs taken from one certificate; further ones are ignored.
+    /// The most URIs read from one certificate; further ones are ignored.
     static let urisMax = 16
-    /// A longer URI is ignored.
+    /// The longest URI that is read; a longer one is ignored.
     static let uriBytesMax = 2048
-    /// A longer user id is none (RFC 4524 section 2.25).
+    /// The longest user id that is read; a longer one is ignored (RFC 4524 section 2.25).
     static let userIDBytesMax = 256
 
-    /// The URIs of the subject alternative name (RFC 5280 section 4.2.1.6), when the peer showed a
-    /// certificate that was verified and is valid now; otherwise none. The second check matters for
-    /// resumed sessions, whose certificate was verified when the ticket was issued.
+    /// The URIs of the subject alternative name (RFC 5280 section 4.2.1.6), if the peer presented a
+    /// certificate that was verified and has not expired; otherwise none. The expiry check matters
+    /// for resumed sessions, whose certificate was verified when the ticket was issued.
     static func uris(of ssl: OpaquePointer) -> [String] {
         guard let certificate = verified(of: ssl),
             let found = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
@@ -28,7 +28,7 @@ enum PeerCertificate {
             else { continue }
             let count = Int(ASN1_STRING_length(text))
             guard count > 0, count <= uriBytesMax else { continue }
-            // An IA5String: anything beyond ASCII (a NUL inside, too) is no URI.
+            // An IA5String: anything beyond ASCII, or an embedded NUL, is not a URI.
             let buffer = UnsafeBufferPointer(start: bytes, count: count)
             guard buffer.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { continue }
             uris.append(String(decoding: buffer, as: UTF8.self))
@@ -36,8 +36,8 @@ enum PeerCertificate {
         return uris
     }
 
-    /// The user id of the subject (RFC 4519 section 2.39), which is an app's bundle id in the
-    /// certificates of Apple's push service, under the same conditions.
+    /// The user id of the subject (RFC 4519 section 2.39), under the same conditions. In the
+    /// certificates of Apple's push service it is an app's bundle id.
     static func userID(of ssl: OpaquePointer) -> String? {
         guard let certificate = verified(of: ssl), let name = X509_get_subject_name(certificate)
         else { return nil }

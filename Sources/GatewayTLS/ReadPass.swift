@@ -1,22 +1,22 @@
 import COpenSSL
 import NIOCore
 
-/// What one buffer of ciphertext from the peer led to. Nothing here calls into the pipeline: the
-/// wire is shared, so everything is collected first and acted upon after it is given back.
+/// The outcome of one buffer of ciphertext from the peer. Nothing here calls into the pipeline: the
+/// wire is shared, so everything is collected first and acted upon after the wire is given back.
 struct ReadPass: Sendable {
-    /// Why no more can be read.
+    /// The reason why no more can be read.
     enum End: Sendable {
         /// The peer sent `close_notify`.
         case closeNotify
-        /// OpenSSL refuses to go on; its alert is in `answer`.
+        /// OpenSSL cannot continue; its alert is in `answer`.
         case failed(TLSError)
     }
 
-    /// Decrypted bytes, at most what the buffer and one record kept from before can hold.
+    /// The decrypted bytes: at most what the buffer and one record kept from before can hold.
     private(set) var plaintext: ByteBuffer?
-    /// What must be sent: key updates, alerts.
+    /// Ciphertext to send in answer: key updates, alerts.
     private(set) var answer: ByteBuffer?
-    /// Why no more can be read; `nil` while more may come.
+    /// The reason why no more can be read; `nil` while more may come.
     private(set) var end: End?
 
     /// Lends `input` to OpenSSL and collects the outcome.
@@ -34,7 +34,7 @@ struct ReadPass: Sendable {
 
     // MARK: While the wire is lent
 
-    /// Goes on with the handshake; answers whether it is done.
+    /// Continues the handshake; returns whether it is done.
     mutating func handshake(_ ssl: OpaquePointer) -> Bool {
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
@@ -46,8 +46,8 @@ struct ReadPass: Sendable {
         return false
     }
 
-    /// OpenSSL sends no alert to a peer that is speaking HTTP without TLS. One record says it to
-    /// those that look: fatal `unexpected_message` (RFC 8446 section 5.1).
+    /// One record for a peer that speaks HTTP without TLS, to which OpenSSL sends no alert: fatal
+    /// `unexpected_message` (RFC 8446 section 5.1). Empty for all other peers.
     var refusal: [UInt8] {
         guard case .failed(let error)? = end, error.code == .handshakeFailed(.plainHTTP) else {
             return []
@@ -55,7 +55,7 @@ struct ReadPass: Sendable {
         return [21, 3, 1, 0, 2, 2, UInt8(SSL3_AD_UNEXPECTED_MESSAGE)]
     }
 
-    /// Takes in what the peer says.
+    /// Decrypts the input lent to the wire into `plaintext`.
     mutating func decrypt(
         _ ssl: OpaquePointer, _ wire: TLSWire, _ allocator: ByteBufferAllocator
     ) {

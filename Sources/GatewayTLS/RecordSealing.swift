@@ -3,18 +3,19 @@ import NIOCore
 
 /// Turns plaintext into as few records as possible.
 enum RecordSealing {
-    /// Header, explicit nonce or content type, and tag: the most one record adds with our suites.
+    /// The most that one record adds with our suites: header, explicit nonce or content type, and
+    /// tag.
     static let recordOverheadBytesMax = 32
 
-    /// Room for `bytes` of plaintext joined into records.
+    /// The room needed for `bytes` of plaintext joined into records.
     static func ciphertextCapacity(for bytes: Int) -> Int {
         bytes + (bytes / TLSWire.recordContentBytesMax + 1) * recordOverheadBytesMax
     }
 
     /// Seals `writes` in order and appends the records to `ciphertext`. Small writes are joined in
-    /// the wire's scratch memory; whole records' worth of a large one are sealed where they lie.
+    /// the wire's scratch memory; full records of a large write are sealed in place.
     ///
-    /// The caller has begun a use of the wire. Answers false when OpenSSL refuses.
+    /// The caller has begun a use of the wire. Returns false when OpenSSL refuses.
     static func seal(
         _ writes: [TLSServerHandler.PendingWrite], _ ssl: OpaquePointer, _ wire: TLSWire,
         into ciphertext: inout ByteBuffer
@@ -62,8 +63,8 @@ enum RecordSealing {
     }
 
     /// Seals `plaintext`; the records are in the wire's output. Our BIO never blocks, so a write is
-    /// taken whole or fails for good: nobody asks `SSL_get_error`, and the thread's error queue need
-    /// not be emptied for it, which costs as much as a tenth of the sealing.
+    /// accepted whole or fails for good. `SSL_get_error` is therefore never called and the thread's
+    /// error queue need not be emptied for it, which would cost up to a tenth of the sealing.
     @inline(__always)
     static func seal(_ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer) -> Bool {
         var written = 0

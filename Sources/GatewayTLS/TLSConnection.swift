@@ -1,32 +1,34 @@
 import COpenSSL
 import Glibc
 
-/// A TLS connection on its way from one owner to the next: its socket, and OpenSSL's object or what
-/// goes on without it.
+/// A TLS connection that passes from one owner to the next: its socket, and OpenSSL's object or the
+/// record layer that replaces it.
 ///
-/// It begins with `Arrivals`, and goes from there into a channel, behind a `TLSServerHandler`, or to
-/// the `TLSStreams` of an event loop. What nobody has taken from it is freed with it.
+/// It begins in `Arrivals`, and goes from there into a channel, behind a `TLSServerHandler`, or to
+/// the `TLSStreams` of an event loop. Parts that no owner has taken are freed with it.
 // Sound: it has one owner at a time, on one thread; who hands it on touches it no more.
 package final class TLSConnection: @unchecked Sendable {
-    /// OpenSSL's object; `nil` once it is taken or was not needed any more.
+    /// OpenSSL's object; `nil` once it has been taken or is no longer needed.
     private(set) var ssl: OpaquePointer?
-    /// Beside `ssl`, until it is known that the connection stays with OpenSSL.
+    /// The secrets of `ssl`, until it is clear that the connection stays with OpenSSL.
     private(set) var secrets: UnsafeMutablePointer<TrafficSecrets>?
-    /// What goes on without OpenSSL's object.
+    /// The record layer that replaces OpenSSL's object.
     private var layer: UnsafeMutablePointer<RecordLayer>?
-    /// The socket; -1 once it is taken.
+    /// The socket; -1 once it has been taken.
     private(set) var socket: Int32
-    /// What ALPN chose; `nil` before the handshake is done and for a client without ALPN, which
-    /// speaks HTTP/1.1.
+    /// The protocol that ALPN chose; `nil` before the handshake is done, and for a client without
+    /// ALPN, which speaks HTTP/1.1.
     package private(set) var negotiatedProtocol: String?
-    /// The session was resumed from a ticket.
+    /// Whether the session was resumed from a ticket.
     package private(set) var isResumed = false
-    /// What the handshake reads beside OpenSSL's own: a context that is replaced meanwhile lives on.
+    /// Keeps the context alive for the handshake, which reads it, even if the identity is replaced.
     private let context: TLSContext?
-    /// The connection is counted as long as this object lives, or whoever took the permit from it.
+    /// Keeps the connection counted until it is released, with this object or by the owner that
+    /// took it.
     private var permit: ConnectionPermit?
 
-    /// The server's side of a connection that has just been accepted; `nil` when OpenSSL has no memory for it, and then nothing is closed or counted out.
+    /// The server's side of a connection that has just been accepted. Returns `nil` when OpenSSL
+    /// has no memory; the socket is not closed and the permit not released then.
     init?(
         _ context: TLSContext, socket: Int32, permit: ConnectionPermit, offersHTTP2: Bool = true
     ) {
@@ -37,7 +39,7 @@ package final class TLSConnection: @unchecked Sendable {
         secrets = TrafficSecrets.attach(to: ssl)
     }
 
-    /// A connection that comes back out of its channel with a second descriptor of its socket.
+    /// A connection taken back out of its channel, with a second descriptor of its socket.
     init(_ other: TLSConnection, socket: Int32) {
         (ssl, secrets) = (other.ssl, other.secrets)
         (other.ssl, other.secrets) = (nil, nil)
@@ -69,7 +71,7 @@ package final class TLSConnection: @unchecked Sendable {
         self.secrets = nil
     }
 
-    /// Has OpenSSL read from and write to the wire of the calling thread.
+    /// Makes OpenSSL read from and write to the wire of the calling thread.
     func use(_ wire: TLSWire) {
         guard let ssl else { return }
         // The object frees one reference per direction.
@@ -79,7 +81,7 @@ package final class TLSConnection: @unchecked Sendable {
         SSL_set0_wbio(ssl, wire.bio)
     }
 
-    /// The handshake is done.
+    /// Reads the outcome of the handshake that has just completed.
     func becomeOpen() {
         guard let ssl else { return }
         var name: UnsafePointer<UInt8>?
@@ -95,16 +97,16 @@ package final class TLSConnection: @unchecked Sendable {
     }
 
     /// The URIs in the client's verified certificate; empty without one, and once OpenSSL's object
-    /// is gone. Read once per request or connection: it parses.
+    /// is gone. Parses the certificate, so read it once per request or connection.
     package var peerCertificateURIs: [String] { ssl.map { PeerCertificate.uris(of: $0) } ?? [] }
 
     /// The user id in the subject of the client's verified certificate; `nil` without one, and once
     /// OpenSSL's object is gone.
     package var peerCertificateUserID: String? { ssl.flatMap { PeerCertificate.userID(of: $0) } }
 
-    /// Gives up OpenSSL's object, if a handful of keys can go on without it.
+    /// Replaces OpenSSL's object with a record layer, if that can take over.
     ///
-    /// The connection is for `TLSStreams` from here on.
+    /// From here on only `TLSStreams` can use the connection.
     package func becomeStream() {
         guard layer == nil, let ssl, let secrets, let wire = TLSWire.ofThread(),
             let expander = wire.expander, let next = RecordLayer(of: ssl, secrets.pointee)
@@ -115,19 +117,20 @@ package final class TLSConnection: @unchecked Sendable {
         layer = place
     }
 
-    /// The socket, which the caller closes.
+    /// Returns the socket, which the caller closes.
     package func takeSocket() -> Int32 {
         defer { socket = -1 }
         return socket
     }
 
-    /// The permit, which the caller releases.
+    /// Returns the permit, which the caller releases.
     func takePermit() -> ConnectionPermit? {
         defer { permit = nil }
         return permit
     }
 
-    /// What makes the records of a stream, which the caller frees; `nil` when it was taken before.
+    /// Returns the engine of a stream's records, which the caller frees; `nil` when it has been
+    /// taken before.
     func takeEngine(_ wire: TLSWire) -> TLSStream.Engine? {
         becomeStream()
         if let layer {

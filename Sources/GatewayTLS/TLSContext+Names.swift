@@ -1,8 +1,8 @@
 import COpenSSL
 
 extension TLSContext {
-    /// Whether clients that call the server by this name or address take its certificate for the
-    /// server's own, by the subject alternative names (RFC 9525 section 6).
+    /// Whether the certificate is valid for a server that clients address by this name or IP
+    /// address, according to its subject alternative names (RFC 9525 section 6).
     package func isCertificate(of host: String) -> Bool {
         guard let leaf = SSL_CTX_get0_certificate(pointer) else { return false }
         defer { ERR_clear_error() }

@@ -1,8 +1,7 @@
 import COpenSSL
 import Foundation
 
-/// What a server context is made of besides certificate and key. The defaults are what the gateway
-/// runs with.
+/// The settings of a server context besides certificate and key. The defaults are the gateway's.
 package struct TLSContextSettings: Sendable {
     /// Protocol versions offered; TLS 1.1 and older are not available at all (RFC 8996).
     package enum Versions: Sendable {
@@ -15,9 +14,9 @@ package struct TLSContextSettings: Sendable {
     package enum ClientCertificates: Sendable {
         /// Not asked.
         case none
-        /// Asked; a client may send none. One that is sent must chain to `authorities`.
+        /// Asked for, but optional. A certificate that is sent must chain to `authorities`.
         case optional(authorities: PEMSource)
-        /// Required, chaining to `authorities`.
+        /// Required; it must chain to `authorities`.
         case required(authorities: PEMSource)
     }
 
@@ -37,35 +36,35 @@ package struct TLSContextSettings: Sendable {
     package var applicationProtocols = ["h2", "http/1.1"]
     /// Whether clients are asked for a certificate.
     package var clientCertificates = ClientCertificates.none
-    /// How long a ticket may resume a session, in seconds.
+    /// The time for which a ticket can resume a session, in seconds.
     package var ticketLifetimeSeconds = 7200
 
     package init() {}
 }
 
-/// Certificate, key and rules of a TLS listener, checked and ready to use.
+/// The certificate, key and rules of a TLS listener, checked and ready to use.
 ///
-/// Built once, then read by every event loop. Nothing is kept per session: resumption is by
-/// tickets, sealed with keys that live and die with the context. Early data is not accepted
-/// (RFC 8446 section 8: it can be replayed), neither are renegotiation and compression.
+/// Built once, then read by every event loop. No session is stored: resumption uses tickets, sealed
+/// with keys that exist only as long as the context. Early data is not accepted (RFC 8446 section
+/// 8: it can be replayed), nor are renegotiation and compression.
 package final class TLSContext: @unchecked Sendable {
     // Sound: the context is changed in `init` only; OpenSSL locks its reference count and ticket
     // keys itself, and the ALPN list is written once before the first handshake.
     let pointer: OpaquePointer
     private let protocols: UnsafeMutablePointer<ALPNList>
-    // Sound: OpenSSL reads it during handshakes, and each connection keeps this object until its own
-    // is over.
+    // Sound: OpenSSL reads it during handshakes, and each connection keeps this object until its
+    // own handshake is done.
 
-    /// When the leaf certificate expires. A context with an expired certificate works: the operator
-    /// is warned by the caller, clients refuse it.
+    /// The expiry time of the leaf certificate. A context with an expired certificate works: the
+    /// caller warns the operator, and clients refuse the certificate.
     package let notAfter: Date
     /// Application protocols offered, in our order of preference.
     package let applicationProtocols: [String]
 
     /// Builds a context from a chain (leaf first) and the leaf's key, both PEM.
     ///
-    /// - Throws: `TLSError`: `fileUnreadable`, `notPEM`, `keyMismatch` naming the source at fault,
-    ///   or `invalidSettings`.
+    /// - Throws: `TLSError`: `fileUnreadable`, `notPEM` or `keyMismatch`, naming the source at
+    ///   fault; `invalidSettings`; or `engine` when OpenSSL makes no context.
     package init(
         certificateChain: PEMSource, privateKey: PEMSource,
         settings: TLSContextSettings = TLSContextSettings()
@@ -79,7 +78,7 @@ package final class TLSContext: @unchecked Sendable {
         guard let context = SSL_CTX_new(TLS_server_method()) else {
             throw TLSError(.engine, "no TLS context: \(OpenSSLErrors.takeReason())")
         }
-        // From here on the class owns the context: `deinit` frees it, also when a step below fails.
+        // From here on `deinit` frees the context, even if a step below fails.
         pointer = context
         protocols = .allocate(capacity: 1)
         protocols.initialize(to: ALPNList(bytes: []))
@@ -147,11 +146,13 @@ package final class TLSContext: @unchecked Sendable {
             pointer, Int(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER))
         _ = gateway_SSL_CTX_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
         SSL_CTX_set_timeout(pointer, settings.ticketLifetimeSeconds)
-        // One ticket: each costs a record in the handshake, and a client that resumes gets a new one.
+        // One ticket: each costs a record in the handshake, and a client that resumes gets a new
+        // one.
         SSL_CTX_set_num_tickets(pointer, 1)
         SSL_CTX_set_max_early_data(pointer, 0)
         SSL_CTX_set_recv_max_early_data(pointer, 0)
-        // Sessions of a context that asks for certificates resume only with an id of their own.
+        // A context that asks for certificates resumes sessions only if it has a session id
+        // context.
         let id: StaticString = "timeline-gateway"
         SSL_CTX_set_session_id_context(pointer, id.utf8Start, UInt32(id.utf8CodeUnitCount))
         TrafficSecrets.observe(pointer)
@@ -174,7 +175,7 @@ package final class TLSContext: @unchecked Sendable {
         }
         let store = SSL_CTX_get_cert_store(pointer)
         for certificate in try authorities.certificates() {
-            // The names are sent to clients, so that they can choose among their certificates.
+            // The CA names are sent to clients, so that they can choose among their certificates.
             guard X509_STORE_add_cert(store, certificate.pointer) == 1,
                 SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1
             else {
@@ -186,25 +187,26 @@ package final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// Application protocols in the form of RFC 7301 section 3.1: each with its length before it.
+/// Application protocols in the format of RFC 7301 section 3.1: each is preceded by its length.
 struct ALPNList {
     let bytes: [UInt8]
-    /// For connections of listeners that speak nothing newer.
+    /// The list for connections of listeners that do not speak HTTP/2.
     private let http1 = [8] + Array("http/1.1".utf8)
 
-    /// Where OpenSSL keeps that a connection is such a one; -1 when it has no more places.
+    /// The index under which OpenSSL keeps the mark of a connection restricted to HTTP/1.1; -1 when
+    /// OpenSSL has no index left.
     private static let place = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
 
-    /// From now on HTTP/1.1 is all that this connection is offered.
+    /// Restricts this connection to HTTP/1.1.
     static func restrictToHTTP1(_ ssl: OpaquePointer) {
-        // Any value but null says so; it is never followed.
+        // Any value but null is a mark; it is never dereferenced.
         SSL_set_ex_data(ssl, place, UnsafeMutableRawPointer(bitPattern: 1))
     }
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// `nil` when the list is empty or a name has no allowed length.
+    /// Returns `nil` when the list is empty or a name is not 1 to 255 bytes long.
     init?(_ names: [String]) {
         guard !names.isEmpty else { return nil }
         var bytes: [UInt8] = []
@@ -216,8 +218,8 @@ struct ALPNList {
         self.bytes = bytes
     }
 
-    /// Picks our most preferred protocol that the client offers; refuses the handshake with
-    /// `no_application_protocol` when there is none (RFC 7301 section 3.2).
+    /// Picks the protocol that we prefer most among those the client offers; refuses the handshake
+    /// with `no_application_protocol` when there is none (RFC 7301 section 3.2).
     static let select: SSL_CTX_alpn_select_cb_func = {
         ssl, chosen, chosenLength, offered, offeredLength, argument in
         guard let chosen, let chosenLength, let argument else { return SSL_TLSEXT_ERR_ALERT_FATAL }
@@ -231,7 +233,7 @@ struct ALPNList {
             guard result == OPENSSL_NPN_NEGOTIATED, let pick else {
                 return SSL_TLSEXT_ERR_ALERT_FATAL
             }
-            // Points into the list, which lives as long as the context.
+            // The pointer is into the list, which lives as long as the context.
             chosen.pointee = UnsafePointer(pick)
             return SSL_TLSEXT_ERR_OK
         }

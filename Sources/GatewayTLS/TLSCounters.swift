@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the TLS listener has done since it started, as one value.
+/// The TLS listener's counts since its start.
 package struct TLSCounts: Equatable, Sendable {
     /// Handshakes done with a full key exchange and certificate.
     package var handshakesFull = 0
@@ -10,11 +10,12 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesFailed: [HandshakeFailure: Int] = [:]
     /// Connections closed as soon as they were accepted, by reason; every reason is present.
     package var connectionsRefused: [ConnectionRefusal: Int] = [:]
-    /// Streams ended because of what their readers sent, by reason; every reason is present.
+    /// Streams ended because of their readers' input, by reason; every reason is present.
     package var streamsEnded: [ReaderViolation: Int] = [:]
-    /// Ciphertext bytes that were given to sockets: handshakes, and streams that have no channel.
+    /// Ciphertext bytes written straight to sockets: for handshakes, and for streams without a
+    /// channel.
     package var bytesSentDirectly = 0
-    /// Ciphertext bytes that were handed to NIO.
+    /// Ciphertext bytes handed to NIO.
     package var bytesSentByNIO = 0
 
     package init() {}
@@ -24,10 +25,11 @@ package struct TLSCounts: Equatable, Sendable {
 package final class TLSCounters: Sendable {
     private let loops = Mutex<[ObjectIdentifier: TLSLoopCounters]>([:])
 
-    /// Nothing counted yet.
+    /// Counters that are all zero.
     package init() {}
 
-    /// The counters of one thread, named by what runs on it: made when first asked for.
+    /// Returns the counters of one thread, identified by the object that runs on it; makes them on
+    /// first use.
     func ofLoop(_ loop: ObjectIdentifier) -> TLSLoopCounters {
         loops.withLock { loops in
             if let known = loops[loop] { return known }
@@ -37,7 +39,8 @@ package final class TLSCounters: Sendable {
         }
     }
 
-    /// The sums over all loops. Each number is exact; they are not read at one instant.
+    /// Returns the sums over all threads. Each number is exact, but they are not read at one
+    /// instant.
     package func snapshot() -> TLSCounts {
         let all = loops.withLock { Array($0.values) }
         var sum = TLSCounts()
@@ -60,7 +63,7 @@ package final class TLSCounters: Sendable {
     }
 }
 
-/// The counters of one thread: written by it only, read by anyone.
+/// The counters of one thread: written by that thread only, read by any.
 final class TLSLoopCounters: Sendable {
     let full = Atomic<Int>(0)
     let resumed = Atomic<Int>(0)
@@ -76,7 +79,8 @@ final class TLSLoopCounters: Sendable {
     private let flood = Atomic<Int>(0)
     private let incompleteRecord = Atomic<Int>(0)
 
-    /// Adds to one counter. With a single writer a load and a store do; no bus lock per delivery.
+    /// Adds to one counter. With a single writer a load and a store suffice, without a bus lock per
+    /// delivery.
     @inline(__always)
     static func add(_ amount: Int, to counter: borrowing Atomic<Int>) {
         counter.store(counter.load(ordering: .relaxed) &+ amount, ordering: .relaxed)

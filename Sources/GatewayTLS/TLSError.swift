@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What went wrong in TLS: a code to branch on and a sentence for the operator.
+/// A TLS error: a code to branch on, and a sentence for the operator.
 ///
 /// The message names files, never key material or anything a peer sent.
 package struct TLSError: Error, Equatable, CustomStringConvertible {
@@ -14,7 +14,8 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         case keyMismatch
         /// A cipher list, group list or ALPN list is empty or unknown to OpenSSL.
         case invalidSettings
-        /// OpenSSL has no memory or refuses a call that cannot fail otherwise.
+        /// OpenSSL or the kernel has no memory or descriptors, or refuses a call that cannot fail
+        /// otherwise.
         case engine
         /// The handshake ended without a connection.
         case handshakeFailed(HandshakeFailure)
@@ -26,7 +27,7 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         case unsupportedWrite
     }
 
-    /// What to branch on.
+    /// The kind of failure, to branch on.
     package let code: Code
     /// One sentence for a log.
     package let message: String
@@ -39,7 +40,7 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
     package var description: String { message }
 }
 
-/// Why a handshake failed, in words short enough for a metric label.
+/// The reason why a handshake failed, in words short enough for a metric label.
 package enum HandshakeFailure: String, CaseIterable, Sendable {
     /// The peer speaks HTTP without TLS.
     case plainHTTP = "plain-http"
@@ -57,7 +58,7 @@ package enum HandshakeFailure: String, CaseIterable, Sendable {
 
 /// Reads the error queue of the calling thread.
 enum OpenSSLErrors {
-    /// The reason of the oldest error, as OpenSSL words it; empties the queue.
+    /// Returns the reason of the oldest error, as OpenSSL words it, and empties the queue.
     static func takeReason() -> String {
         let code = ERR_peek_error()
         defer { ERR_clear_error() }
@@ -65,7 +66,7 @@ enum OpenSSLErrors {
         return String(cString: text)
     }
 
-    /// Names the oldest error of a failed handshake; leaves the queue as it is.
+    /// Classifies the oldest error of a failed handshake; leaves the queue as it is.
     static func handshakeFailure() -> HandshakeFailure {
         switch ERR_GET_REASON(ERR_peek_error()) {
         case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST:

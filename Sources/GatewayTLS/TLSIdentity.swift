@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The context that new connections get. Replacing it leaves the connections that exist as they are.
+/// The context for new connections. Replacing it leaves existing connections as they are.
 package final class TLSIdentity: Sendable {
     private let held: Mutex<TLSContext>
 
-    /// Starts with `context`.
+    /// An identity that starts with `context`.
     package init(_ context: TLSContext) {
         held = Mutex(context)
     }
@@ -12,8 +12,9 @@ package final class TLSIdentity: Sendable {
     /// The context for a connection accepted now.
     package var current: TLSContext { held.withLock { $0 } }
 
-    /// From now on connections get `context`. Tickets issued under the old one no longer resume:
-    /// each context has ticket keys of its own, so that a removed client CA takes effect at once.
+    /// Uses `context` for connections from now on. Tickets issued under the old one no longer
+    /// resume: each context has its own ticket keys, so that removing a client CA takes effect at
+    /// once.
     package func replace(with context: TLSContext) {
         held.withLock { $0 = context }
     }

@@ -1,7 +1,7 @@
 import COpenSSL
 import NIOCore
 
-/// How a connection ends.
+/// Closing a connection.
 extension TLSServerHandler {
     package func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
@@ -11,7 +11,7 @@ extension TLSServerHandler {
             context.channel.closeFuture.cascade(to: promise)
             beginClosing(context, sayGoodbye: true)
         case (.all, .closing):
-            // Already on its way, bounded by the deadline.
+            // Already closing, bounded by the deadline.
             context.channel.closeFuture.cascade(to: promise)
         case (.output, .open):
             guard !outputClosed else {
@@ -20,7 +20,8 @@ extension TLSServerHandler {
             }
             sealPending(context)
             if inputClosed {
-                // The other half is gone: the whole connection ends, after what is queued.
+                // The other half is closed already: the whole connection ends, after the queued
+                // bytes.
                 context.channel.closeFuture.cascade(to: promise)
                 beginClosing(context, sayGoodbye: true)
             } else {
@@ -35,15 +36,15 @@ extension TLSServerHandler {
         }
     }
 
-    /// Reports `error`, sends what alert OpenSSL has left, and closes.
+    /// Reports `error`, and closes the connection without `close_notify`.
     func fail(_ error: TLSError, _ context: ChannelHandlerContext) {
         beginClosing(context, sayGoodbye: false)
         context.fireErrorCaught(error)
     }
 
     /// Closes in order: our last record, the end of our side, then the peer's end or the deadline.
-    /// Closing the socket at once could destroy what is under way: the kernel answers unread input
-    /// with a reset.
+    /// Closing the socket at once could destroy bytes in flight, because the kernel answers unread
+    /// input with a reset.
     func beginClosing(_ context: ChannelHandlerContext, sayGoodbye graceful: Bool) {
         guard phase == .open else { return }
         if graceful, !outputClosed { sayGoodbye(context) }
@@ -55,13 +56,13 @@ extension TLSServerHandler {
         deadline?.cancel()
         deadline = nil
         if inputClosed {
-            // NIO would drop what is queued: with both halves closed it closes at once.
+            // NIO would drop queued bytes: with both halves closed it closes at once.
             closeWhenDone(context)
         } else {
             context.close(mode: .output, promise: nil)
             if phase == .closing { context.read() }
         }
-        // Most often it is over by now.
+        // In most cases the connection has been closed by now.
         if phase == .closing { setDeadline(settings.closeTimeout, context) }
     }
 
@@ -77,7 +78,7 @@ extension TLSServerHandler {
         if let last { hand(last, [], context) }
     }
 
-    /// Closes the socket when both sides have said all they had to.
+    /// Closes the socket once the peer has ended its side and the kernel has all our bytes.
     func closeWhenDone(_ context: ChannelHandlerContext) {
         guard phase == .closing, inputClosed, queuedBytes == 0 else { return }
         context.close(promise: nil)

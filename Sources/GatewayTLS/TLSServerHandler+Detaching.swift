@@ -1,22 +1,22 @@
 import Glibc
 import NIOCore
 
-/// How a connection leaves its channel for `TLSStreams`.
+/// Detaching a connection from its channel, for `TLSStreams`.
 extension TLSServerHandler {
-    /// Whether the connection can leave now: it is open, speaks HTTP/1.1, neither side has ended,
-    /// and everything written has reached the socket.
+    /// Whether the connection can leave its channel now: it is open, speaks HTTP/1.1, neither side
+    /// has ended, and everything written has reached the socket.
     package var isDetachable: Bool {
         phase == .open && !inputClosed && !outputClosed && pending.isEmpty && queuedBytes == 0
             && negotiatedProtocol != "h2"
     }
 
-    /// Gives away the connection with a second descriptor of the socket, and closes the channel,
-    /// which closes the first; nothing is said to the peer.
+    /// Returns the connection with a second descriptor of its socket, and closes the channel, which
+    /// closes the first one. Nothing is sent to the peer.
     ///
-    /// What the peer sent so far is with OpenSSL or was handed on: nothing is left in between.
+    /// All input received so far is in OpenSSL's buffer or has been handed on, so none is lost.
     ///
-    /// - Returns: `nil` when the connection cannot leave now, or the kernel gives no descriptor;
-    ///   then it stays with its channel.
+    /// - Returns: `nil` when the connection cannot leave now, or the kernel provides no
+    ///   descriptor; the connection stays with its channel then.
     package func detach() -> TLSConnection? {
         guard isDetachable, let connection, let context else { return nil }
         guard let core = context.channel._channelCore as? any NIOTransportAccessibleChannelCore,
@@ -30,8 +30,8 @@ extension TLSServerHandler {
         return leaving
     }
 
-    /// NIO's own way to it looks the type of transport up by its name, which takes as long as all
-    /// the rest of leaving.
+    /// Returns the channel's socket. NIO's public way to it looks the transport's type up by its
+    /// name, which takes as long as the rest of detaching.
     private static func socket<Core: NIOTransportAccessibleChannelCore>(
         of core: Core
     ) -> NIOBSDSocket.Handle? {

@@ -1,7 +1,7 @@
 import COpenSSL
 import NIOCore
 
-/// From the socket to the request handlers.
+/// Reading: from the socket to the request handlers.
 extension TLSServerHandler {
     package func read(context: ChannelHandlerContext) {
         readWanted = true
@@ -64,7 +64,7 @@ extension TLSServerHandler {
         case .closing:
             context.read()
         case .open:
-            // Bytes came, but no whole record: whoever asked is still waiting.
+            // Bytes arrived, but no whole record, so the requested read is still outstanding.
             if readWanted, !inputClosed { context.read() }
         case .idle, .closed:
             break

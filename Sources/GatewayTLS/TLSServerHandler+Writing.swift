@@ -1,7 +1,7 @@
 import COpenSSL
 import NIOCore
 
-/// From the request handlers to the socket, by way of NIO.
+/// Writing: from the request handlers to the socket, through NIO.
 extension TLSServerHandler {
     package func write(
         context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
@@ -25,8 +25,8 @@ extension TLSServerHandler {
         if phase == .open { sealPending(context) }
     }
 
-    /// Seals all that was written and hands it to NIO as one buffer: what one flush covers cannot be
-    /// overtaken by what a callback writes meanwhile.
+    /// Seals all pending writes and hands them to NIO as one buffer, so that writes made by a
+    /// callback meanwhile cannot overtake those of this flush.
     func sealPending(_ context: ChannelHandlerContext) {
         guard !pending.isEmpty, let ssl, let wire else { return }
         let writes = pending
@@ -49,7 +49,7 @@ extension TLSServerHandler {
         hand(ciphertext, promises, context)
     }
 
-    /// Gives ciphertext to NIO and counts it until the kernel has it.
+    /// Hands ciphertext to NIO and counts it as queued until the kernel has it.
     func hand(
         _ ciphertext: ByteBuffer, _ promises: [EventLoopPromise<Void>],
         _ context: ChannelHandlerContext
@@ -69,8 +69,8 @@ extension TLSServerHandler {
         _ count: Int, _ promises: [EventLoopPromise<Void>], _ result: Result<Void, any Error>
     ) {
         queuedBytes -= count
-        // NIO closes the socket before it fails what was queued, and this before `channelInactive`.
-        // A record that is lost cannot be followed by another one.
+        // NIO closes the socket before it fails the queued writes, and calls this before
+        // `channelInactive`. After a lost record no other record may follow.
         if case .failure = result {
             outputClosed = true
         }

@@ -3,30 +3,31 @@ import NIOCore
 
 /// TLS for one connection whose handshake is done.
 ///
-/// Must be the first handler of the pipeline that writes: it takes every byte that goes out as its
-/// own. It is bound to the channel's event loop; all members are used on that loop only.
+/// Must be the first handler of the pipeline that writes: it treats every outbound byte as
+/// plaintext of its connection. It is bound to the channel's event loop; all members are used on
+/// that loop only.
 ///
 /// Per connection it keeps OpenSSL's object and this one, nothing else: ciphertext is lent to
 /// OpenSSL through a wire that the connections of a thread share (`TLSWire`).
 ///
-/// Events it fires: `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify`
-/// or by TCP alone (then `inputTruncated` is set), if the channel allows half closure;
-/// `errorCaught` with a `TLSError` when the peer breaks the protocol. After an error the connection
-/// is closed by this handler.
+/// It fires `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify` or by
+/// TCP alone (`inputTruncated` is set then), if the channel allows half closure; and `errorCaught`
+/// with a `TLSError` when the peer breaks the protocol. After an error this handler closes the
+/// connection.
 package final class TLSServerHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
     package typealias OutboundIn = IOData
     package typealias OutboundOut = ByteBuffer
 
-    /// Where a connection stands.
+    /// The phase of a connection.
     enum Phase {
-        /// In a pipeline whose channel is not active yet. To `open` when it is.
+        /// In a pipeline whose channel is not active yet. To `open` when it becomes active.
         case idle
-        /// Bytes go both ways. To `closing` by `close`, by a protocol error, or by the peer's
+        /// Bytes flow both ways. To `closing` by `close`, by a protocol error, or by the peer's
         /// `close_notify` when half closure is not allowed.
         case open
-        /// Our last record is on its way; waits for the peer's end or the deadline.
+        /// Our last record is being sent; waiting for the peer's end or the deadline.
         case closing
         /// The channel is inactive or the handler is removed: nothing is sent or fired any more.
         case closed
@@ -40,15 +41,15 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     let settings: TLSServerSettings
     var phase = Phase.idle
-    /// `nil` once the connection has left, or has ended.
+    /// `nil` once the connection has been detached or has ended.
     var connection: TLSConnection?
-    /// What the peer said before the channel was there, until it is.
+    /// The reads made before the channel became active; `nil` once they have been handed on.
     private var first: ReadPass?
     // Sound: OpenSSL writes to it within our calls only; it is gone with `connection`.
     var wire: TLSWire?
     var loopCounters: TLSLoopCounters?
     var context: ChannelHandlerContext?
-    /// The close's deadline.
+    /// The deadline for closing.
     var deadline: Scheduled<Void>?
 
     /// OpenSSL's object.
@@ -56,30 +57,31 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     var pending: [PendingWrite] = []
     var pendingBytes = 0
-    /// Ciphertext owed to the peer's own demands and not taken by the kernel yet.
+    /// Bytes of ciphertext that answer the peer's own requests, not accepted by the kernel yet.
     var unreadAnswersBytes = 0
     var drainOwed = false
     var input = InputBudget(now: .now())
     var emptyInput = EmptyInput()
     var inputClosed = false
     var outputClosed = false
-    /// Only the peer's `close_notify` is still read.
+    /// Whether input is still read, but only for the peer's `close_notify`.
     var goodbyeAwaited = false
     var readWanted = false
 
-    /// Ciphertext bytes of ours that NIO holds because the socket was full.
+    /// Bytes of our ciphertext that NIO holds because the socket was full.
     package internal(set) var queuedBytes = 0
-    /// Called on the loop when `queuedBytes` is zero again after a flush left something queued. Not
-    /// called when the connection closes instead.
+    /// Called on the loop when `queuedBytes` is zero again after a flush left bytes queued; not
+    /// called if the connection closes instead.
     package var onDrained: (() -> Void)?
-    /// What ALPN chose; `nil` for a client without ALPN, which speaks HTTP/1.1.
+    /// The protocol that ALPN chose; `nil` for a client without ALPN, which speaks HTTP/1.1.
     package let negotiatedProtocol: String?
-    /// The peer ended the connection without `close_notify`: what it sent may be cut short.
+    /// Whether the peer ended the connection without `close_notify`, so that its data may be cut
+    /// short.
     package internal(set) var inputTruncated = false
-    /// The session was resumed from a ticket.
+    /// Whether the session was resumed from a ticket.
     package let isResumed: Bool
 
-    /// A handler for a connection whose socket is the channel's.
+    /// A handler for a connection that shares its socket with the channel.
     package init(_ arrived: Arrived, settings: TLSServerSettings) {
         connection = arrived.connection
         first = arrived.first
@@ -101,8 +103,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
             .map { String(cString: $0) }
     }
 
-    /// The URIs in the client's verified certificate; empty without one. Read once per request or
-    /// connection: it parses.
+    /// The URIs in the client's verified certificate; empty without one. Parses the certificate, so
+    /// read it once per request or connection.
     package var peerCertificateURIs: [String] {
         connected.map { PeerCertificate.uris(of: $0) } ?? []
     }
@@ -151,7 +153,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         self.context = nil
     }
 
-    /// Forgets everything that belongs to the connection.
+    /// Drops everything that belongs to the connection.
     func release() {
         phase = .closed
         onDrained = nil

@@ -1,42 +1,46 @@
 import NIOCore
 
-/// How long and how much a TLS connection may take. The defaults are what the gateway runs with.
+/// The time and size limits of TLS connections. The defaults are the gateway's.
 package struct TLSServerSettings: Sendable {
-    /// From the connection's start to the end of its handshake; then it is closed.
+    /// The time from a connection's start to the end of its handshake; after it the connection is
+    /// closed.
     package var handshakeTimeout = TimeAmount.seconds(10)
-    /// From the end of the handshake to the first complete request head; then it is closed.
+    /// The time from the end of the handshake to the first complete request head; after it the
+    /// connection is closed.
     package var firstRequestTimeout = TimeAmount.seconds(15)
-    /// From the decision to close to the close: time for what is queued to leave and for the peer
-    /// to say goodbye.
+    /// The time from the decision to close to the close: for queued bytes to leave, and for the
+    /// peer to end its side.
     package var closeTimeout = TimeAmount.seconds(5)
-    /// A stream that left its channel takes no more when this much waits behind its socket: its
-    /// reader is too far behind.
+    /// The most bytes that may wait for the socket of a stream that left its channel. The stream
+    /// refuses further bytes then: its reader is too far behind.
     package var queuedBytesMax = 1024 * 1024
-    /// What the kernel may hold for a reader of such a stream; it takes twice that for its own
-    /// books (socket(7), SO_SNDBUF). Left to itself it would take megabytes for each stalled one.
+    /// The send buffer of such a stream's socket, in bytes; the kernel doubles it for its
+    /// bookkeeping (socket(7), SO_SNDBUF). By default the kernel would hold megabytes for each
+    /// stalled reader.
     package var streamSendBufferBytes: Int32 = 64 * 1024
-    /// What we owe a peer that does not read, for messages that demand an answer (key updates,
-    /// refused renegotiations); more closes the connection.
+    /// The most bytes of unread answers to a peer's messages that demand one (key updates, refused
+    /// renegotiations); with more the connection is closed.
     package var unreadAnswersBytesMax = 16 * 1024
-    /// Input that the reader of such a stream may send, who has nothing to say; more ends the stream.
+    /// The input budget of such a stream's reader, who has no reason to send anything; when it is
+    /// exceeded the stream ends.
     package var readerInput = InputBudget.Rate(burst: 128 * 1024, perSecond: 4 * 1024)
-    /// From the first byte of a record that such a reader sends to its last; then the stream is
-    /// closed, within twice this time.
+    /// The time from the first to the last byte of a record that such a reader sends; the stream is
+    /// closed after it, within twice this time.
     package var recordTimeout = TimeAmount.seconds(30)
-    /// Input without content, such as key updates and tiny records, that a peer in a channel may
-    /// send; more closes the connection.
+    /// The budget of a peer in a channel for input without content, such as key updates and tiny
+    /// records; when it is exceeded the connection is closed.
     package var emptyInput = InputBudget.Rate(burst: 32 * 1024, perSecond: 64 * 1024)
-    /// Input that may come before the first request, the handshake included; more closes the
-    /// connection.
+    /// The budget for input before the first request, including the handshake; when it is exceeded
+    /// the connection is closed.
     package var arrivalInput = InputBudget.Rate(burst: 128 * 1024, perSecond: 4 * 1024)
-    /// A stream that left its channel goes on to its next key after so many records.
+    /// The number of records after which a stream that left its channel uses its next key.
     package var recordsPerKeyMax = RecordCipher.recordsPerKeyMax
-    /// Whether HTTP/2 is offered, where the context has it; a listener that does not speak it must not
-    /// choose it.
+    /// Whether HTTP/2 is offered, if the context has it; a listener that does not speak HTTP/2 must
+    /// not choose it.
     package var offersHTTP2 = true
-    /// Where this listener counts.
+    /// The counters of this listener.
     package var counters: TLSCounters
-    /// Called on a thread that accepts connections with the CPU time, in nanoseconds, that one event
+    /// Called on a thread that accepts connections, with the CPU time in nanoseconds that one event
     /// of one connection took.
     package var onArrivalTurn: (@Sendable (_ nanoseconds: Int64) -> Void)?
 

@@ -2,17 +2,17 @@ import COpenSSL
 import NIOCore
 import NIOPosix
 
-/// The two ends of the wire that all connections of one thread share: what OpenSSL reads from and
-/// writes to while it works for one of them.
+/// The in-memory transport that all connections of one thread share: OpenSSL reads from and writes
+/// to it while it works for one of them.
 ///
-/// OpenSSL sees one `BIO` that never blocks: a read takes from the ciphertext lent by `begin`, a
-/// write appends to `output`. What OpenSSL cannot use yet it keeps in its own per-connection
-/// buffer (it reads a record's header, then its body), so nothing has to stay here and an idle
-/// connection costs no buffer of ours. The rule that makes sharing safe: every use starts with
-/// `begin` on an empty wire and ends with `finish`, whatever happened in between, and no code but
-/// OpenSSL runs meanwhile. Otherwise one connection's alert would leave on another's socket.
+/// OpenSSL sees one `BIO` that never blocks: a read consumes the ciphertext lent by `begin`, a
+/// write appends to `output`. Input that OpenSSL cannot use yet stays in its own per-connection
+/// buffer (it reads a record's header, then its body), so that nothing has to stay here and an idle
+/// connection costs no buffer of ours. One rule makes sharing safe: every use starts with `begin`
+/// on an empty wire and ends with `finish`, whatever happened in between, and no code but OpenSSL
+/// runs meanwhile. Otherwise one connection's alert would leave on another's socket.
 final class TLSWire {
-    /// What the C callbacks see: plain memory, no reference counting on the way.
+    /// The state that the C callbacks use: plain memory, without reference counting.
     struct State {
         var input: UnsafeRawPointer?
         var inputCount = 0
@@ -21,20 +21,20 @@ final class TLSWire {
         var outputCapacity: Int
     }
 
-    /// Output memory kept between uses: four full records.
+    /// The output memory kept between uses, in bytes: four full records.
     static let outputKeptBytesMax = 4 * 17 * 1024
-    /// Where plaintext is decrypted to and small writes are joined: one record's content
-    /// (RFC 8446 section 5.1).
+    /// The most content in one record, in bytes (RFC 8446 section 5.1).
     static let recordContentBytesMax = 16 * 1024
 
     private let state: UnsafeMutablePointer<State>
     // Sound: allocated for the life of this object; the BIO forgets it in `deinit`, before it goes.
-    /// The plaintext of one record, valid until the next call into OpenSSL.
+    /// Memory for one record's plaintext: records are decrypted into it, and small writes joined in
+    /// it. Valid until the next call into OpenSSL.
     let scratch: UnsafeMutableRawBufferPointer
     // Sound: allocated for the life of this object, whole, and used between two calls only.
     /// Shared by all `SSL` objects of the thread, each holding a reference.
     let bio: OpaquePointer
-    /// Derives the keys of connections that leave OpenSSL; without it they stay there.
+    /// Derives the keys of connections that leave OpenSSL; without it they stay with OpenSSL.
     let expander = HKDFExpander()
 
     /// The wire of the calling thread; `nil` when OpenSSL has no memory for one.
@@ -86,7 +86,7 @@ final class TLSWire {
         state.pointee.outputCount = 0
     }
 
-    /// Takes the wire back: whatever is left in it belongs to nobody.
+    /// Takes the wire back and discards what is left in it.
     @inline(__always)
     func finish() {
         state.pointee.input = nil
@@ -95,14 +95,14 @@ final class TLSWire {
         if state.pointee.outputCapacity > Self.outputKeptBytesMax { shrink() }
     }
 
-    /// What OpenSSL has written since `begin`; valid until the next call into OpenSSL or `finish`.
+    /// The bytes written since `begin`; valid until the next call into OpenSSL or `finish`.
     @inline(__always)
     var output: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: state.pointee.output, count: state.pointee.outputCount)
     }
 
-    /// Room behind the output for a record that OpenSSL's connections have no part in; `wrote`
-    /// makes it part of the output.
+    /// Returns memory behind the output for a record that is made without an OpenSSL connection;
+    /// `wrote` makes it part of the output.
     @inline(__always)
     func room(for count: Int) -> UnsafeMutablePointer<UInt8> {
         let needed = state.pointee.outputCount + count
@@ -111,20 +111,20 @@ final class TLSWire {
             .assumingMemoryBound(to: UInt8.self)
     }
 
-    /// Counts what was written to `room`.
+    /// Adds the bytes written to `room` to the output.
     @inline(__always)
     func wrote(_ count: Int) { state.pointee.outputCount += count }
 
-    /// Ciphertext lent and not read yet.
+    /// The number of bytes of ciphertext lent and not read yet.
     var inputLeft: Int { state.pointee.inputCount }
 
-    /// Moves what OpenSSL has written to the end of `buffer`.
+    /// Moves the output to the end of `buffer`.
     func moveOutput(to buffer: inout ByteBuffer) {
         buffer.writeBytes(output)
         state.pointee.outputCount = 0
     }
 
-    /// What OpenSSL has written, as a buffer of its own; `nil` when that is nothing.
+    /// Returns the output in a new buffer; `nil` if it is empty.
     func takeOutput(_ allocator: ByteBufferAllocator) -> ByteBuffer? {
         guard state.pointee.outputCount > 0 else { return nil }
         var buffer = allocator.buffer(capacity: state.pointee.outputCount)
@@ -193,7 +193,8 @@ extension TLSWire {
         BIO_get_data(bio)?.assumingMemoryBound(to: State.self)
     }
 
-    /// Rare: one lending wrote more than four records. Bounded by what its caller seals at once.
+    /// Enlarges the output. Rare: one use wrote more than four records. Bounded by what its caller
+    /// seals at once.
     private static func grow(_ state: UnsafeMutablePointer<State>, to needed: Int) {
         let capacity = max(needed, 2 * state.pointee.outputCapacity)
         let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)

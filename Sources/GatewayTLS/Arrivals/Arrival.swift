@@ -3,29 +3,30 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// A connection that has not shown yet what it is for.
+/// A connection that has been accepted, up to its first request.
 struct Arrival {
-    /// Where it stands.
+    /// The phase of an accepted connection.
     enum Phase {
-        /// To `open` when the handshake is done, to `closing` when it fails; ends at its deadline.
+        /// The handshake is in progress. To `open` when it is done, to `closing` when it fails; the
+        /// connection is dropped at the deadline.
         case handshaking
-        /// Waits for the peer's first bytes. To `closing` by the peer's goodbye, the end of its
-        /// side, or the deadline.
+        /// Waiting for the peer's first bytes. To `closing` when the peer sends `close_notify` or
+        /// ends its side, or at the deadline.
         case open
-        /// Our last record is on its way; waits for the peer's end or the deadline.
+        /// Our last record is being sent; waiting for the peer's end or the deadline.
         case closing
     }
 
     let connection: TLSConnection
     var phase = Phase.handshaking
-    /// When the phase has to be over.
+    /// The deadline of the current phase.
     var deadline: NIODeadline
-    /// Ciphertext that the kernel has not taken yet. Nothing is read meanwhile, so that it is
-    /// bounded by what one read can call for.
+    /// Ciphertext that the kernel has not accepted yet. The socket is not read meanwhile, so its
+    /// size is bounded by the answer to a single read.
     var unsent: [UInt8] = []
-    /// What is to be handed on once the kernel has taken all.
+    /// The read to hand on with the connection once the kernel has accepted all of `unsent`.
     var first: ReadPass?
-    /// For what the peer sends.
+    /// The budget for the peer's input.
     var input: InputBudget
 
     init(_ connection: TLSConnection, deadline: NIODeadline, now: NIODeadline) {
@@ -34,16 +35,16 @@ struct Arrival {
     }
 }
 
-/// What the peers say, and are answered.
+/// Reading from peers, and answering them.
 extension ArrivalLoop {
-    /// The socket has bytes, or has ended.
+    /// Handles a socket that has bytes to read or has ended.
     func receive(_ token: Token) {
         guard let arrival = places[Int(token.place)].arrival else { return }
         let count = recv(arrival.connection.socket, input.baseAddress, input.count, 0)
         guard count > 0 else {
             if count < 0, errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR { return }
             if arrival.phase == .handshaking { counters.failed(.other) }
-            // It may read on, and know by our goodbye that nothing was cut off.
+            // The peer may still be reading; our `close_notify` tells it that nothing was cut off.
             if count == 0, arrival.phase == .open { return sayGoodbye(token) }
             return forget(token)
         }
@@ -54,7 +55,7 @@ extension ArrivalLoop {
             if arrival.phase == .handshaking { counters.failed(.other) }
             return forget(token)
         }
-        // Once we have said goodbye, only the end itself is waited for.
+        // After our `close_notify` only the peer's end matters; its input is discarded.
         guard arrival.phase != .closing else { return }
         advance(token, arrival, UnsafeRawBufferPointer(rebasing: input[..<count]))
     }
@@ -103,8 +104,8 @@ extension ArrivalLoop {
 
     // MARK: Sending
 
-    /// Gives bytes to the kernel and keeps what it does not take; answers whether the connection
-    /// lives.
+    /// Writes bytes to the socket and keeps those that the kernel does not accept. Returns whether
+    /// the connection is still usable.
     private func send(_ bytes: UnsafeRawBufferPointer, _ token: Token) -> Bool {
         guard !bytes.isEmpty, let arrival = places[Int(token.place)].arrival else { return true }
         let socket = arrival.connection.socket
@@ -116,7 +117,7 @@ extension ArrivalLoop {
         return watch(EPOLL_CTL_MOD, socket, EPOLLOUT.rawValue, token)
     }
 
-    /// The socket takes bytes again.
+    /// Sends unsent bytes when the socket is writable again.
     func sendRest(_ token: Token) {
         guard let arrival = places[Int(token.place)].arrival else { return }
         let socket = arrival.connection.socket
@@ -135,7 +136,7 @@ extension ArrivalLoop {
 
     // MARK: Closing
 
-    /// Says `close_notify` and waits for the peer's end.
+    /// Sends `close_notify` and waits for the peer's end.
     func sayGoodbye(_ token: Token) {
         guard let ssl = places[Int(token.place)].arrival?.connection.ssl else {
             return forget(token)
@@ -148,8 +149,9 @@ extension ArrivalLoop {
         if isSent { beginClosing(token) } else { forget(token) }
     }
 
-    /// All we had to say is said. The socket closes when the peer has ended its side: closing it at
-    /// once could destroy what is under way, because the kernel answers unread input with a reset.
+    /// Ends our side once our last record is queued. The socket closes when the peer has ended its
+    /// side: closing it at once could destroy bytes in flight, because the kernel answers unread
+    /// input with a reset.
     private func beginClosing(_ token: Token) {
         guard let arrival = places[Int(token.place)].arrival else { return }
         places[Int(token.place)].arrival?.phase = .closing

@@ -4,22 +4,23 @@ import Foundation
 import Glibc
 import NIOCore
 
-/// One thread that accepts connections and shakes hands. Everything but its handle is touched on
-/// that thread only.
+/// One thread that accepts connections and performs TLS handshakes. Everything but its handle is
+/// used on that thread only.
 final class ArrivalLoop {
-    /// What other threads have of it.
+    /// The part of the loop that other threads may use.
     final class Handle: Sendable {
         fileprivate let wake: Int32
 
         fileprivate init(wake: Int32) { self.wake = wake }
 
-        /// Told twice it does nothing more.
+        /// Begins to stop the loop; a second call has no effect.
         func stop() { eventfd_write(wake, 1) }
 
         deinit { Glibc.close(wake) }
     }
 
-    /// Which of the connections that had a place.
+    /// Identifies one connection: the index of its place, and the place's serial number at the
+    /// time.
     struct Token: Equatable {
         let place: UInt32
         let serial: UInt32
@@ -27,19 +28,20 @@ final class ArrivalLoop {
 
     struct Place {
         var arrival: Arrival?
-        /// News may be of the one before.
+        /// Grows with each connection that leaves the place: an event may belong to the previous
+        /// one.
         var serial: UInt32 = 0
     }
 
-    /// Not the token of any connection: there are no such places.
+    /// Cannot be a connection's token: place numbers never get that high.
     private static let listenToken = UInt64.max
     private static let wakeToken = UInt64.max - 1
     private static let eventsMax = 256
-    /// Accepted in one go; the others of the queue may be another thread's.
+    /// The most connections accepted per event; other threads may accept the rest of the queue.
     private static let acceptedMax = 16
-    /// From the first connection that something is left to be done for to its doing.
+    /// The time from the first connection that `passOn` has to be called for to that call.
     private static let gatheringTime = TimeAmount.milliseconds(5)
-    /// Between two looks whether there is room for connections again.
+    /// The pause before trying again to accept, when no more connections fit.
     private static let fullPause = TimeAmount.milliseconds(20)
 
     private let poll: Int32
@@ -51,28 +53,28 @@ final class ArrivalLoop {
     let settings: TLSServerSettings
     let wire: TLSWire
     let counters: TLSLoopCounters
-    /// `nil` once it is told to stop.
+    /// `nil` once stopping has begun.
     private var listening: ListeningSocket?
     private var isAccepting = false
     private var acceptsAgain = NIODeadline.distantPast
     var places: [Place] = []
     private var freePlaces: [UInt32] = []
     private var count = 0
-    /// When the reception has something to pass on.
+    /// The time at which `passOn` is due on the reception; `nil` when it has nothing to pass on.
     private var passingDue: NIODeadline?
-    /// When the kernel's events were looked at.
+    /// The time of the last return from `epoll_wait`.
     var now = NIODeadline.now()
     var handshakes: ExpiryQueue<Token>
     var requests: ExpiryQueue<Token>
     var closings: ExpiryQueue<Token>
-    /// What sockets are read into.
+    /// The buffer that sockets are read into.
     let input = UnsafeMutableRawBufferPointer.allocate(
         byteCount: TLSWire.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
 
-    /// Starts a thread, which calls `onEnd` at its end.
+    /// Starts a thread, which calls `onEnd` when it ends.
     ///
-    /// - Throws: `TLSError` of code `engine` when the kernel or OpenSSL gives no means.
+    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     static func start(
         _ socket: ListeningSocket, _ identity: TLSIdentity, _ settings: TLSServerSettings,
         _ limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
@@ -171,7 +173,7 @@ final class ArrivalLoop {
 
     // MARK: Accepting
 
-    /// Has the kernel tell of new connections, if there may be any.
+    /// Asks the kernel to report new connections, unless accepting is paused or has ended.
     private func acceptOrPause() {
         guard let listening, !isAccepting, now >= acceptsAgain else { return }
         var event = epoll_event()
@@ -192,7 +194,7 @@ final class ArrivalLoop {
     private func accept() {
         guard let listening, isAccepting else { return }
         for _ in 0..<Self.acceptedMax {
-            // The place first: several threads must not take the last one each.
+            // Reserve a place before accepting: several threads must not all take the last one.
             guard limit.take() else { return pause() }
             let (socket, address) = Self.accept(listening.descriptor)
             if socket >= 0 {
@@ -202,19 +204,20 @@ final class ArrivalLoop {
             limit.release()
             switch errno {
             case EAGAIN, EWOULDBLOCK: return
-            // No descriptor or memory is left: what is there has to end first.
+            // Out of descriptors or memory: an open connection has to end first.
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pause()
-            // The peer is gone already (accept(2)).
+            // The peer has already gone (accept(2)).
             default: continue
             }
         }
     }
 
-    /// Accepts one connection: its socket, -1 when there is none, and its peer's address.
+    /// Accepts one connection. Returns its socket, or -1 when there is none, and its peer's
+    /// address.
     private static func accept(_ listener: Int32) -> (Int32, SourceAddress) {
         var storage = sockaddr_storage()
         var bytes = UInt32(MemoryLayout<sockaddr_storage>.size)
-        // Sound: the kernel writes at most `bytes` bytes, and the pointer does not leave the closure.
+        // Sound: the kernel writes at most `bytes` bytes; the pointer does not leave the closure.
         return withUnsafeMutableBytes(of: &storage) { storage in
             let socket = gateway_accept(
                 listener, storage.baseAddress, &bytes, O_CLOEXEC | O_NONBLOCK)
@@ -263,7 +266,8 @@ final class ArrivalLoop {
         return epoll_ctl(poll, operation, socket, &event) == 0
     }
 
-    /// The connection goes on elsewhere, or ends with the last who knows it.
+    /// Frees the connection's place. The connection continues elsewhere, or is closed with its last
+    /// reference.
     func forget(_ token: Token) {
         let place = Int(token.place)
         places[place].arrival = nil
@@ -272,7 +276,7 @@ final class ArrivalLoop {
         count -= 1
     }
 
-    /// The connection is somebody else's from here on.
+    /// Hands the connection to the reception, which owns it from then on.
     func handOn(_ token: Token, _ first: ReadPass) {
         guard let arrival = places[Int(token.place)].arrival else { return }
         epoll_ctl(poll, EPOLL_CTL_DEL, arrival.connection.socket, nil)
@@ -297,7 +301,8 @@ final class ArrivalLoop {
         if listening != nil, !isAccepting { next = min(next ?? acceptsAgain, acceptsAgain) }
         guard let next else { return -1 }
         let left = next - .now()
-        // Rounded up: a deadline that has not quite passed would be waited for in circles.
+        // Rounded up: otherwise the loop would spin until a deadline less than 1 ms away has
+        // passed.
         return left <= .zero ? 0 : Int32(clamping: left.nanoseconds / 1_000_000 + 1)
     }
 

@@ -1,35 +1,35 @@
 import NIOCore
 import Synchronization
 
-/// A connection whose handshake is done and whose peer has shown what it wants.
+/// A connection whose handshake is done and whose application protocol is known.
 package struct Arrived: Sendable {
-    /// The connection, for whoever takes it.
+    /// The connection; whoever accepts this value owns it.
     package let connection: TLSConnection
-    /// What the peer said so far, and whether that was all.
+    /// The result of the reads so far: the peer's plaintext, and whether the peer has ended.
     let first: ReadPass
-    /// When its first request has to be there.
+    /// The deadline for its first request.
     package let requestDue: NIODeadline
 
-    /// What the peer said so far; `nil` for HTTP/2, whose client may wait for us, and where the
-    /// peer has said all it will.
+    /// The plaintext received so far. `nil` when there is none, as may be for HTTP/2, whose client
+    /// may wait for the server to speak first, and when the peer has already ended.
     package var firstBytes: ByteBuffer? { first.end == nil ? first.plaintext : nil }
 }
 
-/// Takes the connections that one thread of `Arrivals` hands on.
+/// Accepts the connections that one thread of `Arrivals` hands on.
 package protocol Reception: AnyObject {
-    /// Takes a connection. Answers whether `passOn` has to be called for it.
+    /// Accepts a connection. Returns whether `passOn` has to be called for it.
     func take(_ arrived: Arrived) -> Bool
 
-    /// Does what is done for several at once, because each time costs two changes of thread: called
-    /// a few milliseconds after the first `take` that asked for it.
+    /// Passes on several connections at once, because each time costs two thread switches. Called a
+    /// few milliseconds after the first `take` that returned true.
     func passOn()
 }
 
-/// The connections of a listener from their first byte to their first request.
+/// The connections of a listener, from their first byte to their first request.
 ///
-/// Threads of its own accept them and shake hands, so that a storm of handshakes, of which each
-/// takes a thousand times what a delivery takes, keeps no event loop from its streams; and a
-/// connection that comes for an event stream never costs a channel.
+/// Dedicated threads accept them and perform handshakes. A handshake costs a thousand times as much
+/// as a delivery, so a storm of handshakes must not keep an event loop from its streams; and a
+/// connection that becomes an event stream never costs a channel.
 package final class Arrivals: Sendable {
     private let socket: ListeningSocket
     private let loops: [ArrivalLoop.Handle]
@@ -38,11 +38,13 @@ package final class Arrivals: Sendable {
     /// Begins to accept connections.
     ///
     /// - Parameters:
-    ///   - threads: How many threads share the work.
-    ///   - waits: Whether a connection of an application protocol, as ALPN chose it, is handed on
-    ///     with the peer's first bytes; otherwise it is with the end of the handshake.
-    ///   - reception: Makes what takes the connections of a thread; called on that thread.
-    /// - Throws: `TLSError` of code `engine` when the kernel or OpenSSL gives no means.
+    ///   - threads: The number of threads that share the work.
+    ///   - waits: Whether a connection with the given application protocol, as ALPN chose it, is
+    ///     handed on with the peer's first bytes; otherwise it is handed on at the end of the
+    ///     handshake.
+    ///   - reception: Makes the reception for the connections of one thread; called on that
+    ///     thread.
+    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     package init(
         _ socket: ListeningSocket, identity: TLSIdentity, settings: TLSServerSettings,
         limit: ConnectionLimit, threads: Int, waits: @escaping @Sendable (String?) -> Bool,
@@ -64,18 +66,18 @@ package final class Arrivals: Sendable {
         (self.socket, self.loops, self.end) = (socket, loops, end)
     }
 
-    /// Accepts nothing more, and ends what has shown no wish yet: in order where the handshake is
-    /// done, within the time that settings give a close.
+    /// Stops accepting, and ends the connections that have not been handed on. Those whose
+    /// handshake is done end with `close_notify`, within `closeTimeout`.
     package func stop() {
         socket.stopListening()
         for loop in loops { loop.stop() }
     }
 
-    /// Returns when it was stopped and nothing is left of it.
+    /// Returns once all threads have ended after `stop`.
     package func ended() async { await end.wait() }
 }
 
-/// Knows when all threads have ended.
+/// Waits for all threads to end.
 private final class ArrivalsEnd: Sendable {
     private struct State {
         var running: Int

@@ -1,42 +1,42 @@
 import Synchronization
 
-/// The number of connections that a listener may have at a time, in all and from one address, and
-/// the number it has.
+/// The most connections that a listener may have at a time, in total and per address, and the
+/// current counts.
 package final class ConnectionLimit: Sendable {
     private let max: Int
-    /// `nil` where addresses are not counted.
+    /// `nil` when addresses are not counted.
     private let perAddressMax: Int?
     private let count = Atomic<Int>(0)
-    /// Connections by address. Only addresses with open connections are in it; locked once for each
-    /// connection that comes, and for each that goes.
+    /// Connections by address. Holds only addresses with open connections; locked once for each
+    /// connection that opens, and once for each that closes.
     private let addresses = Mutex<[SourceAddress: Int]>([:])
 
-    /// No connections yet of at most `max`.
+    /// A limit of `max` connections, with none counted yet.
     ///
-    /// - Parameter perAddress: The most from one address; `nil` for no limit but `max`.
+    /// - Parameter perAddress: The most from one address; `nil` for no limit other than `max`.
     package init(_ max: Int, perAddress: Int? = nil) {
         self.max = max
         perAddressMax = perAddress.flatMap { $0 < max ? $0 : nil }
     }
 
-    /// Connections counted in now.
+    /// The number of connections counted now.
     package var taken: Int { count.load(ordering: .relaxed) }
 
-    /// Addresses with open connections, where they are counted.
+    /// The number of addresses with open connections; 0 when addresses are not counted.
     var addressCount: Int { addresses.withLock(\.count) }
 
-    /// Counts one in, if there is room for it.
+    /// Counts one more connection; returns false when the limit is reached.
     func take() -> Bool {
         if count.wrappingAdd(1, ordering: .relaxed).newValue <= max { return true }
         release()
         return false
     }
 
-    /// Counts out one that has no permit.
+    /// Uncounts a connection that has no permit.
     func release() { count.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Returns the permit of a connection that `take` counted in; `nil` when its address has as many
-    /// as it may, and then the connection is not counted out.
+    /// Returns the permit of a connection that `take` counted; `nil` when its address is at its
+    /// limit, and then the connection is still counted.
     func permit(for address: SourceAddress) -> ConnectionPermit? {
         guard let perAddressMax else { return ConnectionPermit(limit: self, address: address) }
         let isAdmitted = addresses.withLock { addresses in
@@ -57,7 +57,7 @@ package final class ConnectionLimit: Sendable {
     }
 }
 
-/// One connection's place under a limit. Whoever has it releases it once, with the connection.
+/// One connection's place under a limit. Its owner releases it once, with the connection.
 struct ConnectionPermit: Sendable {
     private let limit: ConnectionLimit
     private let address: SourceAddress
@@ -66,12 +66,12 @@ struct ConnectionPermit: Sendable {
         (self.limit, self.address) = (limit, address)
     }
 
-    /// Counts the connection out.
+    /// Uncounts the connection.
     func release() { limit.release(address) }
 }
 
-/// Why a connection was closed as soon as it was accepted.
+/// The reason why a connection was closed as soon as it was accepted.
 package enum ConnectionRefusal: String, CaseIterable, Sendable {
-    /// Its source address has as many as it may.
+    /// Its source address is at its limit.
     case address
 }

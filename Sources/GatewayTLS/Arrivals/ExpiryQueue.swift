@@ -1,31 +1,32 @@
 import NIOCore
 
-/// Deadlines that are all set equally far ahead: they pass in the order in which they were set.
+/// Deadlines that are all set equally far ahead, so that they pass in the order in which they were
+/// set.
 ///
-/// What a deadline was set for may be over before it passes; nothing is taken out for that, it is
-/// dropped when it is the next one.
+/// A deadline may become obsolete before it passes. It is not searched for then, but dropped when
+/// it is the next one.
 struct ExpiryQueue<Owner> {
     private struct Entry {
         let time: NIODeadline
         let owner: Owner
     }
 
-    /// How far ahead.
+    /// The time from setting a deadline until it passes.
     let ahead: TimeAmount
     private var entries = CircularBuffer<Entry>()
 
     init(ahead: TimeAmount) { self.ahead = ahead }
 
-    /// The deadline of something that begins at `now`, which never goes back.
+    /// Adds a deadline for something that begins at `now`, which must never go back.
     ///
-    /// - Returns: When it passes.
+    /// - Returns: The time at which the deadline passes.
     mutating func set(_ owner: Owner, now: NIODeadline) -> NIODeadline {
         let time = now + ahead
         entries.append(Entry(time: time, owner: owner))
         return time
     }
 
-    /// The next deadline that counts: one that `isSet` still says yes to.
+    /// The next deadline that is still set according to `isSet`; drops obsolete ones before it.
     mutating func next(_ isSet: (Owner, NIODeadline) -> Bool) -> NIODeadline? {
         while let first = entries.first {
             if isSet(first.owner, first.time) { return first.time }
@@ -34,7 +35,8 @@ struct ExpiryQueue<Owner> {
         return nil
     }
 
-    /// Takes out the next one that counts, if it has passed at `now`.
+    /// Removes the next deadline that is still set, if it has passed at `now`, and returns its
+    /// owner.
     mutating func takePassed(
         now: NIODeadline, _ isSet: (Owner, NIODeadline) -> Bool
     ) -> Owner? {
@@ -42,6 +44,6 @@ struct ExpiryQueue<Owner> {
         return entries.removeFirst().owner
     }
 
-    /// How many are kept, with those that are over.
+    /// The number of deadlines held, including obsolete ones.
     var count: Int { entries.count }
 }

@@ -1,21 +1,22 @@
 import Glibc
 import NIOCore
 
-/// A TCP socket that accepts connections. It refuses them before ``listen()``, and holds its port from
-/// the beginning: no other process gets one that the system chose. Closed with this object.
+/// A TCP socket that accepts connections. It refuses them before ``listen()``, but holds its port
+/// from the start, so that no other process can get a port that the system chose. Closed with this
+/// object.
 package final class ListeningSocket: Sendable {
-    /// Connections that the kernel keeps until they are accepted; it may keep fewer
+    /// The most connections that the kernel queues until they are accepted; it may queue fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
 
     let descriptor: Int32
-    /// The port, also where 0 was given.
+    /// The port that was bound, even if port 0 was requested.
     package let port: Int
 
-    /// Binds to a name or address; port 0 takes any that is free.
+    /// Binds to a name or address; with port 0 the system chooses a free port.
     ///
-    /// - Throws: `SocketAddressError` for a name that nobody knows, `IOError` with the kernel's
-    ///   reason.
+    /// - Throws: `SocketAddressError` for a name that cannot be resolved, `IOError` with the
+    ///   kernel's reason.
     package convenience init(host: String, port: Int) throws {
         try self.init(SocketAddress.makeAddressResolvingHost(host, port: port))
     }
@@ -49,7 +50,7 @@ package final class ListeningSocket: Sendable {
         guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw Self.failure("listen") }
     }
 
-    /// Refuses connections from now on, and those that wait.
+    /// Refuses connections from now on, including those that wait to be accepted.
     func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     deinit { Glibc.close(descriptor) }

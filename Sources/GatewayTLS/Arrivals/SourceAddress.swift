@@ -1,13 +1,13 @@
 import Glibc
 import NIOCore
 
-/// The part of a peer's address by which limits tell peers apart: an IPv4 address, or the first 64
-/// bits of an IPv6 address, which one customer of a provider has for itself.
+/// The part of a peer's address that tells peers apart for limits: an IPv4 address, or the first 64
+/// bits of an IPv6 address, because a provider gives one customer all of a /64.
 package struct SourceAddress: Hashable, Sendable {
     private enum Family: UInt8 {
         case ipv4
         case ipv6
-        /// No address of the Internet, or an unknown one.
+        /// Not an Internet address, or unknown.
         case other
     }
 
@@ -18,10 +18,10 @@ package struct SourceAddress: Hashable, Sendable {
         (self.family, self.network) = (family, network)
     }
 
-    /// An address that is not known.
+    /// An unknown address.
     package static let unknown = SourceAddress(.other, 0)
 
-    /// The address of a channel's peer; fails without one of the Internet.
+    /// The address of a channel's peer; `nil` if it is not an Internet address.
     package init?(_ address: SocketAddress?) {
         switch address {
         case .v4?, .v6?:

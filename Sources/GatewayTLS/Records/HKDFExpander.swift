@@ -13,7 +13,7 @@ protocol SecretExpanding {
 /// HKDF-Expand-Label by OpenSSL's HMAC. Used by one thread.
 ///
 /// HMAC and hashes are looked up once: OpenSSL's own TLS13-KDF looks the hash up by name for each
-/// derivation, which takes longer than to compute it.
+/// derivation, which takes longer than computing it.
 final class HKDFExpander: SecretExpanding {
     private static let prefix: StaticString = "tls13 "
     private static let zeros = [UInt8](repeating: 0, count: TrafficKeys.secretBytesMax)
@@ -21,7 +21,7 @@ final class HKDFExpander: SecretExpanding {
     /// HMAC with each hash, in the order of `RecordSuite.Hash`.
     private let contexts: [OpaquePointer]
 
-    /// Returns `nil` when OpenSSL has no memory for it, no HMAC or no hash.
+    /// Returns `nil` when OpenSSL has no memory, no HMAC or no hash.
     init?() {
         guard let hmac = EVP_MAC_fetch(nil, "HMAC", nil) else { return nil }
         defer { EVP_MAC_free(hmac) }
@@ -53,7 +53,7 @@ final class HKDFExpander: SecretExpanding {
 
     deinit { for context in contexts { EVP_MAC_CTX_free(context) } }
 
-    /// Fails also for more bytes than one block of the hash: TLS never asks for more.
+    /// Also fails for more bytes than one block of the hash; TLS never asks for more.
     func expand(
         _ secret: UnsafeRawBufferPointer, label: StaticString, hash: RecordSuite.Hash,
         into output: Slice<UnsafeMutableRawBufferPointer>
@@ -78,7 +78,7 @@ final class HKDFExpander: SecretExpanding {
     ) -> Bool {
         let context = contexts[hash.rawValue]
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: hash.bytes) { whole in
-            // The context is given another key, so that it does not keep the secret.
+            // Replace the context's key, so that it does not keep the secret.
             defer {
                 OPENSSL_cleanse(whole.baseAddress, whole.count)
                 EVP_MAC_init(context, Self.zeros, hash.bytes, nil)

@@ -1,29 +1,30 @@
-/// What a client's records mean to a connection that only sends: its data are nobody's, its
-/// alerts and key updates count (RFC 8446 sections 4.6.3 and 6).
+/// Interprets a client's records on a connection that only sends: application data is ignored,
+/// alerts and key updates are acted on (RFC 8446 sections 4.6.3 and 6).
 struct PeerMessages {
-    /// What has to be done about a record.
+    /// The reaction to one record.
     enum Action: Equatable {
         case none
-        /// Later records are protected by the next keys; `answered` asks the same of ours.
+        /// Later records are protected by the next keys; `answered` means that the client asks for
+        /// an update of our keys too.
         case updateKeys(answered: Bool)
-        /// The client ends the connection in order.
+        /// The client ends the connection with `close_notify`.
         case goodbye
-        /// The client has ended the connection already: nothing is said any more.
+        /// The client has already ended the connection with an error; nothing more is sent.
         case lost
         /// The client broke the protocol.
         case refuse(Alert)
     }
 
-    /// The beginning of a handshake message that is spread over records: at most four bytes.
+    /// The beginning of a handshake message that is split across records.
     private var begun: [UInt8] = []
 
-    /// KeyUpdate: its type and the length of its body.
+    /// The first four bytes of a KeyUpdate: its type and the length of its body.
     private static let keyUpdate: [UInt8] = [24, 0, 0, 1]
 
-    /// Looks at the content of one record.
+    /// Reads the content of one record and returns the reaction to it.
     mutating func take(_ type: UInt8, _ content: UnsafeRawBufferPointer) -> Action {
         guard let type = RecordContent(rawValue: type) else { return .refuse(.unexpectedMessage) }
-        // Section 5.1: nothing comes between the parts of a message.
+        // Section 5.1: no other record may come between the parts of a message.
         guard begun.isEmpty || type == .handshake else { return .refuse(.unexpectedMessage) }
         switch type {
         case .applicationData: return .none
@@ -45,7 +46,8 @@ struct PeerMessages {
     }
 
     private mutating func handshake(_ content: UnsafeRawBufferPointer) -> Action {
-        // No other message may come from a client now, and none after a key update in its record.
+        // A client may send no other message now, and nothing after a key update in the same
+        // record.
         guard !content.isEmpty, begun.count + content.count <= Self.keyUpdate.count + 1 else {
             return .refuse(.unexpectedMessage)
         }

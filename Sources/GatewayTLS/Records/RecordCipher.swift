@@ -1,10 +1,11 @@
 import COpenSSL
 
-/// Protects and opens records of TLS 1.3 (RFC 8446 section 5.2) with keys that are handed in: one
-/// object serves all connections of a loop, which keep nothing but their keys. Used by one thread.
+/// Seals and opens records of TLS 1.3 (RFC 8446 section 5.2) with keys that the caller passes in.
+/// One object serves all connections of a loop, which keep nothing but their keys. Used by one
+/// thread.
 final class RecordCipher {
-    /// A key protects at most so many records, then the next one is made. AES-GCM bears 2^24.5
-    /// (RFC 8446 section 5.5).
+    /// The most records protected by one key before the next key is derived. AES-GCM is safe for up
+    /// to 2^24.5 (RFC 8446 section 5.5).
     static let recordsPerKeyMax: UInt64 = 1 << 23
 
     private let sealing: [OpaquePointer]
@@ -12,7 +13,7 @@ final class RecordCipher {
     private let expander: HKDFExpander
     private let recordsPerKeyMax: UInt64
 
-    /// `nil` when OpenSSL has no memory for it.
+    /// Returns `nil` when OpenSSL has no memory.
     init?(recordsPerKeyMax: UInt64 = RecordCipher.recordsPerKeyMax) {
         guard let expander = HKDFExpander() else { return nil }
         self.expander = expander
@@ -38,9 +39,9 @@ final class RecordCipher {
 
     // MARK: Sending
 
-    /// Protects `content` in as few records as possible and appends them to the wire's output.
+    /// Seals `content` in as few records as possible and appends them to the wire's output.
     ///
-    /// Answers false when OpenSSL refuses: the connection cannot go on.
+    /// Returns false when OpenSSL refuses; the connection cannot continue then.
     @inline(__always)
     func seal(
         _ content: UnsafeRawBufferPointer, as type: RecordContent = .applicationData,
@@ -55,7 +56,7 @@ final class RecordCipher {
         return sealOne(rest, as: type, layer, to: wire)
     }
 
-    /// Appends an alert to the wire's output.
+    /// Appends an alert to the wire's output; returns false when OpenSSL refuses.
     func seal(
         _ alert: Alert, _ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire
     ) -> Bool {
@@ -64,8 +65,8 @@ final class RecordCipher {
         return bytes.withUnsafeBytes { sealOne($0, as: .alert, layer, to: wire) }
     }
 
-    /// Tells the peer that our next record is under the next key, and goes on to it
-    /// (RFC 8446 section 4.6.3).
+    /// Announces to the peer that our next record uses the next key, and derives that key (RFC 8446
+    /// section 4.6.3).
     func sealKeyUpdate(_ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire) -> Bool {
         let updateNotRequested: [UInt8] = [24, 0, 0, 1, 0]
         return updateNotRequested.withUnsafeBytes { protect($0, as: .handshake, layer, to: wire) }
@@ -114,13 +115,13 @@ final class RecordCipher {
 
     // MARK: Receiving
 
-    /// What is in a record.
+    /// The result of opening a record: its type and content, or the alert to refuse it with.
     enum Opened {
         case content(UInt8, UnsafeRawBufferPointer)
         case refused(Alert)
     }
 
-    /// Opens a whole record where it lies.
+    /// Decrypts a whole record in place.
     func open(
         _ record: UnsafeMutableRawBufferPointer, _ layer: UnsafeMutablePointer<RecordLayer>
     ) -> Opened {
@@ -155,7 +156,7 @@ final class RecordCipher {
         return .content(sealed[end], UnsafeRawBufferPointer(start: sealed, count: end))
     }
 
-    /// The client's next record is under its next key.
+    /// Derives the key of the client's next record; returns false when OpenSSL refuses.
     func updateReceiving(_ layer: UnsafeMutablePointer<RecordLayer>) -> Bool {
         layer.pointee.receiving.update(layer.pointee.suite, by: expander)
     }

@@ -5,17 +5,17 @@ import COpenSSL
 ///
 /// It exists for event streams, which are held open by the thousand and mostly idle. OpenSSL's
 /// object takes 13 kB of memory for each; this layer is little more than two secrets with their
-/// keys, so that an idle stream takes 1.5 kB for its connection.
+/// keys, so that an idle stream's connection takes 1.5 kB.
 struct RecordLayer {
     let suite: RecordSuite
     var sending: TrafficKeys
     var receiving: TrafficKeys
-    /// The beginning of a record whose rest has not come; shorter than a whole one.
+    /// The beginning of a record whose rest has not arrived; shorter than a whole record.
     var partial: [UInt8] = []
     var messages = PeerMessages()
 
-    /// Continues where OpenSSL stands. Fails for TLS 1.2, when OpenSSL holds a part of a record, and
-    /// when keys have changed since the handshake: then only OpenSSL can continue.
+    /// Takes over from OpenSSL's object. Returns `nil` for TLS 1.2, when OpenSSL holds a part of a
+    /// record, and when keys have changed since the handshake: then only OpenSSL can continue.
     init?(of ssl: OpaquePointer, _ secrets: borrowing TrafficSecrets) {
         guard let suite = RecordSuite(of: ssl), secrets.areComplete(for: suite),
             SSL_has_pending(ssl) == 0
@@ -39,14 +39,14 @@ struct RecordLayer {
         sending.derive(suite, by: expander)
     }
 
-    /// Moves a layer to memory of its own, which `free` gives back.
+    /// Moves a layer to memory of its own, which `free` releases.
     static func allocate(_ layer: RecordLayer) -> UnsafeMutablePointer<RecordLayer> {
         let place = UnsafeMutablePointer<RecordLayer>.allocate(capacity: 1)
         place.initialize(to: layer)
         return place
     }
 
-    /// Overwrites the secrets before the memory goes back.
+    /// Overwrites the secrets, then releases the memory.
     static func free(_ place: UnsafeMutablePointer<RecordLayer>) {
         place.deinitialize(count: 1)
         OPENSSL_cleanse(place, MemoryLayout<RecordLayer>.size)
@@ -54,20 +54,20 @@ struct RecordLayer {
     }
 }
 
-/// The record that the peer's next bytes begin.
+/// The record at the start of the bytes received from the peer.
 enum RecordFraming: Equatable {
-    /// Too few bytes for a record.
+    /// Not enough bytes for a whole record.
     case incomplete
     /// A record of this length, header included.
     case record(bytes: Int)
-    /// Not a record that may come now.
+    /// Not a record that is allowed now.
     case refused(Alert)
 
     static let headerBytes = 5
-    /// RFC 8446 section 5.2: the content's 2^14 bytes and 256 more.
+    /// RFC 8446 section 5.2: 2^14 bytes of content and 256 more.
     static let bodyBytesMax = 16 * 1024 + 256
 
-    /// Reads the header of the record that `bytes` begin with.
+    /// Reads the header of the record at the start of `bytes`.
     init(_ bytes: UnsafeRawBufferPointer) {
         guard let type = bytes.first else {
             self = .incomplete

@@ -9,8 +9,8 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
     /// The authentication tag that every suite of TLS 1.3 adds to a record besides its header.
     static let tagBytes = 16
 
-    /// The suite of a connection; `nil` before the handshake, and for TLS 1.2 and suites that are
-    /// not offered.
+    /// The suite of a connection; `nil` before the handshake, for TLS 1.2, and for suites that we
+    /// do not offer.
     init?(of ssl: OpaquePointer) {
         guard SSL_version(ssl) == TLS1_3_VERSION, let cipher = SSL_get_current_cipher(ssl) else {
             return nil
@@ -28,23 +28,23 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
         case sha256
         case sha384
 
-        /// The length of a digest.
+        /// The length of a digest, in bytes.
         var bytes: Int { self == .sha256 ? 32 : 48 }
 
-        /// OpenSSL's name of it.
+        /// OpenSSL's name for the hash.
         var name: StaticString { self == .sha256 ? "SHA256" : "SHA384" }
     }
 
-    /// The hash of HKDF.
+    /// The hash that HKDF uses with this suite.
     var hash: Hash { self == .aes256GCM ? .sha384 : .sha256 }
 
-    /// The length of a traffic secret: that of a digest.
+    /// The length of a traffic secret, in bytes: that of a digest.
     var secretBytes: Int { hash.bytes }
 
-    /// The length of a record key.
+    /// The length of a record key, in bytes.
     var keyBytes: Int { self == .aes128GCM ? 16 : 32 }
 
-    /// OpenSSL's implementation; static, never freed.
+    /// OpenSSL's implementation of the cipher; static, never freed.
     var cipher: OpaquePointer? {
         switch self {
         case .aes128GCM: EVP_aes_128_gcm()
@@ -54,7 +54,7 @@ enum RecordSuite: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// The reason why a connection ends, by the number of its alert (RFC 8446 section 6).
+/// The reason why a connection ends, with the number of its alert (RFC 8446 section 6).
 enum Alert: UInt8, Sendable {
     case closeNotify = 0
     case unexpectedMessage = 10

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// The keys of one direction of a TLS 1.3 connection (RFC 8446 section 7.3).
 struct TrafficKeys {
-    /// The longest secret of any suite.
+    /// The length of the longest secret of any suite.
     static let secretBytesMax = 48
     static let keyBytesMax = 32
     static let nonceBytes = 12
@@ -14,26 +14,27 @@ struct TrafficKeys {
     private(set) var secret: Secret
     private var key = Key(repeating: 0)
     private var iv = Nonce(repeating: 0)
-    /// The number of the next record; never the same twice under one key.
+    /// The number of the next record; never used twice with one key.
     private(set) var recordNumber: UInt64
     private var state = State.underived
 
     private enum State {
-        /// Key and iv have to be derived from the secret.
+        /// Key and IV have to be derived from the secret.
         case underived
-        /// Key and iv belong to the secret.
+        /// Key and IV belong to the secret.
         case derived
-        /// An update failed: no record is protected any more.
+        /// An update failed; no more records can be protected.
         case unusable
     }
 
-    /// - Parameter recordNumber: The number of records that the secret's keys have protected already.
+    /// - Parameter recordNumber: The number of records that the secret's keys have already
+    ///   protected.
     init(secret: Secret, recordNumber: UInt64) {
         self.secret = secret
         self.recordNumber = recordNumber
     }
 
-    /// Derives key and iv from the secret; returns false when OpenSSL refuses.
+    /// Derives key and IV from the secret; returns false when OpenSSL refuses.
     mutating func derive(_ suite: RecordSuite, by expander: some SecretExpanding) -> Bool {
         guard state == .underived else { return state == .derived }
         let isDerived = Self.derive(from: secret, suite, by: expander, &key, &iv)
@@ -57,10 +58,10 @@ struct TrafficKeys {
         }
     }
 
-    /// Goes on to the next secret, key and iv (RFC 8446 section 7.2), all of them or none.
+    /// Switches to the next secret, key and IV (RFC 8446 section 7.2): to all of them or none.
     ///
-    /// Returns false when OpenSSL refuses. Then no record is protected any more: the peer may know
-    /// of the next keys already, and under the present ones no number may come again.
+    /// Returns false when OpenSSL refuses. No record can be protected after that: the peer may
+    /// already expect the next keys, and with the present ones no record number may be used again.
     mutating func update(_ suite: RecordSuite, by expander: some SecretExpanding) -> Bool {
         var next = Secret(repeating: 0)
         var nextKey = Key(repeating: 0)
@@ -84,8 +85,8 @@ struct TrafficKeys {
         return true
     }
 
-    /// Sets a cipher's key and nonce for the next record, which is counted (RFC 8446 section 5.3);
-    /// returns false when OpenSSL refuses and after a failed update.
+    /// Sets a cipher's key and nonce for the next record, and counts that record (RFC 8446 section
+    /// 5.3). Returns false when OpenSSL refuses and after a failed update.
     @inline(__always)
     mutating func beginRecord(_ cipher: OpaquePointer) -> Bool {
         guard state != .unusable else { return false }
@@ -94,7 +95,7 @@ struct TrafficKeys {
             let counted =
                 nonce.loadUnaligned(fromByteOffset: 4, as: UInt64.self) ^ recordNumber.bigEndian
             nonce.storeBytes(of: counted, toByteOffset: 4, as: UInt64.self)
-            // Keys are updated long before the number wraps.
+            // Keys are updated long before the number could wrap.
             recordNumber &+= 1
             return withUnsafeBytes(of: &key) { key in
                 let keepDirection: Int32 = -1

@@ -1,33 +1,33 @@
 import COpenSSL
 import Glibc
 
-/// The part of a TLS 1.3 connection that OpenSSL does not tell on request: the traffic secrets that
-/// its handshake ended with, and the number of records they have protected in each direction. With
-/// them `RecordLayer` replaces OpenSSL's object.
+/// The part of a TLS 1.3 connection's state that OpenSSL has no getter for: the traffic secrets
+/// that its handshake ended with, and the number of records that they have protected in each
+/// direction. With them `RecordLayer` replaces OpenSSL's object.
 ///
-/// The secrets come from OpenSSL's key log callback, the records from its message callback. Both
-/// write straight to memory that `free` overwrites; no secret is printed, logged or copied to a
-/// string.
+/// OpenSSL's key log callback reports the secrets, its message callback the records. Both write
+/// straight to memory that `free` overwrites; no secret is printed, logged or copied to a string.
 struct TrafficSecrets {
     /// The secret of one direction.
     struct Secret {
         fileprivate(set) var bytes = TrafficKeys.Secret(repeating: 0)
-        /// The length of the secret; 0 before it is known.
+        /// The length of the secret, in bytes; 0 before it is known.
         fileprivate(set) var count = 0
     }
 
     private(set) var client = Secret()
     private(set) var server = Secret()
-    /// Protected records since our, and the client's, `Finished`.
+    /// Protected records since our `Finished` and the client's `Finished`, respectively.
     private(set) var recordsSent: UInt64 = 0
     private(set) var recordsReceived: UInt64 = 0
-    /// Whether records were reported before the `Finished` they carry, as they have to be: a number
-    /// that lags behind would be used twice.
+    /// Whether records were reported before the `Finished` that they carry, as is required: a
+    /// record number that lags behind would be used twice.
     private var (areSentCounted, areReceivedCounted) = (false, false)
-    /// Whether one side has changed to keys that these secrets do not make.
+    /// Whether one side has updated its keys, so that these secrets no longer apply.
     private var areOutdated = false
 
-    /// Returns whether the secrets and record numbers are those of the keys in use.
+    /// Returns whether both secrets and both record numbers are known and belong to the keys in
+    /// use.
     func areComplete(for suite: RecordSuite) -> Bool {
         client.count == suite.secretBytes && server.count == suite.secretBytes
             && areSentCounted && areReceivedCounted && !areOutdated
@@ -50,7 +50,8 @@ struct TrafficSecrets {
         }
     }
 
-    /// Returns memory for what a connection reports, until `free`.
+    /// Allocates memory for a connection's reports, which `free` releases; `nil` when OpenSSL
+    /// refuses.
     static func attach(to ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
         let place = UnsafeMutablePointer<TrafficSecrets>.allocate(capacity: 1)
         place.initialize(to: TrafficSecrets())
@@ -64,13 +65,13 @@ struct TrafficSecrets {
     /// Ends a connection's reports.
     static func detach(from ssl: OpaquePointer) { SSL_set_ex_data(ssl, applicationData, nil) }
 
-    /// Overwrites the secrets before the memory goes back; the connection is detached or gone.
+    /// Overwrites the secrets, then releases the memory; the connection must be detached or freed.
     static func free(_ place: UnsafeMutablePointer<TrafficSecrets>) {
         OPENSSL_cleanse(place, MemoryLayout<TrafficSecrets>.size)
         place.deallocate()
     }
 
-    /// The index that OpenSSL reserves for its user (`SSL_set_app_data`).
+    /// The index that OpenSSL reserves for the application (`SSL_set_app_data`).
     private static let applicationData: Int32 = 0
 
     private static func of(_ ssl: OpaquePointer) -> UnsafeMutablePointer<TrafficSecrets>? {
@@ -82,10 +83,11 @@ struct TrafficSecrets {
     private static let clientLabel: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
     private static let serverLabel: StaticString = "SERVER_TRAFFIC_SECRET_0 "
 
-    /// Reads one line of the key log: a label, the client's random and a secret, the last two in hex
-    /// (SSL_CTX_set_keylog_callback(3)). Every handshake has several; other lines are ignored.
+    /// Reads one line of the key log: a label, the client's random and a secret, the last two in
+    /// hex (SSL_CTX_set_keylog_callback(3)). A handshake logs several lines; those with other
+    /// labels are ignored.
     mutating func readKeyLog(_ line: UnsafeRawBufferPointer) {
-        // Both labels are as long; a random is 32 bytes.
+        // Both labels have the same length; a random is 32 bytes.
         let start = Self.clientLabel.utf8CodeUnitCount + 2 * 32 + 1
         guard line.count > start, line[start - 1] == UInt8(ascii: " ") else { return }
         let hex = UnsafeRawBufferPointer(rebasing: line[start...])
@@ -109,7 +111,7 @@ struct TrafficSecrets {
         case (SSL3_RT_INNER_CONTENT_TYPE, _):
             if isSent { recordsSent += 1 } else { recordsReceived += 1 }
         case (SSL3_RT_HANDSHAKE, finished?):
-            // From here on the direction's records are under the secret of this object.
+            // From here on this direction's records use the secret in this object.
             if isSent {
                 (areSentCounted, recordsSent) = (recordsSent > 0, 0)
             } else {
@@ -124,7 +126,7 @@ struct TrafficSecrets {
 }
 
 extension TrafficSecrets.Secret {
-    /// Reads the secret, or none where the text is no secret of TLS 1.3.
+    /// Reads the secret; leaves it empty if the text cannot be a TLS 1.3 secret.
     fileprivate mutating func read(hex: UnsafeRawBufferPointer) {
         count = 0
         guard hex.count % 2 == 0, hex.count / 2 <= TrafficKeys.secretBytesMax else { return }

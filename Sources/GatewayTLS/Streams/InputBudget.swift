@@ -1,15 +1,16 @@
 import NIOCore
 
-/// A token bucket for the work that a peer's bytes make where the peer has little or nothing to say.
+/// A token bucket that limits the work a peer causes with input where it is expected to send little
+/// or nothing.
 ///
 /// One unit is about the work of receiving one byte of application data; records and key updates
-/// cost more than their bytes. A pure value: time is handed in and may stand still.
+/// cost more than their bytes. A pure value: the caller passes the time, which may stand still.
 package struct InputBudget: Equatable, Sendable {
-    /// The size of a bucket.
+    /// The capacity and refill rate of a bucket.
     package struct Rate: Equatable, Sendable {
         /// Units that may be spent at once.
         package var burst: Int
-        /// Units regained each second.
+        /// Units regained per second.
         package var perSecond: Int
 
         package init(burst: Int, perSecond: Int) {
@@ -18,12 +19,12 @@ package struct InputBudget: Equatable, Sendable {
         }
     }
 
-    /// Units for a record beside its bytes.
+    /// Units for a record, in addition to its bytes.
     static let recordCost = 64
-    /// Units for a key update beside its record: four steps of HKDF.
+    /// Units for a key update, in addition to its record: four steps of HKDF.
     static let keyUpdateCost = 1_024
 
-    /// Units spent and not regained yet.
+    /// Units spent and not yet regained.
     private(set) var spent = 0
     /// The time up to which units have been regained.
     private var regainedUntil: NIODeadline
@@ -31,7 +32,8 @@ package struct InputBudget: Equatable, Sendable {
     /// A full bucket.
     init(now: NIODeadline) { regainedUntil = now }
 
-    /// Spends units; returns false when that is more than the bucket holds, and then it stays empty.
+    /// Spends units. Returns false when the bucket does not hold that many; the bucket is empty
+    /// then.
     mutating func spend(_ cost: Int, _ rate: Rate, now: NIODeadline) -> Bool {
         regain(rate, now: now)
         let (sum, isTooMuch) = spent.addingReportingOverflow(max(0, cost))
@@ -50,7 +52,7 @@ package struct InputBudget: Equatable, Sendable {
             return
         }
         let perUnit = max(1, 1_000_000_000 / Int64(rate.perSecond))
-        // Only whole units are regained, and the time of no part of one is lost.
+        // Only whole units are regained; the time that is left over counts towards the next unit.
         let regained = elapsed / perUnit
         guard regained > 0 else { return }
         spent -= Int(clamping: min(regained, Int64(spent)))
@@ -58,17 +60,19 @@ package struct InputBudget: Equatable, Sendable {
     }
 }
 
-/// The part of a peer's ciphertext that carries nothing: key updates, and the frames of tiny records.
+/// Counts a peer's ciphertext that carries no content: key updates, and the framing of tiny
+/// records.
 struct EmptyInput: Equatable, Sendable {
-    /// Received since the last content, at most as much as belongs to one record.
+    /// Bytes received since the last content; at most the size of one record.
     private var unmatched = 0
 
-    /// Records what one read brought.
+    /// Records the ciphertext and the content bytes of one read.
     ///
-    /// - Returns: The bytes that carried nothing. As much as the content itself may go with it.
+    /// - Returns: The number of bytes that carried no content, beyond an allowance for framing as
+    ///   large as the content.
     mutating func record(received: Int, content: Int) -> Int {
         unmatched += received
-        // A record's content comes with its last byte.
+        // A record's content becomes readable with its last byte.
         let kept = content > 0 ? 0 : min(unmatched, Self.recordBytesMax)
         defer { unmatched = kept }
         return max(0, unmatched - kept - 2 * content)
@@ -77,10 +81,10 @@ struct EmptyInput: Equatable, Sendable {
     private static let recordBytesMax = RecordFraming.headerBytes + RecordFraming.bodyBytesMax
 }
 
-/// Why the gateway ended a stream because of what its reader sent.
+/// The reason why the gateway ended a stream because of its reader's input.
 package enum ReaderViolation: String, CaseIterable, Sendable {
-    /// More than the budget for readers, who have nothing to say.
+    /// The reader sent more than its budget; readers have no reason to send anything.
     case flood
-    /// The rest of a record did not come in time.
+    /// The rest of a record did not arrive in time.
     case incompleteRecord = "incomplete_record"
 }

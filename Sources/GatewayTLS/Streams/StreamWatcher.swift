@@ -2,35 +2,35 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Tells an event loop which of its streams' sockets have news.
+/// Reports to an event loop which of its streams' sockets are readable or writable.
 ///
-/// A thread of its own waits, because NIO's selector takes no sockets but those of channels. Readers
-/// of an event stream say next to nothing, so it sleeps through the deliveries.
+/// It waits on a dedicated thread, because NIO's selector accepts only the sockets of channels.
+/// Readers of an event stream send next to nothing, so the thread sleeps during deliveries.
 final class StreamWatcher: Sendable {
-    /// News of one socket.
+    /// An event on one socket.
     struct News: Sendable {
-        /// What the socket was added with.
+        /// The token that the socket was added with.
         let token: UInt64
-        /// There is something to read, or the connection ended.
+        /// Whether there is something to read, or the connection ended.
         let isReadable: Bool
-        /// Bytes fit again.
+        /// Whether the socket accepts bytes again.
         let isWritable: Bool
     }
 
     private static let stopToken = UInt64.max
     private static let newsMax = 1_024
-    /// Between two tellings. When many readers come and go, what gathers meanwhile is told at once:
-    /// each telling costs two changes of thread.
+    /// The pause between two reports, in microseconds. When many readers come and go, events of
+    /// this time are reported together, because each report costs two thread switches.
     private static let restMicroseconds: UInt32 = 5_000
     private static let input = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
 
     private let poll: Int32
-    /// Made readable to end the thread.
+    /// An event descriptor; signalled to end the thread.
     private let stop: Int32
 
-    /// Starts the thread; `tell` is called on it.
+    /// Starts the thread, which calls `tell` with the events.
     ///
-    /// - Throws: `TLSError` of code `engine` when the kernel gives no descriptors.
+    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     init(tell: @escaping @Sendable ([News]) -> Void) throws(TLSError) {
         let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
         let stop = eventfd(0, Int32(EFD_CLOEXEC))
@@ -45,7 +45,7 @@ final class StreamWatcher: Sendable {
         event.events = EPOLLIN.rawValue
         event.data.u64 = Self.stopToken
         epoll_ctl(poll, EPOLL_CTL_ADD, stop, &event)
-        // The thread closes what it waits on: nobody else may while it does.
+        // The thread closes its descriptors itself: they must stay open while it waits on them.
         let thread = Thread {
             gateway_name_thread("stream watcher")
             Self.watch(poll, tell)
@@ -59,12 +59,12 @@ final class StreamWatcher: Sendable {
     /// Ends the thread.
     deinit { eventfd_write(stop, 1) }
 
-    /// Watches a socket until it is closed; answers whether the kernel agreed.
+    /// Watches a socket until it is closed; returns whether the kernel agreed.
     func add(_ socket: Int32, token: UInt64) -> Bool {
         control(EPOLL_CTL_ADD, socket, Self.input, token)
     }
 
-    /// Also tells when bytes fit again, from now on; answers whether the kernel agreed.
+    /// Reports also when the socket accepts bytes, from now on; returns whether the kernel agreed.
     func watchRoom(_ socket: Int32, token: UInt64) -> Bool {
         control(EPOLL_CTL_MOD, socket, Self.input | EPOLLOUT.rawValue, token)
     }

@@ -2,57 +2,58 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// A TLS connection that left its channel to be written to by the thousand: its keys and a socket,
-/// nothing else. `TLSStreams` acts on it.
+/// A TLS connection that left its channel and is one of thousands to be written to. It consists of
+/// its keys and a socket; `TLSStreams` acts on it.
 package final class TLSStream {
-    /// Where it stands.
+    /// The phase of a stream.
     enum Phase {
-        /// Bytes are taken. To `closing` by `end`, or when the peer ends or breaks the connection.
+        /// Accepts bytes to send. To `closing` by `end`, or when the peer ends or breaks the
+        /// connection.
         case open
-        /// Our last record is on its way; waits for the peer's end or the deadline.
+        /// Our last record is being sent; waiting for the peer's end or the deadline.
         case closing
-        /// Keys and socket are gone.
+        /// Keys are freed and the socket is closed.
         case closed
     }
 
-    /// What makes its records and reads the peer's.
+    /// The implementation that makes our records and reads the peer's.
     enum Engine {
-        /// Ours, with nothing but keys.
+        /// Our own, which holds little more than keys.
         case records(UnsafeMutablePointer<RecordLayer>)
-        /// OpenSSL's object, where `RecordLayer` cannot go on.
+        /// OpenSSL's object, for connections that `RecordLayer` cannot take over.
         case openSSL(OpaquePointer)
     }
 
-    /// Ciphertext that the kernel has not taken yet.
+    /// Ciphertext that the kernel has not accepted yet.
     struct Backlog {
         var bytes: [UInt8]
         var sent = 0
-        /// How many of the bytes answer the peer's own demands.
+        /// The number of queued bytes that answer the peer's own requests.
         var answers = 0
 
         var left: Int { bytes.count - sent }
     }
 
-    /// What the owner calls it.
+    /// The owner's name for the stream.
     package let name: UInt64
-    /// Gone in the phase `closed`.
+    /// Freed in the phase `closed`.
     let engine: Engine
     // Sound: used on the loop only, and not once `free` has set the phase.
     let descriptor: Int32
     private let permit: ConnectionPermit?
-    /// Its place among the streams of its loop.
+    /// Its index among the places of its loop.
     let place: UInt32
     var phase = Phase.open
-    /// The watcher tells when the socket takes bytes again.
+    /// Whether the watcher reports when the socket accepts bytes again.
     var isWatchedForRoom = false
     var backlog: Backlog?
-    /// For what its reader sends.
+    /// The budget for its reader's input.
     var input: InputBudget
-    /// Waits in the loop's queue of streams to be read.
+    /// Whether the stream is in the loop's queue of streams to read from.
     var isQueuedForReading = false
-    /// Has an entry among the deadlines of incomplete records.
+    /// Whether the stream has an entry among the deadlines of incomplete records.
     var isRecordTimed = false
-    /// Records of its reader that were read; wraps.
+    /// The number of its reader's records read so far; wraps.
     var recordsRead: UInt32 = 0
 
     init(
@@ -67,15 +68,15 @@ package final class TLSStream {
         self.place = place
     }
 
-    /// Ciphertext bytes that the kernel has not taken yet.
+    /// Ciphertext bytes that the kernel has not accepted yet.
     package var queuedBytes: Int { backlog?.left ?? 0 }
 
-    /// Whether OpenSSL's object is kept for it, with the memory that costs.
+    /// Whether the stream keeps OpenSSL's object, with the memory that costs.
     package var keepsOpenSSL: Bool {
         if case .openSSL = engine { true } else { false }
     }
 
-    /// The reader has begun a record whose rest has not come.
+    /// Whether the reader has begun a record whose rest has not arrived.
     var hasIncompleteRecord: Bool {
         guard phase == .open else { return false }
         return switch engine {
@@ -99,12 +100,14 @@ package final class TLSStream {
     deinit { free() }
 }
 
-/// What became of bytes given to a stream.
+/// The outcome of sending bytes to a stream.
 package enum StreamWrite: Equatable, Sendable {
-    /// The kernel has taken all of it.
+    /// The kernel has accepted all bytes.
     case sent
-    /// It waits behind a full socket, in order; `onDrained` tells when nothing waits any more.
+    /// Bytes wait, in order, for a full socket; the owner's `drained` is called when none wait any
+    /// more.
     case queued
-    /// Nothing was taken and nothing will be sent: the stream is over, or its reader too far behind.
+    /// Nothing was accepted and nothing will be sent: the stream has ended, or its reader is too
+    /// far behind.
     case refused
 }

@@ -2,10 +2,10 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// How streams end.
+/// Closing streams.
 extension TLSStreams {
-    /// Ends a stream in order: `farewell` and `close_notify`, then the socket when the peer has
-    /// ended its side, at the latest after `closeTimeout`.
+    /// Ends a stream in order: sends `farewell` and `close_notify`, then closes the socket when the
+    /// peer has ended its side, or after `closeTimeout` at the latest.
     package func end(_ stream: TLSStream, farewell: UnsafeRawBufferPointer) {
         loop.assertInEventLoop()
         guard stream.phase == .open, let engines else { return }
@@ -21,7 +21,7 @@ extension TLSStreams {
         forget(stream)
     }
 
-    /// `close_notify` is in the wire's output.
+    /// Seals `close_notify` into the wire's output.
     func sayGoodbye(_ stream: TLSStream, _ engines: Engines) {
         switch stream.engine {
         case .records(let layer):
@@ -32,12 +32,12 @@ extension TLSStreams {
         }
     }
 
-    /// Sends what is in the wire as the stream's last words and gives the wire back. The socket
-    /// closes when the peer has ended its side: closing it at once could destroy what is under way,
+    /// Sends the wire's output as the stream's last bytes and gives the wire back. The socket
+    /// closes when the peer has ended its side: closing it at once could destroy bytes in flight,
     /// because the kernel answers unread input with a reset.
     func leave(_ stream: TLSStream, _ wire: TLSWire) {
         stream.phase = .closing
-        // Time to say goodbye, and not to go on talking.
+        // A fresh budget leaves the peer room to end its side, and not to go on sending.
         stream.input = InputBudget(now: .now())
         let last = wire.output
         var sent = 0
@@ -52,7 +52,8 @@ extension TLSStreams {
         setClosingTimer()
     }
 
-    /// The connection is gone, or its peer is not to be talked to any longer.
+    /// Drops a stream whose connection is lost or whose peer is to be cut off; informs the owner if
+    /// it was open.
     func lose(_ stream: TLSStream) {
         let wasOpen = stream.phase == .open
         forget(stream)

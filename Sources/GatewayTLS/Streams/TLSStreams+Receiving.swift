@@ -2,30 +2,33 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// What the readers of streams say: nothing that counts, but for what TLS itself has to know.
+/// Reading from the readers of streams. Their application data is discarded; only TLS's own
+/// messages matter.
 ///
-/// The bytes of all readers share a small part of the loop's time, in turns: the loop looks at its
-/// sockets between two turns, which it would not do between two tasks that follow each other.
+/// The input of all readers shares a small part of the loop's time, in turns. A timer separates two
+/// turns, because the loop polls its sockets then, which it would not do between two tasks that
+/// follow each other directly.
 extension TLSStreams {
-    /// A record that was incomplete when it was last looked at.
+    /// A record that was incomplete when its stream was last read.
     struct IncompleteRecord {
         let token: UInt64
-        /// Records read before it.
+        /// The number of records read before it.
         let recordsRead: UInt32
     }
 
-    /// Work of one turn, in units of `InputBudget`: less than 2 ms of CPU.
+    /// The work of one turn, in units of `InputBudget`: less than 2 ms of CPU.
     static let turnCostMax = 512 * 1024
-    /// Units for a call of the kernel.
+    /// Units for a system call.
     private static let callCost = 2_048
-    /// Between two turns.
+    /// The pause between two turns.
     private static let turnPause = TimeAmount.milliseconds(1)
-    /// Given to OpenSSL at once, which does not say how many key updates were in it.
+    /// The most bytes given to OpenSSL at once, because it does not report how many key updates
+    /// they contained.
     private static let openSSLBytesMax = 2_048
-    /// Units for a byte that OpenSSL reads, if all of them are key updates.
+    /// Units for a byte that OpenSSL reads, as if all of them were key updates.
     private static let openSSLByteCost = 40
 
-    /// What the watcher saw.
+    /// Handles the watcher's events.
     func take(_ news: [StreamWatcher.News]) {
         for one in news {
             guard let stream = stream(of: one.token) else { continue }
@@ -41,7 +44,7 @@ extension TLSStreams {
         readable.append(token(of: stream))
     }
 
-    /// Reads once from each of the streams that wait, until the turn has cost enough.
+    /// Reads once from each queued stream, until the turn's work is used up.
     private func readTurn() {
         guard !readable.isEmpty else { return }
         readTurns += 1
@@ -59,9 +62,9 @@ extension TLSStreams {
         }
     }
 
-    /// Reads what one call of the kernel brings, and queues the stream again if more may be there.
+    /// Reads with one system call, and queues the stream again if there may be more.
     ///
-    /// - Returns: The cost.
+    /// - Returns: The cost, in units of `InputBudget`.
     private func receive(_ stream: TLSStream, _ now: NIODeadline) -> Int {
         let bytesMax = stream.keepsOpenSSL ? Self.openSSLBytesMax : input.count
         let count = recv(stream.descriptor, input.baseAddress, bytesMax, Int32(MSG_DONTWAIT))
@@ -78,7 +81,7 @@ extension TLSStreams {
         if stream.phase == .open {
             take(UnsafeMutableRawBufferPointer(rebasing: input[..<count]), stream, now)
         } else if !stream.input.spend(count, settings.readerInput, now: now) {
-            // Once we have said goodbye, only the end itself is waited for.
+            // After our `close_notify` only the peer's end matters; its input is discarded.
             lose(stream)
         }
         if stream.phase != .closed { queueForReading(stream) }
@@ -127,7 +130,7 @@ extension TLSStreams {
                 leave(stream, engines.wire)
                 owner.ended(stream.name)
             } else {
-                // Another one than at first.
+                // The incomplete record is not the one that the deadline was set for.
                 timeRecord(of: stream)
             }
         }
@@ -136,13 +139,13 @@ extension TLSStreams {
 
     // MARK: Records
 
-    /// Why no more is read.
+    /// The reason why no more is read.
     private enum PeerEnd {
-        /// The peer said goodbye.
+        /// The peer sent `close_notify`.
         case goodbye
-        /// The peer broke the protocol; the alert is in the wire.
+        /// The peer broke the protocol; the alert is in the wire's output.
         case violation
-        /// The peer is not there any more.
+        /// The connection cannot be used any more: the peer has gone, or no alert can be sealed.
         case lost
     }
 
@@ -204,7 +207,7 @@ extension TLSStreams {
         return joined.withUnsafeMutableBytes { readWhole($0, stream, layer, engines, now) }
     }
 
-    /// Reads the records in `bytes` and keeps the beginning of the last, if that is all there is.
+    /// Reads the records in `bytes` and keeps the beginning of the last one if it is incomplete.
     private func readWhole(
         _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
         _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
@@ -252,12 +255,13 @@ extension TLSStreams {
             guard cipher.updateReceiving(layer) else {
                 return refuse(.internalError, layer, engines)
             }
-            // Without keys of ours not even an alert can be said.
+            // Without keys of our own not even an alert can be sent.
             return !answered || cipher.sealKeyUpdate(layer, to: wire) ? nil : .lost
         }
     }
 
-    /// The reader says too much. RFC 8446 has no alert for that; other servers send this one.
+    /// Ends a stream whose reader sends too much. RFC 8446 has no alert for that; other servers
+    /// send this one.
     private func flood(
         _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines
     ) -> PeerEnd {
@@ -292,7 +296,7 @@ extension TLSStreams {
                 guard !stream.input.spend(cost, settings.readerInput, now: now) else {
                     return nil
                 }
-                // OpenSSL has no alert for it.
+                // There is no way to have OpenSSL send an alert for it.
                 counters.endStream(.flood)
                 SSL_shutdown(ssl)
                 return .violation

@@ -1,12 +1,12 @@
 import COpenSSL
 import Glibc
 
-/// From plaintext to the socket.
+/// Sending: from plaintext to the socket.
 extension TLSStreams {
-    /// Seals `plaintext` into as few records as possible and gives them to the socket.
+    /// Seals `plaintext` into as few records as possible and writes them to the socket.
     ///
-    /// With nothing queued it makes no allocation of ours. `.refused` says that the stream is over,
-    /// or that more than `queuedBytesMax` waits; the owner closes it then.
+    /// If nothing is queued, our code allocates nothing. Returns `.refused` when the stream has
+    /// ended or when more than `queuedBytesMax` would wait; the owner closes the stream then.
     package func send(_ plaintext: UnsafeRawBufferPointer, to stream: TLSStream) -> StreamWrite {
         guard stream.phase == .open, let engines else { return .refused }
         guard !plaintext.isEmpty else { return stream.backlog == nil ? .sent : .queued }
@@ -19,7 +19,7 @@ extension TLSStreams {
         wire.begin()
         defer { wire.finish() }
         guard seal(plaintext, stream, engines) else {
-            // Nothing can follow a record that was not made.
+            // No record can follow one that could not be made.
             ERR_clear_error()
             return .refused
         }
@@ -36,7 +36,7 @@ extension TLSStreams {
         return .queued
     }
 
-    /// The records are in the wire's output.
+    /// Seals `plaintext` into the wire's output; returns false when OpenSSL refuses.
     @inline(__always)
     func seal(
         _ plaintext: UnsafeRawBufferPointer, _ stream: TLSStream, _ engines: Engines
@@ -47,7 +47,8 @@ extension TLSStreams {
         }
     }
 
-    /// The bytes the kernel took: all, some or none; -1 when the connection is gone.
+    /// Writes to a socket. Returns the number of bytes that the kernel accepted: all, some or none;
+    /// -1 when the connection is lost.
     @inline(__always)
     static func give(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int {
         while true {
@@ -56,7 +57,7 @@ extension TLSStreams {
             if sent >= 0 { return sent }
             switch errno {
             case EINTR: continue
-            // The last two: the kernel is short of memory, not the connection of life.
+            // With the last two the kernel is short of memory, but the connection still works.
             case EAGAIN, EWOULDBLOCK, ENOBUFS, ENOMEM: return 0
             default: return -1
             }
@@ -74,7 +75,7 @@ extension TLSStreams {
         _ = engines?.watcher.watchRoom(stream.descriptor, token: token(of: stream))
     }
 
-    /// Sends what waits; answers whether the connection lives.
+    /// Sends queued bytes; returns whether the connection is still usable.
     private func flush(_ stream: TLSStream) -> Bool {
         while let backlog = stream.backlog {
             let sent = backlog.bytes.withUnsafeBytes {
@@ -93,7 +94,7 @@ extension TLSStreams {
         return true
     }
 
-    /// The socket takes bytes again.
+    /// Sends queued bytes when the socket is writable again.
     func takeRoom(_ stream: TLSStream) {
         guard stream.backlog != nil else { return }
         guard flush(stream) else { return lose(stream) }

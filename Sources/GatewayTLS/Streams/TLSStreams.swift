@@ -2,18 +2,16 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// The TLS connections of one event loop that left their channels: the short way out for very many
-/// held-open streams. A delivery seals one record and gives it to the socket: no buffer, promise,
-/// pipeline or allocation of ours.
+/// The TLS connections of one event loop that left their channels: the fast path for very many
+/// held-open streams. A delivery seals one record and writes it to the socket; our code needs no
+/// buffer, promise, pipeline or allocation for it.
 ///
-/// A TLS 1.3 connection gives up OpenSSL's object, which weighs more than everything else about it:
-/// a handful of keys is left (`RecordLayer`). All members are used on the loop only.
-// Sound: `Sendable` is needed for the watcher's thread and for timers, which hop to the loop before
-// they touch anything; every other use is on the loop already.
+/// A TLS 1.3 connection gives up OpenSSL's object, which takes more memory than the rest of it, and
+/// keeps only a handful of keys (`RecordLayer`). All members are used on the loop only.
 package final class TLSStreams: @unchecked Sendable {
-    /// What a stream's owner is told, with the name it gave.
+    /// Callbacks to the streams' owner, each with the name that the owner gave the stream.
     package struct Owner {
-        /// Nothing waits behind the socket any more, after `send` answered `.queued`.
+        /// No bytes wait for the socket any more, after `send` returned `.queued`.
         package let drained: (UInt64) -> Void
         /// The peer ended the stream or broke the protocol. Not called after `end` or `close`.
         package let ended: (UInt64) -> Void
@@ -29,12 +27,12 @@ package final class TLSStreams: @unchecked Sendable {
 
     struct Place {
         var stream: TLSStream?
-        /// Which of the streams that had the place: news may be of the one before.
+        /// Grows with each stream that leaves the place: an event may belong to the previous one.
         var serial: UInt32 = 0
     }
 
-    /// What all streams of the loop share to make and read records. One object, so that a delivery
-    /// counts one reference.
+    /// The objects that all streams of the loop share to make and read records. They are held in
+    /// one object, so that a delivery counts one reference.
     final class Engines {
         let wire: TLSWire
         let cipher: RecordCipher
@@ -55,27 +53,27 @@ package final class TLSStreams: @unchecked Sendable {
     private(set) var engines: Engines?
     private(set) var places: [Place] = []
     private var freePlaces: [UInt32] = []
-    /// Streams that are closing, with their deadlines: as all take the same time, in order.
+    /// Streams that are closing, with their deadlines; in order, because all get the same time.
     var closing: [(deadline: NIODeadline, place: UInt32, serial: UInt32)] = []
     var closingTimer: Scheduled<Void>?
     private var whenEmpty: EventLoopPromise<Void>?
-    /// Streams with something to read, by token, in the order of their turns.
+    /// Streams with something to read, by token, in the order in which they are read.
     var readable = CircularBuffer<UInt64>()
-    /// The next turn of reading, while one is due.
+    /// The next read turn, while one is due.
     var readTimer: Scheduled<Void>?
-    /// Incomplete records, at most one for each stream.
+    /// The deadlines of incomplete records, at most one for each stream.
     var recordDeadlines: ExpiryQueue<IncompleteRecord>
     var recordTimer: Scheduled<Void>?
-    /// Turns in which readers' bytes were read.
+    /// The number of turns in which readers' input was read.
     var readTurns = 0
-    /// What sockets are read into, and records opened in.
+    /// The buffer that sockets are read into and records are decrypted in.
     let input = UnsafeMutableRawBufferPointer.allocate(
         byteCount: TLSWire.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
-    /// Open or closing.
+    /// The number of streams, open or closing.
     package private(set) var count = 0
 
-    /// No streams yet. May be called on any thread.
+    /// An object without streams. May be called on any thread.
     package init(loop: any EventLoop, settings: TLSServerSettings, owner: Owner) {
         self.loop = loop
         self.settings = settings
@@ -86,10 +84,11 @@ package final class TLSStreams: @unchecked Sendable {
 
     deinit { input.deallocate() }
 
-    /// Takes a connection that speaks HTTP/1.1, with nothing to send.
+    /// Adopts a connection that speaks HTTP/1.1 and has nothing left to send.
     ///
-    /// - Returns: `nil` when it has been taken before, or the kernel does not watch its socket; then
-    ///   it is closed.
+    /// - Returns: `nil` when the connection has been adopted before, when OpenSSL or the kernel
+    ///   lacks memory or descriptors for the first stream, or when the kernel cannot watch its
+    ///   socket; in the last case the connection is closed.
     package func adopt(_ connection: TLSConnection, name: UInt64) -> TLSStream? {
         loop.assertInEventLoop()
         guard let engines = engines ?? makeEngines(),
@@ -112,7 +111,7 @@ package final class TLSStreams: @unchecked Sendable {
             forget(stream)
             return nil
         }
-        // What a reader does not take must not grow in the kernel either.
+        // The kernel must not buffer much for a reader that does not read, either.
         var size = settings.streamSendBufferBytes
         setsockopt(
             stream.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -121,7 +120,7 @@ package final class TLSStreams: @unchecked Sendable {
     }
 
     private func makeEngines() -> Engines? {
-        // Until `stop` the watcher's thread keeps this object.
+        // The watcher's thread keeps this object alive until `stop`.
         guard let wire = TLSWire.ofThread(),
             let cipher = RecordCipher(recordsPerKeyMax: settings.recordsPerKeyMax),
             let watcher = try? StreamWatcher(tell: { news in self.loop.execute { self.take(news) } }
@@ -130,7 +129,7 @@ package final class TLSStreams: @unchecked Sendable {
         return Engines(wire: wire, cipher: cipher, watcher: watcher)
     }
 
-    /// Succeeds as soon as no stream is left.
+    /// Succeeds once no stream is left.
     package func emptied() -> EventLoopFuture<Void> {
         loop.assertInEventLoop()
         let promise = whenEmpty ?? loop.makePromise()
@@ -138,7 +137,7 @@ package final class TLSStreams: @unchecked Sendable {
         return promise.futureResult
     }
 
-    /// Ends every stream at once and watches no longer.
+    /// Closes every stream at once and stops watching sockets.
     package func stop() {
         loop.assertInEventLoop()
         for place in places { if let stream = place.stream { forget(stream) } }
@@ -153,7 +152,7 @@ package final class TLSStreams: @unchecked Sendable {
         UInt64(places[Int(stream.place)].serial) << 32 | UInt64(stream.place)
     }
 
-    /// The stream that a token was made for, unless it has gone.
+    /// The stream that a token was made for; `nil` if it has been removed.
     func stream(of token: UInt64) -> TLSStream? {
         let place = places[Int(truncatingIfNeeded: token & 0xFFFF_FFFF)]
         return place.serial == UInt32(truncatingIfNeeded: token >> 32) ? place.stream : nil
