@@ -5,24 +5,24 @@ import GatewayPush
 import Glibc
 import Synchronization
 
-/// Finds the addresses of a name.
+/// Resolves host names to addresses.
 package struct NameResolver: Sendable {
-    /// The addresses of a name, the best first; `nil` when it has none, or they were not found in
-    /// time.
+    /// Returns the addresses of a name, the best first; `nil` when it has none, or they were not
+    /// found in time.
     package let addresses: @Sendable (_ name: String) async -> [IPAddress]?
 
-    /// Finds addresses as told.
+    /// A resolver that calls the given function.
     package init(_ addresses: @escaping @Sendable (_ name: String) async -> [IPAddress]?) {
         self.addresses = addresses
     }
 
-    /// The system's: files, DNS, and whatever else it was told to use.
+    /// The system's resolver: files, DNS and its other configured sources.
     ///
     /// - Parameters:
-    ///   - lookUpsMax: Most look-ups at once; each blocks a thread, and the system gives up one
-    ///     that nobody answers only after many seconds.
-    ///   - waitingMax: Most look-ups that wait for those; further ones fail at once.
-    ///   - deadline: Longest time that a caller waits.
+    ///   - lookUpsMax: The most concurrent look-ups. Each blocks a thread, and the system
+    ///     abandons an unanswered one only after many seconds.
+    ///   - waitingMax: The most look-ups that wait for a free thread; further ones fail at once.
+    ///   - deadline: The longest time that a caller waits.
     package static func system(
         lookUpsMax: Int = 8, waitingMax: Int = 1_000, deadline: Duration = .seconds(10)
     ) -> NameResolver {
@@ -31,9 +31,9 @@ package struct NameResolver: Sendable {
     }
 }
 
-/// Blocking look-ups, a few at once.
+/// Runs blocking look-ups, a few at a time.
 private final class LookUps: Sendable {
-    /// One look-up, which is answered once: by the system or by its deadline.
+    /// One look-up, which is answered once: by the system or at its deadline.
     final class LookUp: Sendable {
         typealias Waiter = CheckedContinuation<[IPAddress]?, Never>
 
@@ -83,7 +83,7 @@ private final class LookUps: Sendable {
                     state.atOnce += 1
                     return .now
                 }
-                // Those whose callers went are no longer waited for.
+                // Drop look-ups whose callers no longer wait.
                 state.waiting.removeAll(where: \.isAnswered)
                 guard state.waiting.count < waitingMax else { return .never }
                 state.waiting.append(lookUp)

@@ -2,7 +2,7 @@ import GatewayCore
 import Glibc
 
 extension GatewayClock {
-    /// The clocks of the machine.
+    /// The system's clocks.
     package static let system = GatewayClock(
         now: { milliseconds(CLOCK_MONOTONIC) },
         wallMilliseconds: { milliseconds(CLOCK_REALTIME) },

@@ -5,11 +5,11 @@ import GatewaySigning
 
 /// One attempt to deliver a message to a webhook.
 package struct WebhookMessage: Sendable, Hashable {
-    /// Names the message: the same at each attempt to say the same. Visible ASCII without a dot.
+    /// The message's id, the same for each attempt to deliver it. Visible ASCII without a dot.
     package var id: String
-    /// When this attempt is made, in seconds since 1970.
+    /// The time of this attempt, in seconds since 1970.
     package var timestamp: Int64
-    /// What is said, in JSON.
+    /// The content, in JSON.
     package var body: [UInt8]
 
     /// An attempt.
@@ -20,14 +20,14 @@ package struct WebhookMessage: Sendable, Hashable {
     }
 }
 
-/// Sends webhooks: signed, to addresses that may be asked, and nowhere else.
+/// Sends webhooks: signed, and to permitted addresses only.
 ///
-/// The name of an endpoint is resolved for each attempt, addresses that may not be asked are left
-/// out, and the connection goes to one of the others: no name can lead it elsewhere in between.
-/// The client asks again whether it may whenever a socket is about to connect. Redirects are
-/// answers, and failures.
+/// The name of an endpoint is resolved for each attempt, forbidden addresses are dropped, and the
+/// connection goes to one of the others, so that the name cannot lead it elsewhere in between. The
+/// client checks the address again whenever a socket is about to connect. Redirects are not
+/// followed; they count as failures.
 package final class WebhookSender: Sendable {
-    /// Most addresses of a name that are tried in one attempt.
+    /// The most addresses of a name that are tried in one attempt.
     package static let addressesMax = 3
 
     private let client: CurlClient
@@ -38,12 +38,12 @@ package final class WebhookSender: Sendable {
     /// A sender.
     ///
     /// - Parameters:
-    ///   - addressGuard: Which addresses may be asked.
-    ///   - resolver: Finds the addresses of endpoints.
-    ///   - caFile: PEM file of the only certificates of endpoints to trust; `nil` trusts the
+    ///   - addressGuard: Decides which addresses are permitted.
+    ///   - resolver: Resolves the names of endpoints.
+    ///   - caFile: PEM file of the only certificates to trust for endpoints; `nil` trusts the
     ///     system's.
-    ///   - deadline: Longest time of one request.
-    ///   - connectionsMax: Open connections.
+    ///   - deadline: The longest time of one request.
+    ///   - connectionsMax: The most open connections.
     /// - Throws: ``CurlError`` (`noMemory`).
     package init(
         addressGuard: AddressGuard, resolver: NameResolver = .system(),
@@ -66,7 +66,7 @@ package final class WebhookSender: Sendable {
         self.deadline = deadline
     }
 
-    /// Makes one attempt. A task that is cancelled ends it.
+    /// Makes one attempt. Cancelling the task ends it.
     package func send(
         _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
     ) async throws(CurlError) -> WebhookResponse {
@@ -78,7 +78,7 @@ package final class WebhookSender: Sendable {
             })
     }
 
-    /// Lets the attempts under way end, and makes no further ones.
+    /// Waits for the attempts in flight to end, and makes no further ones.
     package func drain() async {
         await client.drain()
     }
@@ -102,7 +102,7 @@ package final class WebhookSender: Sendable {
         throw failure
     }
 
-    /// The addresses that may be asked, in the order in which they are.
+    /// Returns the permitted addresses, in the order in which to try them.
     private func addresses(
         of endpoint: WebhookEndpoint
     ) async throws(CurlError) -> ArraySlice<IPAddress> {

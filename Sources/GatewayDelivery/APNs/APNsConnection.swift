@@ -4,12 +4,12 @@ import CurlMulti
 import GatewayCore
 import GatewayPush
 
-/// One connection to APNs, used by its pool's thread alone: libcurl opens and encrypts it, and an
-/// ``APNsSession`` says what goes over it.
+/// One connection to APNs, used only by its pool's thread: libcurl opens and encrypts it, and an
+/// ``APNsSession`` decides what is sent over it.
 ///
-/// libcurl would speak HTTP/2 as well, at several times the cost for each push. And it says neither
-/// what the peer allows nor that the peer is about to go, and repeats by itself what the peer
-/// refused; all of that is for the pool to know and to do.
+/// libcurl speaks HTTP/2 too, but at several times the cost for each push. It also reports neither
+/// the peer's limits nor that the peer is about to close the connection, and it resends refused
+/// requests on its own; the pool has to know of all that and decide about it.
 final class APNsConnection {
     private enum Standing {
         case connecting
@@ -21,30 +21,30 @@ final class APNsConnection {
     private(set) var socket: curl_socket_t?
 
     private let configuration: APNsPool.Configuration
-    /// How long an answer is waited for, and when an idle peer is asked, in milliseconds.
+    /// The time to wait for an answer, and the idle time before a PING, in milliseconds.
     private let patience: Int64
     private let idleMax: Int64
     private let session: APNsSession
     private let easy: CurlEasy
     private var standing = Standing.connecting
-    /// What was read, and what is to be written: from `written` to `filled`.
+    /// The bytes read, and the bytes to write: those from `written` to `filled`.
     private let input: UnsafeMutableRawBufferPointer
     private let output: UnsafeMutableRawBufferPointer
     private var (written, filled) = (0, 0)
     private var isBlocked = false
-    /// When something was last sent, and since when a PING is not answered, in monotonic
+    /// The time of the last send, and of the PING that is not answered yet, in monotonic
     /// milliseconds.
     private var sentAt: Int64
     private var pingedAt: Int64?
 
     private static let bufferBytes = 64 * 1_024
-    /// A frame with its head, and some more.
+    /// The room needed for a frame with its header, with some to spare.
     private static let frameBytesMax = 17 * 1_024
     private static let recordBytesMax = 16 * 1_024
 
-    /// A connection that begins to be opened; `nil` when there is no memory.
+    /// A connection that begins to open; `nil` when there is no memory.
     ///
-    /// - Parameter fields: Of the pool's pushes.
+    /// - Parameter fields: The header fields of the pool's pushes.
     init?(
         _ configuration: APNsPool.Configuration, _ fields: APNsFields, _ multi: CurlMulti,
         now: Int64
@@ -75,7 +75,7 @@ final class APNsConnection {
         options.set(CURLOPT_URL, configuration.origin)
         options.set(CURLOPT_FRESH_CONNECT, 1)
         options.set(CURLOPT_PIPEWAIT, 0)
-        // Not the environment's: what is sent here goes where it says and nowhere else.
+        // Ignore the environment's proxy: pushes go to the configured origin and nowhere else.
         options.set(CURLOPT_PROXY, "")
         options.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         options.keepAlive(.seconds(600))
@@ -92,15 +92,15 @@ final class APNsConnection {
 
     // MARK: For the pool
 
-    /// Tells what happened since it was last asked.
+    /// Returns the events since the last call, replacing the contents of `told`.
     func takeEvents(into told: inout [APNsSession.Event]) { session.takeEvents(into: &told) }
 
-    /// Takes a push that is to be sent, as soon as the connection is open.
+    /// Accepts a push, which is sent as soon as the connection is open.
     ///
     /// - Parameters:
-    ///   - flight: What its ending is reported with.
+    ///   - flight: The number that its end is reported with.
     ///   - token: A provider token and its number.
-    /// - Returns: Whether it was taken; if not, there is nothing to report.
+    /// - Returns: Whether it was accepted; if not, no end is reported.
     func send(
         _ push: APNsPush, id: String, _ flight: UInt64,
         token: (number: UInt64, text: String)?, now: Int64, wall: Int64
@@ -111,13 +111,13 @@ final class APNsConnection {
             push, id: id, flight, token: token, deadline: now.later(by: patience), wall: wall)
     }
 
-    /// libcurl has opened the connection, or could not.
+    /// Handles the end of libcurl's attempt to open the connection.
     func connected(_ code: CURLcode, _ multi: CurlMulti, now: Int64) {
         guard case .connecting = standing else { return }
         guard code == CURLE_OK, let stream = CurlStream(easy) else { return fail(.notConnected) }
         standing = .open(stream)
         sentAt = now
-        // Only from the first read on does libcurl say what was negotiated.
+        // libcurl reports what was negotiated only after the first read.
         read()
         guard case .open = standing else { return }
         guard let tls = stream.tls, Self.isHTTP2(tls) else { return fail(.notConnected) }
@@ -143,7 +143,7 @@ final class APNsConnection {
         }
     }
 
-    /// Writes what can be written, and waits for the socket where there is more.
+    /// Writes what the socket accepts, and watches the socket for room if there is more.
     func flush(_ multi: CurlMulti) {
         guard case .open(let stream) = standing else { return }
         guard write(stream) else { return fail(.connectionEnded) }
@@ -155,9 +155,9 @@ final class APNsConnection {
         if session.isOver { fail(.connectionEnded) }
     }
 
-    /// Ends what has taken too long, and asks an idle peer whether it is there.
+    /// Ends requests that have taken too long, and sends a PING to an idle peer.
     ///
-    /// - Returns: When that is to be looked at again.
+    /// - Returns: The time of the next call, in monotonic milliseconds.
     func expire(now: Int64) -> Int64 {
         guard case .open = standing else {
             session.expire(now: now, isConnected: false)
@@ -177,8 +177,8 @@ final class APNsConnection {
         return min(next, session.nextDeadline ?? .max)
     }
 
-    /// Says goodbye where that is possible without waiting, and closes; what is under way has ended
-    /// with that.
+    /// Closes the connection, after a GOAWAY if it can be sent without waiting. Requests in flight
+    /// end with it.
     func close(_ multi: CurlMulti) {
         if case .open(let stream) = standing {
             session.goodbye()
@@ -196,10 +196,10 @@ final class APNsConnection {
         session.end(failure)
     }
 
-    /// - Returns: Whether the connection is still there.
+    /// - Returns: Whether the connection is still usable.
     private func write(_ stream: CurlStream) -> Bool {
         while true {
-            // What was blocked has to be written from where it is.
+            // A blocked write has to be repeated from the same position.
             if written == filled { (written, filled) = (0, 0) }
             while output.count - filled >= Self.frameBytesMax {
                 guard let bytes = session.output(), bytes.count <= output.count - filled else {
@@ -228,7 +228,7 @@ final class APNsConnection {
     }
 }
 
-/// Called by libcurl with OpenSSL's context of a connection before that is opened.
+/// Called by libcurl with a connection's OpenSSL context before the connection is opened.
 private let onTLS:
     @convention(c) (
         UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
@@ -238,7 +238,7 @@ private let onTLS:
             // Zero is success here.
             SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count)) == 0
         else { return CURLE_OUT_OF_MEMORY }
-        // One read for a record, not one for its head and one for the rest.
+        // One system call reads a record, not one for its header and one for the rest.
         gateway_SSL_CTX_set_read_ahead(context, 1)
         return CURLE_OK
     }

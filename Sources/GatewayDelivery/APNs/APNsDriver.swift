@@ -10,13 +10,13 @@ struct APNsDriver: CurlDriver {
     enum Command: Sendable {
         /// Send a push.
         case push(APNsPush, APNsPool.Finished)
-        /// Send again what APNs refused.
+        /// Send again after a stop: what APNs refused has been corrected.
         case resume
         /// Accept no more pushes, and resume the continuation once none is in flight.
         case drain(CheckedContinuation<Void, Never>)
-        /// Use a provider token that was asked for.
+        /// Use a requested provider token; `nil` if there is none.
         case fetched(SharedProviderToken?)
-        /// A time that the machine wanted to be woken at has come, monotonic ms.
+        /// A time has come, in monotonic ms, at which the machine asked to be woken.
         case timerFired(Int64)
     }
 
@@ -91,7 +91,7 @@ struct APNsDriver: CurlDriver {
         report()
     }
 
-    /// Monotonic milliseconds of this machine, whatever the pool's clock says.
+    /// Monotonic milliseconds of the computer, independent of the pool's clock.
     private var now: Int64 { GatewayClock.system.now() }
 
     private var moment: APNsPoolMachine.Moment {
@@ -130,7 +130,7 @@ struct APNsDriver: CurlDriver {
         }
     }
 
-    /// Gives the machine a provider token: at once, or, where nodes share it, soon.
+    /// Gives the machine a provider token: at once, or later if nodes share it.
     private mutating func fetchToken(
         refused: SharedProviderToken?, _ moment: APNsPoolMachine.Moment
     ) {
@@ -160,7 +160,7 @@ struct APNsDriver: CurlDriver {
         return isAny
     }
 
-    /// Publishes the figures, then calls back: whoever is called may read them.
+    /// Publishes the figures before it calls back, because the callbacks may read them.
     private mutating func report() {
         shared.figures.withLock { $0 = machine.figures }
         for (finished, result) in results { finished(result) }

@@ -2,18 +2,18 @@ import CNGHTTP2
 import GatewayCore
 import GatewayPush
 
-/// The header fields of pushes in nghttp2's form: those that many pushes have in common are made
-/// once, and the two that each has for itself are put between them. Used by one thread.
+/// The header fields of pushes in nghttp2's format. Fields that many pushes share are made once;
+/// the two that differ for each push are inserted between them. Used by one thread.
 final class APNsFields {
-    /// Fields that pushes have in common.
+    /// Fields that pushes share.
     private struct Common {
         let form: APNsPushForm
         let token: UInt64?
-        /// The second since 1970 in which they are right; 0 for any.
+        /// The second since 1970 in which the fields are valid; 0 if they do not depend on time.
         let second: Int64
-        /// All fields of a request, the two of its own without a value.
+        /// All fields of a request; the two that differ for each push have no value.
         let fields: UnsafeMutableBufferPointer<nghttp2_nv>
-        /// What the fields point to.
+        /// The text that the fields point to.
         let text: UnsafeMutableBufferPointer<UInt8>
 
         func free() {
@@ -24,15 +24,16 @@ final class APNsFields {
 
     private static let pathStart = Array("/3/device/".utf8)
     private static let idCount = 36
-    /// A pool has few forms; beyond these the oldest are made again.
+    /// The most sets of shared fields kept. A pool has few forms; beyond this number the oldest set
+    /// is dropped and made again when needed.
     private static let commonMax = 16
 
     private let authority: String
     private var common: [Common] = []
-    /// The path and the id of the push at hand.
+    /// The path and the id of the current push.
     private let own: UnsafeMutableBufferPointer<UInt8>
 
-    /// - Parameter origin: `https://` and what `:authority` says.
+    /// - Parameter origin: `https://` and the value of `:authority`.
     init(origin: String) {
         authority = String(origin.drop { $0 != "/" }.drop { $0 == "/" })
         // Sound: this object's from here to `deinit`, as is what `common` holds.
@@ -46,8 +47,8 @@ final class APNsFields {
         for common in common { common.free() }
     }
 
-    /// The fields of a push, which nghttp2 copies before `body` returns; `nil` when there are none
-    /// such.
+    /// Calls `body` with the fields of a push, which nghttp2 copies before `body` returns. Returns
+    /// `nil` without calling it if the token is too long or the id is not 36 characters long.
     ///
     /// - Parameters:
     ///   - token: A provider token and its number.
@@ -87,7 +88,7 @@ final class APNsFields {
         _ form: APNsPushForm, _ token: (number: UInt64, text: String)?, _ second: Int64,
         wall: Int64
     ) -> Common {
-        // What never repeats is not to crowd out what does from the peer's table.
+        // Values that never repeat must not evict repeating ones from the peer's header table.
         let always = UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
         let never = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
         var lines: [(name: String, value: String, flags: UInt8)] = [

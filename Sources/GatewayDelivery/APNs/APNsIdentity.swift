@@ -1,6 +1,6 @@
-/// The certificate that a pool shows to APNs.
+/// The certificate that a pool presents to APNs.
 package struct APNsIdentity: Sendable, Hashable {
-    /// The certificate in PEM, and those between it and its root.
+    /// The certificate in PEM, followed by the intermediate certificates up to its root.
     package var certificate: [UInt8]
     /// Its private key in PEM, not encrypted.
     package var key: [UInt8]

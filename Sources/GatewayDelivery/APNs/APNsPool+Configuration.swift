@@ -3,25 +3,25 @@ import GatewayPush
 import GatewaySigning
 
 extension APNsPool {
-    /// What a pool sends with, and where to.
+    /// The credential, destination and limits of a pool.
     package struct Configuration: Sendable {
-        /// What APNs knows the sender by.
+        /// The credential that identifies the sender to APNs.
         package enum Credential: Sendable {
-            /// Provider tokens of a key.
+            /// Provider tokens signed with a key.
             case key(Key)
-            /// A certificate, which names its topics itself.
+            /// A certificate, which itself names its topics.
             case certificate(APNsIdentity)
         }
 
         /// A team's key.
         package struct Key: Sendable {
-            /// The key: P-256.
+            /// The private key: P-256.
             package let key: SigningKey
-            /// The name that Apple gave it.
+            /// The key's id, assigned by Apple.
             package let id: String
-            /// The team.
+            /// The team's id.
             package let team: String
-            /// Where all nodes find the same token; `nil` where there is one node only.
+            /// The store through which all nodes use the same token; `nil` with a single node.
             package let share: ProviderTokenShare?
 
             /// A key.
@@ -32,28 +32,28 @@ extension APNsPool {
             }
         }
 
-        /// Where to: `https://` and a host, with a port unless it is 443.
+        /// The destination: `https://` and a host, with a port unless it is 443.
         package var origin: String
-        /// What APNs knows the sender by.
+        /// The credential that identifies the sender to APNs.
         package var credential: Credential
-        /// PEM file of the only certificates to trust; `nil` trusts the system's.
+        /// The PEM file of the only certificates to trust; `nil` trusts the system's.
         package var caFile: String?
-        /// Connections in use at once, at most.
+        /// The most connections in use at once.
         package var connectionsMax = 4
-        /// Pushes under way at once by one connection, at most.
+        /// The most pushes in flight on one connection.
         package var windowMax = 500
-        /// Pushes that wait at once; further ones are given up for now.
+        /// The most pushes that wait at once; further ones end at once, to be retried later.
         package var waitingMax = 100_000
-        /// Longest time from sending a push to its answer.
+        /// The longest time from sending a push to its answer.
         package var deadline: Duration = .seconds(30)
-        /// Longest wait for a connection, TLS included.
+        /// The longest wait for a connection, including TLS.
         package var connectDeadline: Duration = .seconds(15)
-        /// A connection on which nothing was sent for so long is asked whether it is still there.
+        /// The time without sending after which a connection is tested with a PING.
         package var idleBeforePing: Duration = .seconds(3_600)
-        /// What time it is.
+        /// The clock.
         package var clock = GatewayClock.system
 
-        /// The usual bounds, at Apple's.
+        /// A configuration with the default limits, for one of Apple's environments.
         package init(_ environment: APNsEnvironment, _ credential: Credential) {
             switch environment {
             case .production: origin = "https://api.push.apple.com"
@@ -79,10 +79,10 @@ extension APNsPool {
 }
 
 extension APNsPool.Configuration.Key {
-    /// The token to use: that of another node if it is of use, and else a new one; `nil` when
-    /// nothing can be signed.
+    /// Returns the token to use: another node's if it is still usable, otherwise a new one; `nil`
+    /// when no token can be signed.
     ///
-    /// - Parameter refused: A token that APNs takes for expired.
+    /// - Parameter refused: A token that APNs refused as expired.
     func token(refused: SharedProviderToken?, _ clock: GatewayClock) async -> SharedProviderToken? {
         let known = await share?.read()
         if let known, known != refused, isFit(known, clock),
@@ -96,7 +96,7 @@ extension APNsPool.Configuration.Key {
         return key.hasSigned(providerToken: held.text) ? held : new
     }
 
-    /// A new token.
+    /// Returns a new token; `nil` when it cannot be signed.
     func mint(_ clock: GatewayClock) -> SharedProviderToken? {
         let issuedAt = clock.wallMilliseconds() / 1_000
         let text = try? key.providerToken(keyID: id, team: team, issuedAt: issuedAt)

@@ -49,27 +49,28 @@ package final class APNsPool: Sendable {
                 uniqueID: nil, milliseconds: 0, requests: 0))
     }
 
-    /// Sends a push and returns its result. A push in flight cannot be cancelled, so a cancelled task
-    /// waits as well.
+    /// Sends a push and returns its result. A push in flight cannot be cancelled, so a cancelled
+    /// task waits as well.
     package func push(_ push: APNsPush) async -> APNsPushResult {
         await withCheckedContinuation { continuation in
             self.push(push) { continuation.resume(returning: $0) }
         }
     }
 
-    /// Sends again what APNs refused, after the configuration there, or a clock, was corrected.
+    /// Ends the stops after APNs refused the key or a topic, so that pushes are sent again. Call it
+    /// once the configuration at APNs, or a clock, has been corrected.
     package func resume() {
         _ = loop?.submit(.resume)
     }
 
-    /// Accepts no more pushes, gives up those that wait, and returns when none is in flight.
+    /// Accepts no more pushes, gives up waiting ones, and returns when none is in flight.
     package func drain() async {
         await withCheckedContinuation { continuation in
             if loop?.submit(.drain(continuation)) != true { continuation.resume() }
         }
     }
 
-    /// The pool's size now and what it did.
+    /// The pool's current size and its totals.
     package var figures: APNsPoolFigures { shared.figures.withLock { $0 } }
 
     /// The state that the pool's thread shares with all others.
@@ -84,7 +85,7 @@ package final class APNsPool: Sendable {
     }
 }
 
-/// The size of a pool now and what it did.
+/// The current size of a pool and its totals.
 package struct APNsPoolFigures: Sendable, Hashable {
     /// The number of pushes that wait to be sent.
     package var waiting = 0
@@ -92,7 +93,7 @@ package struct APNsPoolFigures: Sendable, Hashable {
     package var underWay = 0
     /// The number of usable connections.
     package var connections = 0
-    /// The number of connections that were opened, or tried to be.
+    /// The number of attempts to open a connection, successful or not.
     package var opened = 0
     /// The number of provider tokens that were created or taken over from other nodes.
     package var providerTokens = 0

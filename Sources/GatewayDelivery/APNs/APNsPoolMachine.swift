@@ -27,16 +27,16 @@ struct APNsPoolMachine {
         fileprivate var hasReconnected = false
     }
 
-    /// An order to the caller.
+    /// An action for the caller to perform.
     enum Action {
-        /// Send a push on a connection, opening that or not.
+        /// Send a push on a connection, which has to be opened first if `opens` is true.
         case send(flight: UInt64, connection: UInt64, opens: Bool)
         /// Close a connection. Nothing is in flight on it.
         case close(connection: UInt64)
         /// Get a provider token other than the one refused as expired, then call
         /// ``fetched(_:_:)``.
         case fetchToken(refused: SharedProviderToken?)
-        /// Report the result of a push, whose number may be used again.
+        /// Report the result of a push. Its number may be used again afterwards.
         case finish(flight: UInt64, APNsPushResult)
         /// Call ``timerFired(at:)`` at this time, monotonic ms.
         case wake(at: Int64)
@@ -84,7 +84,7 @@ struct APNsPoolMachine {
         self.random = random
     }
 
-    /// The pool's size now and what it did.
+    /// The pool's current size and its totals.
     var figures: APNsPoolFigures {
         var figures = totals
         figures.waiting = scheduler.waitingCount
@@ -126,10 +126,10 @@ struct APNsPoolMachine {
         return number
     }
 
-    /// Sends again what APNs refused.
+    /// Ends all stops, so that pushes are sent again.
     mutating func resume() { stops.removeAll() }
 
-    /// Accepts no more pushes, and gives up those that wait.
+    /// Accepts no more pushes, and gives up waiting ones.
     mutating func drain() {
         isDraining = true
         for number in scheduler.removeWaiting() { finish(number, Self.later) }
@@ -169,7 +169,8 @@ struct APNsPoolMachine {
             if nextPending < pending.count {
                 nextPending += 1
                 let action = pending[nextPending - 1]
-                // Not before: the caller knows the push by its number until it has the result.
+                // Not earlier: until the caller has the result, it refers to the push by its
+                // number.
                 if case .finish(let number, _) = action { freeFlights.append(number) }
                 return action
             }
@@ -243,7 +244,8 @@ struct APNsPoolMachine {
         pending.append(.fetchToken(refused: refused))
     }
 
-    /// Uses a provider token that was asked for; without one, nothing can be sent.
+    /// Uses a requested provider token; `nil` means that there is none, so that nothing can be
+    /// sent.
     mutating func fetched(_ token: SharedProviderToken?, _ moment: Moment) {
         isFetching = false
         guard let token else {
@@ -327,8 +329,8 @@ struct APNsPoolMachine {
         scheduler.addAgain(number)
     }
 
-    /// Replaces the provider token that a push was refused with as expired; returns whether there
-    /// is, or will be, another.
+    /// Replaces the provider token that APNs refused as expired; returns whether there is, or will
+    /// be, another one.
     private mutating func replaceToken(of flight: Flight, _ moment: Moment) -> Bool {
         guard !isFetching else { return true }
         guard let token = flight.token else { return false }

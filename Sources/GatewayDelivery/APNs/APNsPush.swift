@@ -3,28 +3,29 @@ import GatewayCore
 import GatewayPush
 import WidgetModel
 
-/// One push, as an ``APNsPool`` sends it.
+/// One push for an ``APNsPool`` to send.
 package struct APNsPush: Sendable {
-    /// The device token in hexadecimal, lower case.
+    /// The device token in lower-case hexadecimal.
     package let token: String
-    /// What its type has in common.
+    /// The properties that it shares with other pushes of its type.
     package let form: APNsPushForm
-    /// `apns-id`; `nil` for a new one. A push that is sent again keeps it, so that APNs can be asked
-    /// about it.
+    /// `apns-id`; `nil` to create one. A push that is sent again keeps its id, so that APNs can be
+    /// asked about it.
     package let id: String?
-    /// When the address was last registered, in milliseconds since 1970.
+    /// The time of the address's last registration, in milliseconds since 1970.
     package var registeredAt: Int64
-    /// How many times it failed before.
+    /// The number of times the push has failed before.
     package var failures = 0
     /// Whether the token may still be tried in APNs' other environment.
     package var mayTryOtherEnvironment = false
 
-    /// Longest device token, in hexadecimal digits. Apple says that no length may be assumed.
+    /// The length of the longest device token, in hexadecimal digits. Apple says that no length may
+    /// be assumed.
     package static let tokenDigitsMax = 1_024
 
-    /// A push; `nil` when the token is not hexadecimal, or the id no UUID.
+    /// A push; `nil` when the token is not hexadecimal, or the id is not a UUID.
     ///
-    /// - Parameter id: `apns-id`; a new one when `nil`.
+    /// - Parameter id: `apns-id`; `nil` to create one.
     package init?(token: String, form: APNsPushForm, registeredAt: Int64, id: String? = nil) {
         var (isHexadecimal, isLower) = (true, true)
         for byte in token.utf8 {
@@ -50,25 +51,25 @@ package struct APNsPush: Sendable {
 }
 
 extension APNsPush: CustomStringConvertible, CustomReflectable {
-    /// Without the token, whatever prints it.
+    /// A description without the token, so that printing never shows it.
     package var description: String { "APNsPush(\(form.type) \(id ?? "new"))" }
-    /// Nothing: a dump must not show the token.
+    /// An empty mirror: a dump must not show the token.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// What came of a push.
+/// The result of a push.
 package struct APNsPushResult: Sendable, Hashable {
-    /// What to do about it.
+    /// The consequences of the result.
     package let reaction: APNsReaction
-    /// What APNs said; `nil` when the push was not sent, because something is stopped or there
-    /// will be no connection for a while.
+    /// The outcome of the last request; `nil` when the push was not sent, because sending is
+    /// stopped or no connection will be available for a while.
     package let outcome: APNsOutcome?
     /// `apns-id`.
     package let id: String
-    /// `apns-unique-id`, by which Apple's console finds a push of the sandbox.
+    /// `apns-unique-id`, for finding a push of the sandbox in Apple's console.
     package let uniqueID: String?
-    /// From sending the last request to its end, in milliseconds.
+    /// The time from sending the last request to its end, in milliseconds.
     package let milliseconds: Int64
-    /// How many requests were made of it.
+    /// The number of requests made for the push.
     package let requests: Int
 }

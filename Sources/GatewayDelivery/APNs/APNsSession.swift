@@ -3,18 +3,18 @@ import GatewayCore
 import GatewayPush
 import WidgetModel
 
-/// The HTTP/2 of one connection to APNs (RFC 9113), without the connection: pushes and bytes go in,
-/// bytes and events come out. nghttp2 makes and reads the frames. Used by one thread.
+/// The HTTP/2 layer of one connection to APNs (RFC 9113), without the connection: pushes and bytes
+/// go in, bytes and events come out. nghttp2 makes and reads the frames. Used by one thread.
 final class APNsSession {
-    /// What a pool has to know.
+    /// An event that the pool has to know.
     enum Event: Hashable {
         /// The connection is open.
         case connected
-        /// The peer allows so many requests at once.
+        /// The peer allows this number of concurrent requests.
         case allowed(Int)
-        /// The peer takes no more requests, or the connection is gone.
+        /// The peer accepts no more requests, or the connection is lost.
         case retired
-        /// A push has ended; without an outcome it was not sent.
+        /// A push has ended; one without an outcome was not sent.
         case ended(UInt64, APNsOutcome?, uniqueID: String? = nil)
     }
 
@@ -23,7 +23,7 @@ final class APNsSession {
     private var streams = APNsStreams()
     private var events: [Event] = []
     private var isRetired = false
-    /// Whether the peer sent anything.
+    /// Whether the peer has sent anything.
     private var hasHeard = false
     private let payloads = [APNsPushForm.reloadingPayload, APNsPushForm.wakingPayload]
 
@@ -31,9 +31,9 @@ final class APNsSession {
     private static let uniqueIDBytesMax = 256
     private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
 
-    /// A session that begins with the preface; `nil` when there is no memory.
+    /// A session that begins with the connection preface; `nil` when there is no memory.
     ///
-    /// - Parameter fields: Of the pool's pushes.
+    /// - Parameter fields: The header fields of the pool's pushes.
     init?(_ fields: APNsFields) {
         var session: OpaquePointer?
         guard let callbacks = APNsCallbacks.all,
@@ -54,14 +54,14 @@ final class APNsSession {
 
     // MARK: Pushes
 
-    /// Takes a push.
+    /// Accepts a push.
     ///
     /// - Parameters:
-    ///   - flight: What its ending is reported with.
+    ///   - flight: The number that its end is reported with.
     ///   - token: A provider token and its number.
-    ///   - deadline: When it ends without an answer, in monotonic milliseconds: no earlier than that
-    ///     of any push before it.
-    /// - Returns: Whether it was taken; if not, there is nothing to report.
+    ///   - deadline: The time at which it ends without an answer, in monotonic milliseconds;
+    ///     never earlier than that of a previous push.
+    /// - Returns: Whether it was accepted; if not, no end is reported.
     func send(
         _ push: APNsPush, id: String, _ flight: UInt64,
         token: (number: UInt64, text: String)?, deadline: Int64, wall: Int64
@@ -82,19 +82,21 @@ final class APNsSession {
         return true
     }
 
-    /// Tells what happened since it was last asked, in the memory of what it told before.
+    /// Returns the events since the last call, replacing the contents of `told` and reusing its
+    /// memory.
     func takeEvents(into told: inout [Event]) {
         told.removeAll(keepingCapacity: true)
         swap(&told, &events)
     }
 
-    /// Notes that the connection is open.
+    /// Records that the connection is open.
     func connected() { events.append(.connected) }
 
-    /// When the next push ends without an answer; `nil` when none is under way.
+    /// The time at which the next push ends without an answer, in monotonic milliseconds; `nil`
+    /// when none is in flight.
     var nextDeadline: Int64? { streams.first?.stream.deadline }
 
-    /// Ends what has taken too long.
+    /// Ends requests that have taken too long.
     ///
     /// - Parameter isConnected: Whether the connection is open.
     func expire(now: Int64, isConnected: Bool) {
@@ -109,14 +111,15 @@ final class APNsSession {
         }
     }
 
-    /// The connection is gone, or never was: what is under way ended like this, unless it was
-    /// answered.
+    /// Ends all requests because the connection is lost or could not be opened. Each ends with
+    /// `failure`, unless it was answered or never sent.
     func end(_ failure: APNsOutcome.Failure) {
         while let (place, stream) = streams.first {
             if failure == .notConnected || isBegun(stream) {
                 finish(place, .failed(failure))
             } else {
-                // Who ends a connection at once, as for want of a certificate, never was a peer.
+                // A peer that ends a connection before it sends anything, for example because it
+                // requires a certificate, counts as never connected.
                 finish(place, hasHeard ? nil : .failed(.notConnected))
             }
         }
@@ -125,15 +128,15 @@ final class APNsSession {
 
     // MARK: Bytes
 
-    /// Takes what the peer sent.
+    /// Reads bytes from the peer.
     ///
-    /// - Returns: Whether it made sense; if not, what is still to be written says so to the peer.
+    /// - Returns: Whether they were valid; if not, the remaining output informs the peer.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         hasHeard = true
         return nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count) == bytes.count
     }
 
-    /// The next bytes to be written, good until it is asked again; empty when there are none, and
+    /// Returns the next bytes to write, valid until the next call; empty when there are none, and
     /// `nil` when there is no memory.
     func output() -> UnsafeRawBufferPointer? {
         var bytes: UnsafePointer<UInt8>?
@@ -141,21 +144,21 @@ final class APNsSession {
         return count < 0 ? nil : UnsafeRawBufferPointer(start: bytes, count: count)
     }
 
-    /// Whether both sides have said all.
+    /// Whether neither side has anything left to send.
     var isOver: Bool {
         nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }
 
-    /// Asks the peer whether it is there.
+    /// Queues a PING, to find out whether the peer is still there.
     func ping() { nghttp2_submit_ping(session, Self.noFlags, nil) }
 
-    /// Says goodbye.
+    /// Queues a GOAWAY, which ends the session.
     func goodbye() { nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue) }
 
     // MARK: Streams
 
-    /// Whether something of a request was made ready to be written. What waits for room on the
-    /// connection is not in nghttp2's table.
+    /// Whether any part of a request has been prepared for writing. A request that waits for one of
+    /// the connection's streams is not in nghttp2's table yet.
     private func isBegun(_ stream: APNsStreams.Stream) -> Bool {
         nghttp2_session_find_stream(session, stream.id) != nil
     }
@@ -166,8 +169,8 @@ final class APNsSession {
         events.append(.retired)
     }
 
-    /// - Parameter outcome: Its outcome, unless its status is here: then that counts, whatever
-    ///   happened to the rest of the answer.
+    /// - Parameter outcome: The outcome of a request without a status. If its status has arrived,
+    ///   that decides, whatever happened to the rest of the answer.
     private func finish(_ place: Int, _ outcome: APNsOutcome?) {
         guard let stream = streams.remove(place) else { return }
         guard stream.status >= 200 else {
@@ -182,7 +185,7 @@ final class APNsSession {
                 uniqueID: uniqueID))
     }
 
-    /// nghttp2 keeps a pointer for each stream; this one is the stream's place and one.
+    /// Returns the pointer that nghttp2 keeps for a stream: the stream's place plus one.
     private static func pointer(to place: Int) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: place + 1)
     }
@@ -199,7 +202,7 @@ final class APNsSession {
     ) {
         guard let place = place(of: stream) else { return }
         if name.elementsEqual(":status".utf8) {
-            // nghttp2 lets none pass but three digits.
+            // nghttp2 accepts only a status of three digits.
             streams[place]?.status = value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 0x30) }
         } else if name.elementsEqual("apns-unique-id".utf8), value.count <= Self.uniqueIDBytesMax {
             streams[place]?.uniqueID = Array(value)
@@ -233,11 +236,12 @@ final class APNsSession {
 
     fileprivate func tookGoAway() { retire() }
 
-    /// Copies the next bytes of a request's body: as many as the peer's windows have room for.
+    /// Copies the next bytes of a request's body, as many as the peer's flow-control windows have
+    /// room for.
     ///
     /// - Parameter number: The place of the body in ``payloads``.
-    /// - Returns: How many bytes were copied, and whether they are the last; `nil` for a request that
-    ///   has ended.
+    /// - Returns: The number of bytes copied, and whether they are the last; `nil` for a request
+    ///   that has ended.
     fileprivate func readBody(
         of stream: Int32, payload number: Int32, into memory: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isLast: Bool)? {
@@ -305,7 +309,7 @@ private enum APNsCallbacks {
         return Callbacks(pointer: callbacks)
     }()
 
-    /// Called for each DATA frame of a push, with as much room as flow control leaves it.
+    /// Called for each DATA frame of a push, with as much room as flow control allows.
     static let onPayload: nghttp2_data_source_read_callback = {
         _, stream, bytes, count, flags, source, context in
         guard
@@ -325,6 +329,6 @@ private enum APNsCallbacks {
 
 /// The version of the libnghttp2 that is loaded, such as `1.52.0`.
 package var nghttp2Version: String {
-    // Sound: nghttp2 answers with a constant of its own, valid as long as the process.
+    // Sound: nghttp2 returns a constant of its own, valid for the life of the process.
     nghttp2_version(0)?.pointee.version_str.map { String(cString: $0) } ?? ""
 }

@@ -1,18 +1,18 @@
-/// The requests under way on one connection, found by their place and by their age.
+/// The requests in flight on one connection, by place and in order of age.
 struct APNsStreams {
-    /// A request and what is known of its answer.
+    /// A request, and the part of its answer received so far.
     struct Stream {
-        /// Whose it is.
+        /// The number of its push.
         var flight: UInt64
-        /// Its number on the connection.
+        /// Its stream id on the connection.
         var id: Int32
-        /// When it ends without an answer, in monotonic milliseconds.
+        /// The time at which it ends without an answer, in monotonic milliseconds.
         var deadline: Int64
-        /// 0 before the answer.
+        /// The status of the answer; 0 before it arrives.
         var status = 0
         var body: [UInt8] = []
         var uniqueID: [UInt8] = []
-        /// Bytes of the request's body that were handed to nghttp2.
+        /// The number of bytes of the request's body handed to nghttp2.
         var bodyBytesSent = 0
         fileprivate var older = -1
         fileprivate var newer = -1
@@ -26,16 +26,17 @@ struct APNsStreams {
     private var free: [Int] = []
     private var (oldest, newest): (Int, Int) = (-1, -1)
 
-    /// How many there are.
+    /// The number of requests.
     private(set) var count = 0
 
-    /// The one whose deadline comes first: each is given the same time.
+    /// The request with the earliest deadline: the oldest, because all get the same time.
     var first: (place: Int, stream: Stream)? {
         guard oldest >= 0, let stream = streams[oldest] else { return nil }
         return (oldest, stream)
     }
 
-    /// The stream at a place; nothing is known of any other.
+    /// The request at a place; `nil` if there is none. Setting it has no effect at an unknown
+    /// place.
     subscript(place: Int) -> Stream? {
         _read { yield streams.indices.contains(place) ? streams[place] : nil }
         _modify {
@@ -48,14 +49,14 @@ struct APNsStreams {
         }
     }
 
-    /// The place of a stream with that number, after a look at all of them.
+    /// Returns the place of the request with this stream id; searches all requests.
     func place(of id: Int32) -> Int? {
         streams.firstIndex { $0?.id == id }
     }
 
-    /// Takes in a request.
+    /// Adds a request.
     ///
-    /// - Returns: Its place until it is removed.
+    /// - Returns: Its place, valid until it is removed.
     mutating func add(_ flight: UInt64, deadline: Int64) -> Int {
         var stream = Stream(flight, deadline: deadline)
         let place = free.popLast() ?? streams.endIndex
@@ -67,7 +68,7 @@ struct APNsStreams {
         return place
     }
 
-    /// Takes a request out.
+    /// Removes a request and returns it; `nil` if there is none at this place.
     mutating func remove(_ place: Int) -> Stream? {
         guard streams.indices.contains(place), let stream = streams[place] else { return nil }
         if stream.older >= 0 {

@@ -1,6 +1,6 @@
-/// A provider token as all nodes use it.
+/// A provider token that all nodes share.
 package struct SharedProviderToken: Sendable, Hashable {
-    /// The token: a secret.
+    /// The token text, which is a secret.
     package let text: String
     /// Its `iat`, in seconds since 1970.
     package let issuedAt: Int64
@@ -13,25 +13,26 @@ package struct SharedProviderToken: Sendable, Hashable {
 }
 
 extension SharedProviderToken: CustomStringConvertible, CustomReflectable {
-    /// Without the token, whatever prints it.
+    /// A description without the token, so that printing never shows it.
     package var description: String { "SharedProviderToken(iat \(issuedAt))" }
-    /// Nothing: a dump must not show the token.
+    /// An empty mirror: a dump must not show the token.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Where nodes put the provider token of one key, so that all of them use the same one: Apple
+/// A store for the provider token of one key, through which all nodes use the same token: Apple
 /// refuses tokens that change more often than every 20 minutes.
 package struct ProviderTokenShare: Sendable {
-    /// The token there is.
+    /// Returns the stored token; `nil` if there is none.
     package var read: @Sendable () async -> SharedProviderToken?
-    /// Puts the second token in the place of the first, if that is still there.
+    /// Replaces the first token with the second, if the first is still stored.
     ///
-    /// Returns the token that is there then: the new one, or that of a node which was faster.
+    /// Returns the token that is stored afterwards: the new one, or that of a node which was
+    /// faster.
     package var replace:
         @Sendable (_ old: SharedProviderToken?, _ new: SharedProviderToken) async ->
             SharedProviderToken
 
-    /// A place, by what is done there.
+    /// A store with these two operations.
     package init(
         read: @escaping @Sendable () async -> SharedProviderToken?,
         replace:

@@ -1,8 +1,9 @@
 import WidgetModel
 
 extension SplitMix64 {
-    /// Returns a UUID of version 4 (RFC 9562, section 5.4) in lower case, for what only has to differ:
-    /// asking the system for each push's would cost more than all else about the push.
+    /// Returns a UUID of version 4 (RFC 9562, section 5.4) in lower case, for uses that need
+    /// uniqueness only. Asking the system for the randomness would cost more than everything else
+    /// about a push.
     mutating func uuid() -> String {
         let high = next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let low = next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
