@@ -2,11 +2,11 @@ import Foundation
 
 /// Wakes a thread that waits for its descriptor.
 struct CurlAlarm: Sendable {
-    /// Readable once the alarm was rung.
+    /// The descriptor to wait for; readable once the alarm has been rung.
     let descriptor: Int32
     private let other: Int32
 
-    /// `nil` when the process has too many descriptors.
+    /// Returns `nil` when the process has no descriptors left.
     init?() {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
@@ -17,19 +17,19 @@ struct CurlAlarm: Sendable {
         (descriptor, other) = (ends[0], ends[1])
     }
 
-    /// Rings, from any thread.
+    /// Rings the alarm. May be called on any thread.
     func ring() {
-        // A full pipe rings already.
+        // A full pipe is readable already.
         _ = write(other, [1], 1)
     }
 
-    /// Makes it silent again.
+    /// Resets the alarm.
     func silence() {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(descriptor, &bytes, bytes.count) == bytes.count {}
     }
 
-    /// Frees both descriptors; nobody may ring any more.
+    /// Frees both descriptors; the alarm must not be rung any more.
     func free() {
         close(descriptor)
         close(other)

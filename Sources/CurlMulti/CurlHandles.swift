@@ -1,17 +1,17 @@
 import CCurl
 
-/// libcurl's multi handle: the requests under way of one thread, and the connections they share.
+/// libcurl's multi handle: the requests in flight on one thread, and the connections they share.
 package struct CurlMulti {
     private let pointer: UnsafeMutableRawPointer
     private let sockets: CurlSockets
 
-    /// Once per process, before any other call.
+    /// Initialises libcurl: once per process, before any other call.
     private static let isInitialised = {
         keepOpenSSLAtExit()
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
 
-    /// `nil` when libcurl has no memory.
+    /// Returns `nil` when libcurl has no memory.
     init?(corkedMax: Int) {
         guard Self.isInitialised, let pointer = curl_multi_init() else { return nil }
         self.pointer = pointer
@@ -22,35 +22,36 @@ package struct CurlMulti {
         }
     }
 
-    /// Bounds what the requests share; `false` when libcurl does not know the option.
+    /// Sets a limit that the requests share; returns false when libcurl does not know the option.
     package func set(_ option: CURLMoption, _ value: Int) -> Bool {
         client_curl_multi_set_long(pointer, option, value) == CURLM_OK
     }
 
-    /// Begins a request; `false` when libcurl has no memory, or it has begun already.
+    /// Begins a request; returns false when libcurl has no memory, or the request has begun
+    /// already.
     package func add(_ easy: CurlEasy) -> Bool {
         curl_multi_add_handle(pointer, easy.pointer) == CURLM_OK
     }
 
-    /// Ends a request, whatever is still to come of it.
+    /// Ends a request, even if it is not complete.
     package func remove(_ easy: CurlEasy) {
         curl_multi_remove_handle(pointer, easy.pointer)
     }
 
-    /// Waits for a socket of a ``CurlStream`` too, to be read and perhaps to be written.
+    /// Watches the socket of a ``CurlStream``, for reading and, if asked, for writing.
     package func watch(_ socket: curl_socket_t, toWrite: Bool) {
         sockets.watch(socket, toWrite ? CURL_POLL_INOUT : CURL_POLL_IN)
     }
 
-    /// Waits for it no more; to be said before it is closed.
+    /// Stops watching a socket; to be called before the socket is closed.
     package func unwatch(_ socket: curl_socket_t) {
         sockets.watch(socket, CURL_POLL_REMOVE)
     }
 
-    /// Sleeps until a socket or `wake` is ready, libcurl has something due, or `milliseconds` are
-    /// over, and has libcurl do what can be done without waiting.
+    /// Sleeps until a socket or `wake` is ready, libcurl has something due, or `milliseconds` have
+    /// passed; then lets libcurl do what can be done without waiting.
     ///
-    /// - Parameter onReady: Called with each socket that is ready and watched.
+    /// - Parameter onReady: Called with each watched socket that is ready.
     /// - Returns: Whether `wake` is ready.
     func turn(
         _ milliseconds: Int32, wake: Int32, onReady: (curl_socket_t) -> Void
@@ -70,7 +71,7 @@ package struct CurlMulti {
         return isWoken
     }
 
-    /// A request that has ended, if one has.
+    /// Returns a request that has ended, with its result; `nil` if none has.
     func nextEnded() -> (easy: CurlEasy, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(pointer, &left) {
@@ -81,15 +82,15 @@ package struct CurlMulti {
         return nil
     }
 
-    /// Closes every connection; no request may be left in it.
+    /// Closes every connection; no request may be left in the handle.
     func free() {
         curl_multi_cleanup(pointer)
     }
 }
 
-/// libcurl's easy handle: one request, and after it the next. Used by one thread.
+/// libcurl's easy handle, used for one request after another. Used by one thread.
 package struct CurlEasy {
-    /// What libcurl's functions take.
+    /// The handle for libcurl's functions.
     package let pointer: UnsafeMutableRawPointer
 
     /// A new handle; `nil` when libcurl has no memory.
@@ -98,15 +99,15 @@ package struct CurlEasy {
         self.pointer = pointer
     }
 
-    /// One that libcurl names.
+    /// A handle that libcurl returned.
     init(_ pointer: UnsafeMutableRawPointer) {
         self.pointer = pointer
     }
 
-    /// What ``CurlOptions/context(_:)`` was given.
+    /// The pointer passed to ``CurlOptions/context(_:)``.
     package var context: UnsafeMutableRawPointer? { client_curl_get_context(pointer) }
 
-    /// Forgets every option, but no TLS session; the handle must not be in a multi handle.
+    /// Resets every option but keeps TLS sessions; the handle must not be in a multi handle.
     func reset() {
         curl_easy_reset(pointer)
     }

@@ -2,29 +2,30 @@ import CCurl
 import Foundation
 import Synchronization
 
-/// What a ``CurlLoop`` carries out: made, called and let go by the loop's thread alone.
+/// The work of a ``CurlLoop``: made, called and released on the loop's thread only.
 package protocol CurlDriver: SendableMetatype {
-    /// What other threads ask for.
+    /// A request of another thread to the driver.
     associatedtype Command: Sendable
 
-    /// Does what was asked for.
+    /// Carries out a command.
     mutating func obey(_ command: Command, _ multi: CurlMulti)
 
-    /// A request has ended, with `CURLE_OK` or not. It is still in `multi`.
+    /// Handles the end of a request, with `CURLE_OK` or another code. The request is still in
+    /// `multi`.
     mutating func ended(_ easy: CurlEasy, _ code: CURLcode, _ multi: CurlMulti)
 
-    /// A socket that ``CurlMulti/watch(_:toWrite:)`` was asked for can be read or written.
+    /// Handles a socket, watched by ``CurlMulti/watch(_:toWrite:)``, that can be read or written.
     mutating func ready(_ socket: curl_socket_t, _ multi: CurlMulti)
 
-    /// All that could be done without waiting is done.
+    /// Called when everything that can be done without waiting has been done.
     ///
-    /// - Returns: How long the thread may sleep when nothing happens, in milliseconds.
+    /// - Returns: The longest time that the thread may sleep if nothing happens, in milliseconds.
     mutating func turned(_ multi: CurlMulti) -> Int32
 
-    /// The loop ends: no handle may be left in `multi`.
+    /// Ends all requests before the loop ends; no handle may be left in `multi`.
     mutating func stop(_ multi: CurlMulti)
 
-    /// The loop has ended, and every connection is closed.
+    /// Called when the loop has ended and every connection is closed.
     mutating func stopped()
 }
 
@@ -35,18 +36,18 @@ extension CurlDriver {
     package mutating func ready(_ socket: curl_socket_t, _ multi: CurlMulti) {}
 }
 
-/// The one thread that calls libcurl's multi interface, and the queue of what it is to do.
+/// The one thread that calls libcurl's multi interface, and the queue of its commands.
 package final class CurlLoop<Driver: CurlDriver>: Sendable {
     private struct Shared {
         var commands: [Driver.Command] = []
         var isStopped = false
-        /// Rings while the thread is there.
+        /// The thread's alarm, as long as the thread runs.
         var alarm: CurlAlarm?
-        /// Whether the thread sleeps, or is about to.
+        /// Whether the thread sleeps or is about to.
         var isAsleep = false
     }
 
-    /// What is made by one thread and then used by another alone.
+    /// The multi handle, which one thread makes and another one then uses alone.
     private struct Handover: @unchecked Sendable {
         // Sound: `init` hands it to the thread and does not touch it again.
         let multi: CurlMulti
@@ -54,14 +55,15 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
 
     private let shared: Mutex<Shared>
 
-    /// A loop whose thread runs until ``stop()``; `nil` when libcurl has no memory, the process
-    /// has too many descriptors, or libcurl knows no option that `configure` sets.
+    /// A loop whose thread runs until ``stop()``. Returns `nil` when libcurl has no memory, when
+    /// the process has no descriptors left, or when `configure` returns false.
     ///
     /// - Parameters:
-    ///   - name: Of the thread.
-    ///   - corkedMax: While there are no more sockets than these, what is written to each of them
-    ///     before the thread sleeps goes out together.
-    ///   - configure: Bounds what the requests share; `false` when libcurl does not.
+    ///   - name: The thread's name.
+    ///   - corkedMax: With at most this many sockets, everything that is written to one of them
+    ///     before the thread sleeps is sent together.
+    ///   - configure: Sets the limits that the requests share; returns false when libcurl does
+    ///     not know one.
     ///   - driver: Makes the driver, on the thread.
     package init?(
         name: String, corkedMax: Int, configure: (CurlMulti) -> Bool = { _ in true },
@@ -79,9 +81,9 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
         thread.start()
     }
 
-    /// Asks for something.
+    /// Queues a command.
     ///
-    /// - Returns: Whether the thread will do it; not after ``stop()``.
+    /// - Returns: Whether the thread will carry it out; false after ``stop()``.
     package func submit(_ command: Driver.Command) -> Bool {
         shared.withLock { shared in
             guard !shared.isStopped, let alarm = shared.alarm else { return false }
@@ -94,7 +96,7 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
         }
     }
 
-    /// Ends every request and the thread, soon. What was submitted before is still obeyed.
+    /// Begins to end every request and the thread. Commands submitted before are still carried out.
     package func stop() {
         shared.withLock { shared in
             shared.isStopped = true
@@ -105,7 +107,7 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
     // MARK: The thread
 
     private func run(_ multi: CurlMulti, _ alarm: CurlAlarm, _ driver: Driver) {
-        // OpenSSL writes to sockets that the peer has closed.
+        // OpenSSL may write to a socket that the peer has closed.
         var pipe = sigset_t()
         sigemptyset(&pipe)
         sigaddset(&pipe, SIGPIPE)

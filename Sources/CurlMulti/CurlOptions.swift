@@ -1,10 +1,10 @@
 import CCurl
 import Foundation
 
-/// Sets the options of a handle, and remembers whether libcurl took each of them.
+/// Sets the options of a handle, and records whether libcurl accepted all of them.
 package struct CurlOptions {
     private let easy: CurlEasy
-    /// Whether libcurl took all that were set.
+    /// Whether libcurl accepted all options set so far.
     package private(set) var areTaken = true
 
     /// Sets options of `easy`.
@@ -12,10 +12,10 @@ package struct CurlOptions {
         self.easy = easy
     }
 
-    /// What every request of this package has: `https` alone, certificates that are checked, no
-    /// redirects, no signals, and nobody's proxy but one that is asked for.
+    /// Sets the options that all requests of this package share: only `https`, checked
+    /// certificates, TLS 1.2 or later, no redirects and no signals.
     ///
-    /// - Parameter connectTimeout: Longest wait for a connection, TLS included.
+    /// - Parameter connectTimeout: The longest wait for a connection, including TLS.
     package mutating func secure(connectTimeout: Duration) {
         set(CURLOPT_PROTOCOLS_STR, "https")
         set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
@@ -28,8 +28,8 @@ package struct CurlOptions {
         set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)
     }
 
-    /// Has an idle connection probed by TCP after this time, in whole seconds, and then as often: a
-    /// router on the way may forget one that says nothing.
+    /// Makes TCP probe an idle connection after this time, in whole seconds, and then in the same
+    /// interval: a router on the path may forget a silent connection.
     package mutating func keepAlive(_ interval: Duration) {
         let seconds = max(1, Int(clamping: interval.components.seconds))
         set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -43,10 +43,11 @@ package struct CurlOptions {
         set(CURLOPT_CAPATH, nil as String?)
     }
 
-    /// Shows this certificate to a peer that asks for one.
+    /// Presents this certificate to a peer that asks for one.
     ///
     /// - Parameters:
-    ///   - certificate: The certificate in PEM, and those between it and its root.
+    ///   - certificate: The certificate in PEM, followed by the intermediate certificates up to
+    ///     its root.
     ///   - key: Its private key in PEM, not encrypted.
     package mutating func show(certificate: [UInt8], key: [UInt8]) {
         note(
@@ -55,7 +56,7 @@ package struct CurlOptions {
         note(client_curl_set_blob(easy.pointer, CURLOPT_SSLKEY_BLOB, key, key.count))
     }
 
-    /// Leaves no socket to programs that this one starts.
+    /// Closes sockets in programs that this one starts.
     package mutating func closeSocketsOnExec() {
         note(
             client_curl_set_open_callback(easy.pointer) { _, _, address in
@@ -63,62 +64,64 @@ package struct CurlOptions {
             })
     }
 
-    /// Sets a number.
+    /// Sets an option to a number.
     package mutating func set(_ option: CURLoption, _ value: Int) {
         note(client_curl_set_long(easy.pointer, option, value))
     }
 
-    /// Sets a text, which libcurl copies.
+    /// Sets an option to a text, which libcurl copies.
     package mutating func set(_ option: CURLoption, _ text: String?) {
         note(client_curl_set_text(easy.pointer, option, text))
     }
 
-    /// Sets a list, which must live as long as it is set.
+    /// Sets an option to a list, which must live as long as the option is set.
     package mutating func set(_ option: CURLoption, _ list: UnsafeMutablePointer<curl_slist>?) {
         note(client_curl_set_list(easy.pointer, option, list))
     }
 
-    /// Sets a pointer, which must live as long as it is set.
+    /// Sets an option to a pointer, which must be valid as long as the option is set.
     package mutating func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
         note(client_curl_set_pointer(easy.pointer, option, value))
     }
 
-    /// Sets a callback for parts of an answer.
+    /// Sets a callback for parts of a response.
     package mutating func set(_ option: CURLoption, _ callback: CurlReading) {
         note(client_curl_set_callback(easy.pointer, option, callback))
     }
 
-    /// What ``CurlEasy/context`` and the callbacks for an answer are given.
+    /// Sets the pointer that ``CurlEasy/context`` returns and that the callbacks for a response
+    /// get.
     package mutating func context(_ context: UnsafeMutableRawPointer) {
         set(CURLOPT_PRIVATE, context)
         set(CURLOPT_WRITEDATA, context)
         set(CURLOPT_HEADERDATA, context)
     }
 
-    /// Notes what a function of `CCurl` returned that this type has no name for.
+    /// Records the result of a `CCurl` function that this type does not wrap.
     package mutating func note(_ code: CURLcode) {
         if code != CURLE_OK { areTaken = false }
     }
 }
 
-/// Called by libcurl with a part of an answer: bytes, the size of one, how many there are, and the
-/// context. Returns how many it took.
+/// Called by libcurl with a part of a response: the bytes, the size of an element, the number of
+/// elements, and the context. Returns the number of bytes accepted.
 package typealias CurlReading =
     @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
 
-/// Called by libcurl for a socket, with the context and what the socket is to connect to.
+/// Called by libcurl to open a socket, with the context and the address to connect to.
 typealias CurlOpening =
     @convention(c) (
         UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
     ) -> curl_socket_t
 
-/// Makes a socket that is not left to programs which this one starts; -1 when the system gives none.
+/// Opens a socket that programs started by this one do not inherit; returns -1 when the system
+/// provides none.
 func curlSocket(_ address: curl_sockaddr) -> curl_socket_t {
     socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
 }
 
 extension Duration {
-    /// For libcurl, which counts milliseconds, and takes zero for "no limit".
+    /// The duration in libcurl's milliseconds; at least 1, because zero means "no limit".
     package var curlMilliseconds: Int {
         let (seconds, attoseconds) = components
         let (whole, overflow) = Int(clamping: seconds).multipliedReportingOverflow(by: 1000)

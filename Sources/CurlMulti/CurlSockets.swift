@@ -1,38 +1,40 @@
 import CCurl
 import Foundation
 
-/// The sockets that a multi handle waits for, and the moment at which it has something to do.
+/// The sockets that a multi handle waits for, and the time at which it has something to do.
 ///
-/// libcurl could wait by itself (`curl_multi_poll`), but version 7.88 then sleeps through answers
-/// that it has read already where requests wait for a place on a connection.
+/// libcurl could wait itself (`curl_multi_poll`), but when requests wait for a connection, version
+/// 7.88 then sleeps although it has already read answers.
 final class CurlSockets {
-    /// A socket for which something can be done.
+    /// A socket that is ready.
     struct Ready {
         let descriptor: curl_socket_t
-        /// In libcurl's terms.
+        /// The readiness as libcurl's `CURL_CSELECT_` bits.
         let readiness: Int32
-        /// Whether it is not libcurl's to deal with.
+        /// Whether the socket is watched for the caller and not handled by libcurl.
         let isWatched: Bool
     }
 
-    /// What is waited for. The first place is the caller's own descriptor.
+    /// The descriptors to poll. The first one is the caller's own.
     private var polled = [pollfd(fd: -1, events: Int16(POLLIN), revents: 0)]
     private var places: [curl_socket_t: Int] = [:]
     private var ready: [Ready] = []
-    /// Sockets that are not libcurl's to deal with.
+    /// Sockets that are watched for the caller and not handled by libcurl.
     private var watched: Set<curl_socket_t> = []
     private var due: ContinuousClock.Instant?
-    /// Sockets beyond these are not corked: it would take longer than it saves.
+    /// The most sockets that are corked: with more it would take longer than it saves.
     private let corkedMax: Int
     private var isCorked = false
 
-    /// - Parameter corkedMax: On up to so many sockets, what libcurl writes in pieces between two
-    ///   sleeps is sent in one: it makes two or three writes of each request.
+    /// - Parameter corkedMax: With at most this many sockets, everything that libcurl writes to
+    ///   one of them between two sleeps is sent together: it makes two or three writes for each
+    ///   request.
     init(corkedMax: Int) {
         self.corkedMax = corkedMax
     }
 
-    /// Has a multi handle, which must not outlive this object, say what it waits for.
+    /// Makes a multi handle, which must not outlive this object, report what it waits for; returns
+    /// whether libcurl accepted the callbacks.
     func serve(_ multi: UnsafeMutableRawPointer) -> Bool {
         // Sound: the handle's owner holds this object as long as the handle.
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -40,7 +42,7 @@ final class CurlSockets {
             && client_curl_multi_set_timer_callback(multi, onTimer, context) == CURLM_OK
     }
 
-    /// Waits until a socket or `wake` is ready, something is due, or `milliseconds` are over.
+    /// Waits until a socket or `wake` is ready, something is due, or `milliseconds` have passed.
     func wait(_ milliseconds: Int32, wake: Int32) -> (ready: [Ready], isWoken: Bool) {
         polled[0].fd = wake
         ready.removeAll(keepingCapacity: true)
@@ -65,7 +67,8 @@ final class CurlSockets {
         return (ready, polled[0].revents != 0)
     }
 
-    /// Waits for a socket that is not libcurl's to deal with, in libcurl's terms.
+    /// Watches a socket that libcurl does not handle; `interest` is one of libcurl's `CURL_POLL_`
+    /// values.
     func watch(_ socket: curl_socket_t, _ interest: Int32) {
         if interest == CURL_POLL_REMOVE {
             guard watched.remove(socket) != nil else { return }
@@ -75,14 +78,14 @@ final class CurlSockets {
         wait(for: socket, interest)
     }
 
-    /// Whether something is due now; it is then forgotten.
+    /// Returns whether something is due now, and resets the due time if so.
     func takeDue() -> Bool {
         guard let due, due <= .now else { return false }
         self.due = nil
         return true
     }
 
-    /// Holds back what does not fill a packet, or sends it.
+    /// Holds back partial packets, or sends them.
     private func cork(_ isWanted: Bool) {
         #if os(Linux)
             guard isCorked != isWanted, !isWanted || polled.count <= 1 + corkedMax else { return }
@@ -99,7 +102,7 @@ final class CurlSockets {
     private var untilDue: Int32 {
         guard let due else { return .max }
         let left = due - .now
-        // Rounded up, as too early is for nothing.
+        // Rounded up: waking too early is useless.
         return left <= .zero ? 0 : Int32(clamping: (left + .microseconds(999)).curlMilliseconds)
     }
 
@@ -129,7 +132,7 @@ final class CurlSockets {
     }
 }
 
-/// Called by libcurl with what it waits for on a socket.
+/// Called by libcurl with the events that it waits for on a socket.
 private let onSocket:
     @convention(c) (
         UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?,
@@ -141,7 +144,7 @@ private let onSocket:
         return 0
     }
 
-/// Called by libcurl with when it has something to do.
+/// Called by libcurl with the time until it has something to do.
 private let onTimer:
     @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int32 = {
         _, milliseconds, context in

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Has OpenSSL keep what it has when the process exits.
+/// Makes OpenSSL keep its memory when the process exits.
 ///
-/// It would free it in an exit handler, while libcurl's threads, which nobody waits for then, free
-/// parts of it too as they close their connections: now and then that ended a program that was done
-/// with SIGABRT. Only the first use of OpenSSL can say so; where another came before, this does
-/// nothing.
+/// By default an exit handler frees it, while libcurl's threads, which are not joined at exit, may
+/// still be closing connections and freeing parts of it too; now and then that ended a finished
+/// program with SIGABRT. Only the first use of OpenSSL can set this, so the call has no effect
+/// after any other.
 package func keepOpenSSLAtExit() {
     OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }

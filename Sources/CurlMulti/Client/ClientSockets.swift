@@ -5,8 +5,8 @@ import Foundation
 final class ClientSockets {
     private let limiter: ConcurrencyLimiter
     private let receiveBufferBytes: Int32?
-    /// By descriptor, as libcurl closes some without a word: one whose connecting was given up. The
-    /// next socket has its number.
+    /// The open sockets, by descriptor. libcurl closes some without a callback, namely those whose
+    /// connecting was given up; the next socket then gets the same number.
     private var sockets: Set<curl_socket_t> = []
 
     init(_ configuration: CurlClient.Configuration, _ limiter: ConcurrencyLimiter) {
@@ -14,7 +14,7 @@ final class ClientSockets {
         receiveBufferBytes = configuration.receiveBufferBytes
     }
 
-    /// Has libcurl tell which sockets of a handle it closes.
+    /// Makes libcurl close a handle's sockets through this object.
     func configure(_ easy: CurlEasy, _ options: inout CurlOptions) {
         // Sound: the driver keeps this object until every connection is closed.
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -22,12 +22,12 @@ final class ClientSockets {
         options.note(client_curl_set_close_callback(easy.pointer, onClose))
     }
 
-    /// Makes a socket; -1 when the system gives none.
+    /// Opens a socket; returns -1 when the system provides none.
     func open(_ address: curl_sockaddr) -> curl_socket_t {
         let descriptor = curlSocket(address)
         guard descriptor >= 0 else { return -1 }
         if var bytes = receiveBufferBytes {
-            // Before connecting: the size that the peer is told at first depends on it.
+            // Set before connecting, because it determines the first window that the peer gets.
             setsockopt(
                 descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
         }

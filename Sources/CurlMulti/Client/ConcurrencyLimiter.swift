@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Limits how many requests of a client are in flight, and queues those that wait for room.
+/// Limits the number of a client's requests in flight, and queues those that wait for room.
 final class ConcurrencyLimiter: Sendable {
     private struct State {
         var stats = CurlClient.Stats()
@@ -38,7 +38,7 @@ final class ConcurrencyLimiter: Sendable {
 
     // MARK: Any thread
 
-    /// Starts a call, or has it wait.
+    /// Starts a call, or queues it; ends it at once if the client is closed or too many calls wait.
     func admit(_ call: CurlCall, to loop: CurlLoop<TransferDriver>) {
         let refusal = state.withLock { state -> CurlError? in
             guard !state.isClosed else { return .isClosed }
@@ -56,7 +56,7 @@ final class ConcurrencyLimiter: Sendable {
         if let refusal { call.receiver.ended(nil, refusal) }
     }
 
-    /// Ends a call, wherever it is.
+    /// Ends a call, whether it waits or is in flight.
     func cancel(_ call: CurlCall, in loop: CurlLoop<TransferDriver>) {
         let didWait = state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0 === call }) else { return false }
@@ -80,7 +80,7 @@ final class ConcurrencyLimiter: Sendable {
         for call in waiting { call.receiver.ended(nil, .isClosed) }
     }
 
-    /// Rejects new calls, and returns when none is in flight or waits.
+    /// Rejects new calls, and returns once no call waits or is in flight.
     func drain() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -92,7 +92,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Returns when the client's thread has ended.
+    /// Returns once the client's thread has ended.
     func end() async {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
@@ -105,9 +105,9 @@ final class ConcurrencyLimiter: Sendable {
 
     // MARK: The client's thread
 
-    /// Notes that a request has ended.
+    /// Records that a request has ended.
     ///
-    /// - Returns: The call to start instead of it.
+    /// - Returns: The call to start in its place, if one waits.
     func leave() -> CurlCall? {
         typealias Left = (next: CurlCall?, drainers: [CheckedContinuation<Void, Never>])
         let (next, drainers) = state.withLock { state -> Left in
@@ -119,17 +119,17 @@ final class ConcurrencyLimiter: Sendable {
         return next
     }
 
-    /// Notes that handles were made or freed.
+    /// Records that handles were made or freed.
     func countHandles(_ change: Int) {
         state.withLock { $0.stats.handles += change }
     }
 
-    /// Notes how many sockets are open.
+    /// Records the number of open sockets.
     func noteConnections(_ count: Int) {
         state.withLock { $0.stats.connections = count }
     }
 
-    /// Notes that the thread has ended.
+    /// Records that the thread has ended.
     func ended() {
         let enders = state.withLock { state in
             state.hasEnded = true

@@ -1,23 +1,24 @@
-/// Is told what happens to one request, on the client's thread, where the other requests wait.
+/// Receives the events of one request on the client's thread, while all other requests wait.
 package protocol TransferReceiver: AnyObject, Sendable {
-    /// The head of the response is here.
+    /// Receives the head of the response.
     func received(_ head: CurlHead)
 
-    /// A piece of the response's body is here, until this returns.
+    /// Receives a piece of the response's body, which is valid until this returns.
     ///
-    /// - Returns: How many bytes are accepted. Fewer than there are end the request; `nil` pauses
-    ///   it until the client resumes it with the same piece.
+    /// - Returns: The number of bytes accepted. Accepting fewer than there are ends the request;
+    ///   `nil` pauses it until the client resumes it with the same piece.
     func received(_ piece: UnsafeRawBufferPointer) -> Int?
 
-    /// The request has ended. Called exactly once, and last.
+    /// Reports the end of the request. Called exactly once, and last.
     ///
     /// - Parameters:
-    ///   - head: The head of the response if its status arrived and the client did not give it up.
-    ///   - failure: Why there is no response, or not all of it.
+    ///   - head: The head of the response if its status arrived and the client did not give it
+    ///     up.
+    ///   - failure: The reason why there is no response, or not all of it.
     func ended(_ head: CurlHead?, _ failure: CurlError?)
 }
 
-/// One request of a client, from being asked for to its end.
+/// One request of a client, from its creation to its end.
 package final class CurlCall: Sendable {
     let request: CurlRequest
     let receiver: any TransferReceiver

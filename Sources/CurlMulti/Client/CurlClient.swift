@@ -37,7 +37,8 @@ package final class CurlClient: Sendable {
     /// Sends a request, after waiting for room in the client, and returns its response. Cancelling
     /// the task ends the request.
     ///
-    /// - Parameter bodyBytesMax: Limit of the response's body; what exceeds it is not read.
+    /// - Parameter bodyBytesMax: The most bytes read of the response's body; the rest is not
+    ///   read.
     /// - Throws: ``CurlError`` when no status arrived.
     package func send(
         _ request: CurlRequest, bodyBytesMax: Int = 16 * 1_024
@@ -52,25 +53,25 @@ package final class CurlClient: Sendable {
         CurlReader(self, request, .pauses(at: bufferBytesMax))
     }
 
-    /// Sends a request, as soon as there is room, and tells `receiver` what happens.
+    /// Sends a request, as soon as there is room, and reports its events to `receiver`.
     package func start(_ request: CurlRequest, receiver: any TransferReceiver) -> CurlCall {
         let call = CurlCall(request, receiver)
         limiter.admit(call, to: loop)
         return call
     }
 
-    /// Ends a request, wherever it is. Does nothing to one that has ended.
+    /// Ends a request, whether it waits or is in flight. Has no effect on one that has ended.
     package func cancel(_ call: CurlCall) {
         limiter.cancel(call, in: loop)
     }
 
-    /// Offers again what the receiver of a request did not accept.
+    /// Offers the receiver of a request the piece again that it did not accept.
     func resume(_ call: CurlCall) {
         _ = loop.submit(.resume(call))
     }
 
-    /// Rejects new requests, waits for accepted and waiting ones to end, and closes. Ends when each
-    /// of them has a timeout; cancelling the task ends them all.
+    /// Rejects new requests, waits for those in flight and those that wait to end, and closes.
+    /// Returns only if each of them has a timeout; cancelling the task ends them all.
     package func drain() async {
         await withTaskCancellationHandler {
             await limiter.drain()
@@ -87,10 +88,10 @@ package final class CurlClient: Sendable {
         loop.stop()
     }
 
-    /// What the client holds now.
+    /// The client's current requests, handles and sockets.
     package var stats: Stats { limiter.stats }
 
-    /// What a client holds.
+    /// The numbers of a client's current requests, handles and sockets.
     package struct Stats: Sendable, Hashable {
         /// Requests that were accepted and have not ended.
         package var inFlight = 0
@@ -101,7 +102,7 @@ package final class CurlClient: Sendable {
         /// Open sockets.
         package var connections = 0
 
-        /// Nothing.
+        /// Numbers that are all zero.
         package init() {}
     }
 }

@@ -1,32 +1,33 @@
 import CCurl
 
-/// Why a request has no response, or its response no end.
+/// The reason why a request has no response, or only a part of it.
 package struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure; stable, for programs.
     package enum Code: String, Sendable, CaseIterable {
         /// The client is closed, or being drained.
         case closed
-        /// As many callers wait for room as may.
+        /// Too many callers wait for room; retry later.
         case busy
-        /// The request could never be sent.
+        /// The request is invalid and can never be sent.
         case badRequest = "bad-request"
         /// libcurl has no memory.
         case noMemory = "no-memory"
-        /// The caller does not want it any more.
+        /// The caller cancelled the request.
         case cancelled
 
         /// The name could not be resolved.
         case unresolved
         /// Connecting to the address is not allowed.
         case addressNotAllowed = "address-not-allowed"
-        /// Nothing listens there.
+        /// Nothing listens at the address.
         case unreachable
-        /// One of the two sides does not trust the other's certificate, or they share no TLS.
+        /// One side does not trust the other's certificate, or they have no TLS version or cipher
+        /// in common.
         case notTrusted = "not-trusted"
         /// The timeout passed before the request could be sent.
         case notSent = "not-sent"
 
-        /// The stream was refused, or lies above the last one that a GOAWAY named: the peer has
+        /// The stream was refused, or its id is greater than the last one in a GOAWAY: the peer has
         /// certainly not acted on it.
         case notProcessed = "not-processed"
         /// The connection ended before the response.
@@ -35,7 +36,7 @@ package struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
         case streamReset = "stream-reset"
         /// The request was sent, and the timeout passed before the response.
         case timedOut = "timed-out"
-        /// The response carried nothing for too long.
+        /// No part of the response arrived for too long.
         case silent
         /// The receiver accepts no more of the body.
         case tooLarge = "too-large"
@@ -67,8 +68,8 @@ extension CurlError.Code {
     /// The kind of a failure that libcurl reports.
     ///
     /// - Parameters:
-    ///   - code: Not `CURLE_OK`.
-    ///   - isSent: Whether the request was handed to a connection before.
+    ///   - code: A code other than `CURLE_OK`.
+    ///   - isSent: Whether the request had been handed to a connection.
     init(_ code: CURLcode, isSent: Bool) {
         self =
             switch code {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Reads the response to one request, for one task. The request ends when its reader is gone.
+/// Reads the response to one request, for one task. The request ends when its reader is released.
 package final class CurlReader: Sendable {
     private let client: CurlClient
     private let call: CurlCall
@@ -16,7 +16,7 @@ package final class CurlReader: Sendable {
         if !buffer.state.withLock({ $0.hasEnded }) { client.cancel(call) }
     }
 
-    /// Returns the head of the response, once it is here.
+    /// Returns the head of the response, once it has arrived.
     package func head() async throws(CurlError) -> CurlHead {
         try await value { state in
             if let head = state.head { return .success(head) }
@@ -24,7 +24,7 @@ package final class CurlReader: Sendable {
         }
     }
 
-    /// Returns what arrived since the last call, once there is something; `nil` at the end.
+    /// Returns the bytes that arrived since the last call, once there are any; `nil` at the end.
     package func next() async throws(CurlError) -> [UInt8]? {
         let (piece, wasPaused) = try await value { state -> Result<([UInt8]?, Bool), CurlError>? in
             if let failure = state.failure, failure.isOfThisSide || state.body.isEmpty {
@@ -49,7 +49,7 @@ package final class CurlReader: Sendable {
         }
     }
 
-    /// Returns what `find` finds in the buffer, as soon as it finds something.
+    /// Returns the value that `find` finds in the buffer, as soon as there is one.
     private func value<Value: Sendable>(
         _ find: (inout ResponseBuffer.State) -> Result<Value, CurlError>?
     ) async throws(CurlError) -> Value {
@@ -68,6 +68,6 @@ package final class CurlReader: Sendable {
 extension CurlError {
     fileprivate static let hasNoHead = CurlError(.connectionEnded, "the response has no head")
 
-    /// Whether this side has ended the request, so that nothing of its response counts.
+    /// Whether our side has ended the request, so that no part of its response counts.
     fileprivate var isOfThisSide: Bool { code == .cancelled || code == .closed }
 }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// One request, as a client sends it.
+/// One request of a client.
 package struct CurlRequest: Sendable {
     /// The method.
     package var method: String
@@ -13,16 +13,16 @@ package struct CurlRequest: Sendable {
     package var fields: CurlFields
     /// The body, up to ``CurlClient/Configuration/bodyBytesMax`` bytes.
     package var body: [UInt8]?
-    /// Longest time from being accepted by the client to the end of the response, connecting
-    /// included, waiting for room in the client excluded; `nil` for no limit.
+    /// The longest time from the client's acceptance to the end of the response, including
+    /// connecting, but not the wait for room in the client; `nil` for no limit.
     package var timeout: Duration?
-    /// Longest time without a byte of the response; `nil` for no limit. Time in which the receiver
-    /// does not accept more does not count.
+    /// The longest time without a byte of the response; `nil` for no limit. Time in which the
+    /// receiver does not accept more does not count.
     package var silenceTimeout: Duration?
-    /// The address to connect to instead of what the name resolves to, an IPv6 one in brackets.
+    /// The address to connect to instead of resolving the name, an IPv6 address in brackets.
     /// Certificates are still checked against the name.
     package var address: String?
-    /// Whether the request has a connection of its own, over HTTP/1.1.
+    /// Whether the request gets a connection of its own, over HTTP/1.1.
     package var isIsolated = false
 
     /// Creates a request.
@@ -39,16 +39,16 @@ package struct CurlRequest: Sendable {
     }
 }
 
-/// Header fields in the form in which libcurl sends them, made once for many requests.
+/// Header fields in libcurl's format, made once for many requests.
 package final class CurlFields: @unchecked Sendable {
-    // Sound: the list is not altered after `init`, libcurl only reads it, and requests hold this
+    // Sound: the list is not changed after `init`, libcurl only reads it, and requests hold this
     // object as long as libcurl holds the list.
     let list: UnsafeMutablePointer<curl_slist>?
 
-    /// Creates fields of these names and values; HTTP itself adds its own. A field without a value
-    /// is not sent.
+    /// Creates fields with these names and values; HTTP itself adds its own. A field with an empty
+    /// value is not sent.
     ///
-    /// - Throws: ``CurlError``: `badRequest` for a name or value that is none, `noMemory`.
+    /// - Throws: ``CurlError``: `badRequest` for an invalid name or value, `noMemory`.
     package init(_ fields: [(name: String, value: String)]) throws(CurlError) {
         var list: UnsafeMutablePointer<curl_slist>?
         var lines: [String] = []
@@ -62,8 +62,8 @@ package final class CurlFields: @unchecked Sendable {
             }
             lines.append("\(name): \(value)")
         }
-        // libcurl would add these by itself: a type of its own for the body, what it accepts, and
-        // the wish for `100 Continue`, for which it would wait.
+        // By default libcurl would add these: its own type for the body, the types that it accepts,
+        // and the expectation of `100 Continue`, which it would wait for.
         for name in ["content-type", "accept", "expect"]
         where !fields.contains(where: { $0.name.lowercased() == name }) {
             lines.append("\(name):")

@@ -1,33 +1,33 @@
-/// Status and header fields of a response.
+/// The status and header fields of a response.
 package struct CurlHead: Sendable {
-    /// The status; 0 while none arrived.
+    /// The status; 0 before it arrives.
     package fileprivate(set) var status = 0
     /// `1.1` or `2`.
     package fileprivate(set) var version = ""
-    /// Header fields in the order sent, names in lower case. Fields beyond 100, or beyond 16 KiB,
-    /// are left out: a peer must not choose how much is kept.
+    /// Header fields in the order received, with names in lower case. Fields beyond 100, or beyond
+    /// 16 KiB, are dropped: a peer must not determine how much memory is used.
     package fileprivate(set) var fields: [(name: String, value: String)] = []
 
-    /// The value of the first field of a name in lower case.
+    /// The value of the first field with this name, given in lower case.
     package subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
 }
 
 /// A response whose body was read as a whole.
 package struct CurlResponse: Sendable {
-    /// Status and header fields.
+    /// The status and header fields.
     package let head: CurlHead
-    /// The body, as much of it as arrived and was allowed.
+    /// The body, as far as it arrived and was within the limit.
     package let body: [UInt8]
-    /// Why that is not all of it; `nil` when it is. A response counts once its status is here,
-    /// whatever happens then.
+    /// The reason why the body is not complete; `nil` when it is. A response counts once its status
+    /// has arrived, whatever happens afterwards.
     package let failure: CurlError?
 
     /// The status, 200...999.
     package var status: Int { head.status }
 }
 
-/// Reads the head of a response line by line, as libcurl hands it over. Heads of interim responses
-/// and trailers are left out.
+/// Parses the head of a response, which libcurl passes line by line. Heads of interim responses,
+/// and trailers, are dropped.
 struct ResponseHeadParser {
     private(set) var head = CurlHead()
     private var isComplete = false
@@ -36,16 +36,16 @@ struct ResponseHeadParser {
     private static let fieldsMax = 100
     private static let bytesMax = 16 * 1_024
 
-    /// Reads a line.
+    /// Reads one line.
     ///
-    /// - Returns: Whether the head is complete with it.
+    /// - Returns: Whether the line completes the head.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isComplete else { return false }
         let isBlank = { (byte: UInt8) in byte <= 0x20 }
         var line = line[...]
         while line.last.map(isBlank) == true { line.removeLast() }
         if line.starts(with: "HTTP/".utf8) {
-            // An interim response came before, or this is the first line of all.
+            // The first line of all, or the first line after an interim response.
             let words = line.dropFirst(5).split(separator: UInt8(ascii: " "))
             head = CurlHead()
             bytes = 0

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// A response that has not been read yet: filled by the client's thread, emptied by a reader's task.
+/// The unread part of a response: filled by the client's thread, emptied by a reader's task.
 final class ResponseBuffer: TransferReceiver {
-    /// What happens at so many bytes.
+    /// The effect of a full buffer, with its size in bytes.
     enum Limit {
-        /// The request ends; until then nobody reads.
+        /// The request ends; the body is read only after that.
         case ends(at: Int)
-        /// The peer waits until they are read.
+        /// The peer has to wait until the reader has read the bytes.
         case pauses(at: Int)
     }
 
@@ -18,11 +18,11 @@ final class ResponseBuffer: TransferReceiver {
         var isPaused = false
         var hasEnded = false
         var failure: CurlError?
-        /// Counts what a reader may be waiting for.
+        /// The number of changes that a reader may be waiting for.
         private(set) var version = 0
         var waiter: Waiter?
 
-        /// Notes that something is new; the waiter is to be resumed after the lock is released.
+        /// Records a change; returns the waiter to resume after the lock is released.
         mutating func change() -> Waiter? {
             version += 1
             defer { waiter = nil }
@@ -37,7 +37,7 @@ final class ResponseBuffer: TransferReceiver {
         self.limit = limit
     }
 
-    /// Returns when the state is not of this version any more.
+    /// Returns once the state's version is no longer `version`.
     func change(since version: Int) async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in

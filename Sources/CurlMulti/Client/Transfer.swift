@@ -1,8 +1,8 @@
 import CCurl
 import Foundation
 
-/// One request while libcurl carries it out: its easy handle, and what libcurl reads and writes of
-/// it. Used by the client's thread alone.
+/// One request while libcurl performs it: its easy handle, and the data that libcurl reads and
+/// writes. Used by the client's thread only.
 final class Transfer {
     let easy: CurlEasy
     let call: CurlCall
@@ -15,7 +15,7 @@ final class Transfer {
 
     private let begunAt = ContinuousClock.now
     private var heardAt = ContinuousClock.now
-    /// Whether libcurl handed the request to a connection.
+    /// Whether libcurl has handed the request to a connection.
     private var isSent = false
     private var isPaused = false
     private var refusal: CurlError?
@@ -39,9 +39,9 @@ final class Transfer {
 
     // MARK: The request
 
-    /// Prepares the handle, which has no options yet.
+    /// Prepares the handle, which must not have any options yet.
     ///
-    /// - Returns: Why the request cannot be sent.
+    /// - Returns: The reason why the request cannot be sent; `nil` if it can.
     func configure() -> CurlError? {
         let request = call.request
         let url = request.origin + request.target
@@ -74,10 +74,10 @@ final class Transfer {
         options.keepAlive(configuration.keepAlive)
         if let file = configuration.caFile { options.trust(file: file) }
         sockets.configure(easy, &options)
-        // libcurl sends a request again by itself when a connection that was used before ends
-        // without a response, though the peer may have acted on it. It has no option for that; this
-        // value, which means something to RTSP alone, is the one it leaves such requests alone
-        // with. What it still repeats are streams that the peer refused.
+        // When a connection that was used before ends without a response, libcurl resends the
+        // request on its own, although the peer may have acted on it. There is no option against
+        // that, but libcurl does not resend requests with this value, which otherwise matters to
+        // RTSP only. It still repeats streams that the peer refused.
         if !configuration.repeatsRequests {
             options.set(CURLOPT_RTSP_REQUEST, Int(CURL_RTSPREQ_RECEIVE))
         }
@@ -122,11 +122,11 @@ final class Transfer {
         }
     }
 
-    /// When the transfer is given up if nothing happens before, and the reason.
+    /// The time at which to give up the transfer if nothing happens before, and the reason.
     ///
-    /// libcurl forgets the timeout of a request that waits for a connection to be gone, and after a
-    /// GOAWAY one is not gone before the last of its streams has ended, though its peer has fallen
-    /// silent. Where libcurl has not forgotten it, its own comes first.
+    /// libcurl ignores the timeout of a request that waits for a connection to be gone. After a
+    /// GOAWAY a connection is not gone before the last of its streams has ended, even if its peer
+    /// has fallen silent. Where libcurl does apply the timeout, it does so before this time.
     var expiry: (at: ContinuousClock.Instant, reason: CurlError)? {
         if !isSent, let timeout = call.request.timeout {
             return (begunAt + timeout + .milliseconds(250), .isNotSent)
@@ -135,7 +135,7 @@ final class Transfer {
         return (heardAt + silence, .isSilent)
     }
 
-    /// Offers again the piece that was not accepted.
+    /// Offers the receiver again the piece that it did not accept.
     func resume() {
         isPaused = false
         heardAt = .now
@@ -147,15 +147,15 @@ final class Transfer {
     /// The head of the response, if its status arrived.
     var head: CurlHead? { parser.head.status >= 200 ? parser.head : nil }
 
-    /// The failure that libcurl's code means; `nil` when the response is whole.
+    /// Returns the failure that libcurl's code stands for; `nil` when the response is complete.
     func failure(_ code: CURLcode) -> CurlError? {
         if let refusal { return refusal }
         if code == CURLE_OK {
-            // A stream that ends without a response has none, whatever libcurl thinks of it.
+            // A stream that ends without a status is a failure, even if libcurl reports success.
             return head != nil ? nil : CurlError(.connectionEnded, "there was no response")
         }
-        // When GOAWAY has left this stream out and no other is open, HTTP/2 has nothing left to do
-        // on the connection. libcurl takes that for an error, about which it has no message.
+        // When a GOAWAY excludes this stream and no other stream is open, HTTP/2 has nothing left
+        // to do on the connection. libcurl reports that as an error without a message.
         if code == CURLE_HTTP2, isSent, message.pointee == 0 { return .isRefused }
         let text = message.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(message)
         return CurlError(
@@ -167,7 +167,7 @@ final class Transfer {
         if parser.read(line) { call.receiver.received(parser.head) }
     }
 
-    /// - Returns: How many bytes were accepted, in libcurl's terms.
+    /// - Returns: The number of bytes accepted, as libcurl's write callback returns it.
     fileprivate func receive(piece: UnsafeRawBufferPointer) -> Int {
         heardAt = .now
         guard let count = call.receiver.received(piece) else {
@@ -180,7 +180,7 @@ final class Transfer {
         return count
     }
 
-    /// A connection is wanted.
+    /// Opens a socket for a new connection, if that is allowed.
     fileprivate func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         let refused = curl_socket_t(-1)
         guard mayBeSent else { return refused }
@@ -194,9 +194,9 @@ final class Transfer {
         return sockets.open(address.pointee)
     }
 
-    /// The request is handed to a connection.
+    /// Records that the request is handed to a connection.
     ///
-    /// - Returns: Whether it may be.
+    /// - Returns: Whether it may be sent.
     fileprivate func send() -> Bool {
         guard mayBeSent else { return false }
         isSent = true
@@ -204,7 +204,8 @@ final class Transfer {
         return true
     }
 
-    /// Whether the request may be sent, and not because libcurl repeats a stream that was refused.
+    /// Whether the request may be sent: false if libcurl is about to repeat a stream that was
+    /// refused.
     private var mayBeSent: Bool {
         guard isSent, !configuration.repeatsRequests else { return true }
         refusal = .isRefused
@@ -213,14 +214,15 @@ final class Transfer {
 
     private static func bytes(of address: UnsafeMutablePointer<curl_sockaddr>) -> [UInt8]? {
         guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
-        // Sound: the address lies there and is `addrlen` bytes long, more than `sockaddr` has.
+        // Sound: the address starts at this offset and is `addrlen` bytes long, more than
+        // `sockaddr` has.
         let bytes = UnsafeRawBufferPointer(
             start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
         return addressBytes(family: address.pointee.family, bytes)
     }
 }
 
-/// The 4 or 16 bytes of the address in a `sockaddr_in` or `sockaddr_in6`; `nil` for one of another
+/// Returns the 4 or 16 bytes of the address in a `sockaddr_in` or `sockaddr_in6`; `nil` for another
 /// family.
 package func addressBytes(family: Int32, _ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
     let range = family == AF_INET ? 4..<8 : 8..<24
@@ -231,11 +233,11 @@ package func addressBytes(family: Int32, _ bytes: UnsafeRawBufferPointer) -> [UI
 }
 
 extension Duration {
-    /// Whole seconds, at least one: libcurl takes zero for "no limit".
+    /// The duration in whole seconds, at least one: for libcurl zero means "no limit".
     fileprivate var wholeSeconds: Int { max(1, Int(clamping: components.seconds)) }
 }
 
-/// The transfer that libcurl names as its context.
+/// Returns the transfer that libcurl's context points to.
 private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
     // Sound: the driver keeps the transfer as long as the handle whose callbacks name it.
     context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
@@ -255,13 +257,13 @@ private let onHeader: CurlReading = { bytes, size, count, context in
     return size * count
 }
 
-/// Called by libcurl for a socket.
+/// Called by libcurl to open a socket.
 private let onOpen: CurlOpening = { context, _, address in
     guard let address, let transfer = transfer(context) else { return -1 }
     return transfer.open(address)
 }
 
-/// Called by libcurl when a request is about to go out; anything but zero ends it.
+/// Called by libcurl just before a request is sent; a result other than zero ends the request.
 private let onRequest:
     @convention(c) (
         UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?,

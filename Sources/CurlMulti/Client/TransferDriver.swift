@@ -2,7 +2,7 @@ import CCurl
 
 /// The transfers of one client, on its thread.
 struct TransferDriver: CurlDriver {
-    /// What the thread is asked to do.
+    /// A request of another thread.
     enum Command: Sendable {
         case start(CurlCall)
         case resume(CurlCall)
@@ -13,9 +13,9 @@ struct TransferDriver: CurlDriver {
     private let limiter: ConcurrencyLimiter
     private let sockets: ClientSockets
     private var transfers: [ObjectIdentifier: Transfer] = [:]
-    /// Handles without options. They keep the TLS sessions of the requests that they carried.
+    /// Unused handles, without options. They keep the TLS sessions of their earlier requests.
     private var idle: [CurlEasy] = []
-    /// No transfer expires before; `nil` when none does.
+    /// The time before which no transfer expires; `nil` when none can expire.
     private var nextExpiry: ContinuousClock.Instant?
 
     init(_ configuration: CurlClient.Configuration, _ limiter: ConcurrencyLimiter) {
@@ -46,7 +46,7 @@ struct TransferDriver: CurlDriver {
         finish(transfer, transfer.head, transfer.failure(code), multi)
     }
 
-    /// Gives up the transfers that have expired, and sleeps until the next would.
+    /// Gives up expired transfers, and returns the time until the next one expires.
     mutating func turned(_ multi: CurlMulti) -> Int32 {
         let now = ContinuousClock.now
         if let due = nextExpiry, due <= now {
@@ -79,7 +79,7 @@ struct TransferDriver: CurlDriver {
         nextExpiry = min(nextExpiry ?? expiry, expiry)
     }
 
-    /// - Returns: Whether the request is in flight; if not, its receiver knows.
+    /// - Returns: Whether the request is in flight; if not, its receiver has been called.
     private mutating func start(_ call: CurlCall, _ multi: CurlMulti) -> Bool {
         var failure = CurlError(.noMemory, "libcurl has no memory")
         if let easy = idle.popLast() ?? newHandle() {
@@ -103,7 +103,7 @@ struct TransferDriver: CurlDriver {
         return easy
     }
 
-    /// Ends what libcurl holds of a transfer.
+    /// Resets or frees a transfer's handle.
     private mutating func release(_ transfer: Transfer) {
         // Sound: the transfer's memory is freed after this.
         withExtendedLifetime(transfer) {
@@ -124,11 +124,11 @@ struct TransferDriver: CurlDriver {
         transfers[ObjectIdentifier(transfer.call)] = nil
         release(transfer)
         leave(multi)
-        // Last, so that whoever waits for the end finds the request gone.
+        // Called last, so that a caller that waits for the end finds the request gone.
         transfer.call.receiver.ended(head, failure)
     }
 
-    /// Starts what waits, now that a request is gone.
+    /// Starts a waiting request in the place of one that has ended.
     private mutating func leave(_ multi: CurlMulti) {
         while let next = limiter.leave() {
             if start(next, multi) { return }
