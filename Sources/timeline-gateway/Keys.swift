@@ -83,7 +83,7 @@ private func show(_ keys: [SigningKeyState], json: Bool) throws {
     }
 }
 
-/// Runs `body`; what goes wrong is told and ends the program with exit code 1.
+/// Runs `body`; prints an error to standard error and ends the program with exit code 1.
 func failing<T>(_ body: () throws -> T) throws -> T {
     do {
         return try body()
@@ -93,7 +93,7 @@ func failing<T>(_ body: () throws -> T) throws -> T {
     }
 }
 
-/// As ``failing(_:)``.
+/// Does the same as the synchronous ``failing(_:)``.
 func failing<T>(_ body: () async throws -> T) async throws -> T {
     do {
         return try await body()

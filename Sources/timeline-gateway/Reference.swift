@@ -1,7 +1,7 @@
 import ArgumentParser
 import GatewayOperations
 
-/// Prints pages of the documentation.
+/// Prints a page of the documentation.
 struct Reference: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print a page of the documentation that is made of the program itself.",

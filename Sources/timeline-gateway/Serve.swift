@@ -6,7 +6,7 @@ import GatewayServer
 import Logging
 import WidgetModel
 
-/// Where the configuration comes from, the same for `serve` and `check-config`.
+/// The options that select the configuration, the same for `serve` and `check-config`.
 struct ConfigurationOptions: ParsableArguments {
     @Option(help: "Configuration file, YAML or JSON. Without one: development mode.")
     var config: String?
@@ -20,7 +20,7 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: "Plain port for metrics and health, HOST:PORT.")
     var admin: String?
 
-    /// The flags given, by option.
+    /// The flags given, by option key.
     var flags: [String: String] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }
@@ -29,15 +29,15 @@ struct ConfigurationOptions: ParsableArguments {
         return flags
     }
 
-    /// The configuration to run by.
+    /// Reads the configuration.
     ///
-    /// - Throws: `Faults` with everything that is wrong.
+    /// - Throws: `Faults` with every fault found.
     func load() throws(Faults) -> GatewayConfiguration {
         try Self.load(
             config, flags, ProcessInfo.processInfo.environment, document: nil)
     }
 
-    /// Reads the same again whenever it is called.
+    /// Reads the configuration again from the same sources whenever it is called.
     var reading: ConfigurationReload.Read {
         let (config, flags) = (config, flags)
         let environment = ProcessInfo.processInfo.environment

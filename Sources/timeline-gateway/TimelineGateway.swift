@@ -4,8 +4,9 @@ import Foundation
 import GatewayServer
 import WidgetModel
 
-/// Runs the command beside the first thread, which waits: the runtime would end that thread, and
-/// tools that follow a process by it, such as those that count instructions, lose it then.
+/// Runs the command on other threads while the main thread waits. The runtime would end the main
+/// thread, and tools that follow a process by it, such as instruction counters, would lose the
+/// process.
 @main
 enum Main {
     static func main() {
@@ -42,12 +43,12 @@ extension ExitCode {
     static let wrongConfiguration = ExitCode(78)
 }
 
-/// Writes to standard error, where everything goes that is not a command's answer.
+/// Writes to standard error: everything but a command's answer.
 func complain(_ text: String) {
     FileHandle.standardError.write(Data((text + "\n").utf8))
 }
 
-/// Writes an answer to standard output at once: others wait for it through a pipe.
+/// Writes an answer to standard output without buffering: other programs may wait for it on a pipe.
 func answer(_ text: String, terminator: String = "\n") {
     FileHandle.standardOutput.write(Data((text + terminator).utf8))
 }
