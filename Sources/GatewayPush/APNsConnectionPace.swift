@@ -1,7 +1,7 @@
 import GatewayCore
 import WidgetModel
 
-/// When a connection to APNs may be opened, and how many requests it may carry at once.
+/// Limits when a connection to APNs may be opened, and how many requests it may carry at once.
 ///
 /// Opening and closing connections repeatedly looks like an attack and leads to a block of the IP
 /// address. There is one instance for each pool, that is for each team, key and environment.

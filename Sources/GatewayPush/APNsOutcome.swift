@@ -1,7 +1,7 @@
 import GatewayCore
 import WidgetModel
 
-/// The response to one push request, or why there is none.
+/// The response to one push request, or the reason why there is none.
 package enum APNsOutcome: Sendable, Hashable {
     /// APNs responded. The reason is absent on success and if the body could not be read. The
     /// timestamp, only with 410, is the time at which the token was found dead, ms since 1970.
@@ -9,7 +9,7 @@ package enum APNsOutcome: Sendable, Hashable {
     /// APNs did not respond.
     case failed(Failure)
 
-    /// Reads an answer of APNs.
+    /// Reads a response of APNs.
     package init(status: Int, body: [UInt8]) {
         let members = status == 200 ? nil : try? JSONValue(parsing: body).objectValue
         self = .answered(
@@ -17,7 +17,7 @@ package enum APNsOutcome: Sendable, Hashable {
             timestamp: members?["timestamp"]?.integerValue)
     }
 
-    /// Why there was no answer, as people read it.
+    /// The reason why there was no response; its raw value is shown to people.
     package enum Failure: String, Sendable, Hashable, CaseIterable {
         /// The stream id is above the last one named by a GOAWAY, or the stream was refused: APNs
         /// has certainly not acted on it.

@@ -1,12 +1,12 @@
 import GatewayCore
 import WidgetModel
 
-/// What the pushes of one type to one app have in common: an app's configuration, and where that
-/// says nothing what Apple's documentation shows.
+/// The properties that all pushes of one type to one app share: those that the app's configuration
+/// states, and otherwise those in Apple's documentation.
 package struct APNsPushForm: Sendable, Hashable {
     /// The type.
     package let type: APNsPushType
-    /// `apns-topic`: the app's bundle id, and what stands behind it for this type.
+    /// `apns-topic`: the app's bundle id, with the suffix for this type.
     package let topic: String
     /// The field `apns-priority`: 10, 5 or 1; `nil` omits it, which means 10.
     package let priority: Int?
@@ -101,8 +101,8 @@ package struct APNsPushForm: Sendable, Hashable {
         return fields
     }
 
-    /// The payload. It says nothing but that something changed: which is all that Apple's system
-    /// reads, and nobody on the way learns what.
+    /// The payload. It says only that something changed: Apple's system reads no more than that,
+    /// and no one on the way learns what changed.
     package var payload: [UInt8] {
         type == .background ? Self.wakingPayload : Self.reloadingPayload
     }

@@ -216,7 +216,7 @@ package struct BackTest: Sendable {
         }
     }
 
-    /// Lets a device's budget decide what is said to it, in the order of time.
+    /// Lets a device's budget decide about the notifications for it, in order of time.
     private mutating func push(_ told: [Told], _ channel: APNsPushType) {
         let told = told.sorted {
             ($0.event.at, $0.event.sequence) < ($1.event.at, $1.event.sequence)

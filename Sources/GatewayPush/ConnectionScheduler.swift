@@ -37,9 +37,9 @@ package struct ConnectionScheduler: Sendable {
         }
     }
 
-    /// An order to the caller.
+    /// An action for the caller to perform.
     package enum Step: Sendable, Hashable {
-        /// Send a push on a lane, opening its connection or not.
+        /// Send a push on a lane, whose connection has to be opened first if `opens` is true.
         case send(push: UInt64, lane: UInt64, opens: Bool)
         /// Reject a push for now: no connection may be opened for a while.
         case refuse(push: UInt64)
@@ -152,7 +152,7 @@ package struct ConnectionScheduler: Sendable {
 
     // MARK: What to do
 
-    /// Returns the next order; `nil` if there is none before the next event. Call it repeatedly
+    /// Returns the next action; `nil` if there is none before the next event. Call it repeatedly
     /// until then.
     ///
     /// - Parameter token: The number of the provider token that pushes are sent with.

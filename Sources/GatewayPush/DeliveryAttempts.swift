@@ -77,7 +77,7 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    /// An order to the caller.
+    /// An action for the caller to perform.
     package enum Step: Sendable, Hashable {
         /// Do nothing until the next event.
         case rest
@@ -223,14 +223,14 @@ package struct DeliveryAttempts: Sendable {
 
     // MARK: What to do
 
-    /// Returns the next order. It stays the same until the next event or the returned time.
+    /// Returns the next action. It stays the same until the next event or the returned time.
     package func next(now: Int64) -> Step {
         guard let turn = turn(now: now) else { return .rest }
         return turn.due <= now ? .push(address: turn.address.id) : .wait(until: turn.due)
     }
 
-    /// Returns the address whose turn it is and the time of its push; `nil` when nothing needs to
-    /// be done.
+    /// Returns the next address to push to and the time of its push; `nil` when nothing needs to be
+    /// done.
     func turn(now: Int64) -> (address: Address, due: Int64)? {
         guard isOwed else { return nil }
         var earliest: (address: Address, due: Int64)?

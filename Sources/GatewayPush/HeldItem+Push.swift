@@ -14,7 +14,7 @@ extension HeldItem {
         }
     }
 
-    /// The address that its first push goes to, as registered; `nil` for none.
+    /// The registered channel that its first push is sent to; `nil` for none.
     package func pushChannel(in registration: ClientRegistration) -> NotificationChannel? {
         guard
             registration.delivery.count > 1 || registration.delivery.first != .stream

@@ -4,13 +4,13 @@ import GatewayCore
 package enum PushAlert: String, Sendable, CaseIterable {
     /// APNs rejects a topic.
     case topicRefused = "topic-refused"
-    /// APNs rejects a key or certificate, or what was signed with it.
+    /// APNs rejects a key or certificate, or a token signed with it.
     case credentialRefused = "credential-refused"
-    /// Token and topic, or token and environment, do not belong together.
+    /// Token and topic, or token and environment, do not match.
     case pairingRefused = "pairing-refused"
-    /// APNs finds a request wrong: a fault of this program.
+    /// APNs considers a request invalid: a fault of this program.
     case requestRefused = "request-refused"
-    /// APNs answered something that this version does not know.
+    /// APNs sent a response that this version does not know.
     case answerUnknown = "answer-unknown"
     /// A webhook answered 410.
     case webhookGone = "webhook-gone"

@@ -8,7 +8,7 @@ import WidgetModel
 /// its minimum interval has passed. Withheld content is not stored here: it stays stale, and a
 /// later request pushes it at the time that this returns, or together with an earlier push.
 package struct PushBudget: Sendable {
-    /// What is allowed.
+    /// The push limits of one device.
     package struct Terms: Sendable, Hashable {
         /// The limit of pushes for timelines.
         package var widgets = PushAllowance.Terms(perDay: 48, burst: 9, reserve: 4)
@@ -64,12 +64,12 @@ package struct PushBudget: Sendable {
         background = PushAllowance(terms.background, now: now)
     }
 
-    /// Asks for a push for everything that is stale for a type, and counts it if it may go out.
+    /// Requests a push for all stale content of a type, and counts it if it is allowed.
     ///
     /// - Parameters:
-    ///   - stale: The kinds that are stale, for timelines; for other types, and when empty, only
-    ///     the count decides.
-    ///   - urgency: The highest of what is stale.
+    ///   - stale: The stale kinds, for timelines; for other types, and when empty, only the
+    ///     number of pushes decides.
+    ///   - urgency: The highest urgency of the stale content.
     package mutating func ask(
         _ type: APNsPushType, stale: [Kind], urgency: Urgency, now: Int64
     ) -> Verdict {
@@ -105,7 +105,7 @@ package struct PushBudget: Sendable {
         return due > now ? (due, first > allowed) : nil
     }
 
-    /// Counts a push that goes out whatever is left: a person asked for it.
+    /// Counts a push that is sent regardless of the budget, because a person requested it.
     package mutating func count(_ type: APNsPushType, pushed kinds: [Kind], now: Int64) {
         switch type {
         case .widgets:

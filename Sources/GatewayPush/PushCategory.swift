@@ -49,8 +49,8 @@ extension DeliveryAddress {
         if case .webhook = self { true } else { false }
     }
 
-    /// Stands for the address: another token, topic or environment is another address. Equal after
-    /// a restart.
+    /// Returns the hash that identifies the address: another token, topic or environment is another
+    /// address. Stable across restarts.
     func id(_ hash: SipHash) -> UInt64 {
         let parts: [String] =
             switch self {

@@ -74,7 +74,7 @@ extension PushDesk {
         return (content, since)
     }
 
-    /// Orders a push.
+    /// Adds the action that sends a push.
     mutating func begin(
         _ said: PushContent, _ key: ClientKey, _ id: UInt64, counted: UnderWay.Counted?,
         isManual: Bool

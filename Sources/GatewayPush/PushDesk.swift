@@ -11,7 +11,7 @@ import WidgetModel
 /// registrations on a client. There is no queue: staleness is checked when a push is due, and a
 /// push reports what is stale at that moment.
 ///
-/// Times are on the caller's monotonic clock, ms. Orders to the caller are left in ``actions``.
+/// Times are on the caller's monotonic clock, ms. Actions for the caller are left in ``actions``.
 package struct PushDesk: Sendable {
     /// The limits of pushes.
     package struct Terms: Sendable {
@@ -43,7 +43,7 @@ package struct PushDesk: Sendable {
         }
     }
 
-    /// An order to the caller.
+    /// An action for the caller to perform.
     package enum Action: Sendable {
         /// Send a push, and report its result.
         case push(PushOrder)
@@ -104,7 +104,7 @@ package struct PushDesk: Sendable {
         let topic: String?
     }
 
-    /// The orders to the caller, who performs them and calls ``takeActions()``.
+    /// The actions for the caller, who performs them and calls ``takeActions()``.
     package internal(set) var actions: [Action] = []
 
     var terms: Terms
@@ -140,7 +140,7 @@ package struct PushDesk: Sendable {
     /// The number of pushes in flight.
     package var pushesUnderWay: Int { underWay.count }
 
-    /// Returns the orders, which then count as performed.
+    /// Returns the actions, which then count as performed.
     package mutating func takeActions() -> [Action] {
         defer { actions = [] }
         return actions
@@ -187,10 +187,10 @@ package struct PushDesk: Sendable {
         }
     }
 
-    /// Performs the due orders of a push target, and schedules its next evaluation.
+    /// Performs the due steps of a push target, and schedules its next evaluation.
     mutating func look(_ slot: Int, now: Int64) {
-        // Each push changes the next order: it is in flight, withheld or discarded, so this loop
-        // ends.
+        // Each push changes the next step, because it is then in flight, withheld or discarded; so
+        // this loop ends.
         while let step = lanes[slot]?.attempts.next(now: now) {
             switch step {
             case .rest: return

@@ -17,8 +17,8 @@ package struct WebhookResponse: Sendable, Hashable {
     package var isSuccess: Bool { (200..<300).contains(status) }
 }
 
-/// The state of one webhook endpoint: the time of its next attempt after a failure, the id of a
-/// message, and when it is not asked any more. Time is the caller's monotonic milliseconds.
+/// The state of one webhook endpoint: the time of its next attempt after a failure, the id of its
+/// current message, and whether it is disabled. Times are on the caller's monotonic clock, ms.
 ///
 /// The waits are those that Standard Webhooks suggests. The content is determined anew for each
 /// attempt; waiting attempts are stored with the owed notifications (``DeliveryAttempts``).
