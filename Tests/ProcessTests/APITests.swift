@@ -3,7 +3,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The OpenAPI documents of a running gateway; `Deploy/check-api` holds its answers against them.
+    /// The OpenAPI documents of a running gateway; `Deploy/check-api` checks its answers against
+    /// them.
     @Suite struct APITests {
         @Test func `each port has its own document, whole in itself`() throws {
             let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
@@ -15,7 +16,7 @@ extension ProcessTests {
             #expect(own.isSuperset(of: tls.subtracting(["getReloads"])))
         }
 
-        /// The ids of a document's operations, once its references were followed.
+        /// Returns the ids of a document's operations, after resolving its references.
         private func operations(_ answer: TestHTTPAnswer) throws -> Set<String> {
             #expect(answer.status == 200 && answer.header("content-type") == "application/json")
             let document = try #require(answer.json)

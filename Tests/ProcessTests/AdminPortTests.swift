@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The admin port: who may read and act on loopback, and where other machines reach it.
+    /// The admin port: who may read and act on loopback, and access from other machines.
     @Suite struct AdminPortTests {
         private let json = [("Content-Type", "application/json")]
 
@@ -19,7 +19,7 @@ extension ProcessTests {
             let clients = try admin.request("GET", app + "/clients")
             #expect(clients.status == 200 && clients.text.contains(#""client":"client""#))
             #expect(try admin.request("GET", app + "/catalog").status == 200)
-            // Streams and polls are the TLS port's alone.
+            // Only the TLS port has streams and polls.
             #expect(try admin.request("GET", app + "/clients/client/reloads").status == 404)
             let reload = #"{"all":true}"#
             let bare = try admin.request("POST", app + "/reloads", headers: json, body: reload)

@@ -4,13 +4,14 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Each alert of `Deploy/observability` is made to fire by what it is for, and no other with
-    /// it: promtool judges what running gateways show. Where that would take hours, or a broken
-    /// disk, the samples that were scraped are carried on, and the test says so.
+    /// Each alert of `Deploy/observability` fires for its own cause, and no other alert fires with
+    /// it; promtool evaluates the metrics of running gateways. Where the cause would take hours, or
+    /// a broken disk, the test extrapolates the scraped samples and says so.
     @Suite struct AlertTests {
         private static let prefix = "timeline_gateway_"
 
-        /// A page before something, another after: nothing fires first, and then exactly `alert`.
+        /// Checks that no alert fires with the page `before`, and exactly `alerts` with the page
+        /// `after`.
         private static func check(
             _ before: MetricsHistory.Page, _ after: MetricsHistory.Page, minutes: Int = 15,
             _ alerts: String...
@@ -23,7 +24,8 @@ extension ProcessTests {
             #expect(try history.faults() == "")
         }
 
-        /// A gateway whose client with a stream was told of a change, and confirmed it.
+        /// Runs `body` with a gateway whose client was notified of a change on a stream and
+        /// confirmed it.
         private static func used(
             _ options: [String] = [], days: Int = 60,
             _ body: (WatchedGateway, GameFixture) throws -> Void
@@ -94,8 +96,8 @@ extension ProcessTests {
             }
         }
 
-        /// Hours of it, and clients that take minutes: observations of a running gateway are
-        /// repeated each minute, and a share of them is made late.
+        /// Stands for hours of observations, and for clients that take minutes: the observations of
+        /// a running gateway are repeated each minute, and a share of them is made late.
         @Test(arguments: [
             ("sent", 2.5, 0.02, "NotificationsLateForDays"),
             ("sent", 2.5, 0.3, "NotificationsLate"),
@@ -119,15 +121,15 @@ extension ProcessTests {
                 var history = MetricsHistory()
                 history.hold(page, minutes: 5)
                 history.expect([])
-                // What is far out is known soon, and what is a little out only in hours.
+                // A large share is noticed soon, a small one only after hours.
                 history.grow(page, by: more, minutes: late < 0.1 ? 8 * 60 : 50)
                 history.expect([alert])
                 #expect(try history.faults() == "")
             }
         }
 
-        /// No event loop can be made to stand from outside: its position is held where it was
-        /// while the log goes on. Nor can the disk be made to refuse: commits are counted as failed.
+        /// No event loop can be stopped from outside, so its position is kept while the log
+        /// continues. The disk cannot be made to fail either, so commits are counted as failed.
         @Test func `changes that get nowhere`() throws {
             try Self.used { watched, game in
                 let before = try watched.page()
@@ -155,8 +157,8 @@ extension ProcessTests {
                 try game.change(watched.gateway.http(), ["a"], run: "lost")
                 let late = try game.poll(client, since: client.cursor).cursor
                 watched.gateway.kill()
-                // Into the same files, as a snapshot of a volume that is rolled back: a start cannot
-                // recognise that, as it does a directory that was copied.
+                // Copied into the same files, as when a volume is rolled back to a snapshot: a
+                // start cannot detect that, whereas it detects a copied directory.
                 let (exit, output) = try GatewayProcess.run(
                     ["-a", copy + "/.", watched.folder], program: "/bin/cp")
                 try #require(exit == .status(0), "\(output)")
@@ -246,7 +248,7 @@ extension ProcessTests {
             }
         }
 
-        /// One that stopped leaves its last page, which grows old.
+        /// A canary that stopped leaves its last page, which grows old.
         @Test func `a canary whose changes are not told, or that stopped`() throws {
             try Self.used { watched, _ in
                 let gateway = watched.gateway

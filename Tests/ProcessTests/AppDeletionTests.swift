@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// An app is removed, wholly or not at all, and may begin anew.
+    /// An app is removed, wholly or not at all, and may start again.
     @Suite struct AppDeletionTests {
         private static let app = "/v1/apps/\(GameFixture.app)"
 
@@ -22,7 +22,7 @@ extension ProcessTests {
                         "--url", gateway.url, "--ca", gateway.ca, "--token", game.backend,
                     ], program: GatewayProcess.program(named: "timelinectl"))
             }
-            // Nobody can be asked here.
+            // There is no terminal to ask for a confirmation on.
             let asked = try run(GameFixture.app)
             #expect(asked.exit == .status(2) && asked.output.contains("--yes"))
             let deleted = try run(GameFixture.app, "--yes")
@@ -60,7 +60,7 @@ extension ProcessTests {
             let back = try anew.client("phone", ["panda"])
             #expect(try anew.poll(back, since: cursor).stale == ["detail"])
             #expect(try anew.poll(back, since: back.cursor).stale == [])
-            // What an event was called then says nothing now.
+            // Event ids of the removed app are not duplicates now.
             let post = try gateway.http().post(
                 [event(source: "one", id: "0", entity: "Character", key: "panda")],
                 app: GameFixture.app, token: game.backend)
@@ -94,18 +94,18 @@ extension ProcessTests {
                     if answer?.status == 200 { answered.withLock { $0 = true } }
                     isOver.signal()
                 }
-                // From before the request arrives to after its answer.
+                // From before the arrival of the request to after its answer.
                 usleep(UInt32(round) * 1_500)
                 try gateway.restart()
-                // On a busy machine the request may not have been sent before the restart: it
-                // must not remove the app between two of the questions below.
+                // On a busy machine the request may not have been sent before the restart: it must
+                // not remove the app between two of the requests below.
                 isOver.wait()
                 let catalog = try gateway.http().request(
                     "GET", Self.app + "/catalog", token: game.backend)
                 let isThere = catalog.status == 200
                 outcomes.insert(isThere)
                 #expect(!(isThere && answered.withLock { $0 }), "what was answered came back")
-                // An app that went has a first catalog again, and none of its clients.
+                // A removed app can get a first catalog again, and has none of its clients.
                 if !isThere { _ = try GameFixture(gateway) }
                 let list = try gateway.http().request(
                     "GET", Self.app + "/clients?limit=1000", token: game.backend)

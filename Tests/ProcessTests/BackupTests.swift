@@ -6,9 +6,9 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Backups of a gateway that runs, and what is left of them after a loss.
+    /// Backups of a running gateway, and the state that they restore after a loss.
     @Suite struct BackupTests {
-        /// `timelinectl` with a command of its own.
+        /// Runs `timelinectl` with the given arguments.
         private static func run(
             _ arguments: String...
         ) throws -> (exit: GatewayProcessExit, output: String) {
@@ -16,7 +16,7 @@ extension ProcessTests {
                 arguments, program: GatewayProcess.program(named: "timelinectl"))
         }
 
-        /// Every regular file below a directory, by its path from there.
+        /// Returns every regular file below a directory, as a path relative to it.
         private static func files(_ directory: String) -> Set<String> {
             let enumerator = FileManager.default.enumerator(atPath: directory)
             var files: Set<String> = []
@@ -28,7 +28,7 @@ extension ProcessTests {
             return files
         }
 
-        /// A temporary place that is removed with the value.
+        /// A temporary directory that is removed with the value.
         private final class Place: Sendable {
             let path: String
             init() throws { path = try GatewayProcess.temporaryDirectory() }
@@ -70,7 +70,7 @@ extension ProcessTests {
             #expect(restore.output.contains("all older cursors are void"))
             let restored = try GatewayProcess(data: data)
             let world = GameFixture(continuing: game, on: restored)
-            // Of before the backup, of after it, and of none.
+            // Cursors of polls and registrations, from before the backup and from after it.
             for (client, cursor) in [
                 (early, poll.cursor), (early, early.cursor), (late, beyond), (late, late.cursor),
             ] {
@@ -79,7 +79,8 @@ extension ProcessTests {
                 #expect(try world.poll(client, since: answer.cursor).stale == [])
             }
             #expect(throws: TestFailure.self) { try world.poll(unknown, since: unknown.cursor) }
-            // Its sequences are given out again, and whoever saw the first ones is told everything.
+            // Its sequences are assigned again; a client that saw the first ones must rebuild
+            // everything.
             let fresh = try world.poll(late, since: late.cursor).cursor
             let again = try world.change(
                 restored.http(), Array(repeating: "owl", count: 200), run: "again")
@@ -133,7 +134,7 @@ extension ProcessTests {
             for file in Self.files(copy).sorted() {
                 let path = URL(fileURLWithPath: copy + "/" + file)
                 let whole = try Data(contentsOf: path)
-                // Wherever it is hit: in a manifest some bytes say what other files are.
+                // Damaged in various places: in a manifest some bytes describe other files.
                 let damaged = (0..<8).map { part in
                     var damaged = whole
                     damaged[part * (whole.count - 1) / 7] ^= 1
@@ -168,14 +169,14 @@ extension ProcessTests {
             let full = try Self.run("restore", "--from", copy, "--data", gateway.data)
             #expect(full.exit == .status(1) && full.output.contains("is not empty"))
             try gateway.start()
-            // A restore that broke off: neither gateway nor restore goes on from it.
+            // A restore that broke off: neither the gateway nor another restore continues from it.
             try FileManager.default.createDirectory(
                 atPath: data + "/.restoring", withIntermediateDirectories: true)
             let again = try Self.run("restore", "--from", copy, "--data", data)
             #expect(again.exit == .status(1) && again.output.contains("broke off"))
             let served = try GatewayProcess.run(["serve", "--data", data])
             #expect(served.exit != .status(0) && served.output.contains("broke off"))
-            // An empty directory, as a volume that is mounted, is taken.
+            // An empty directory, such as a mounted volume, is accepted.
             try FileManager.default.removeItem(atPath: data + "/.restoring")
             #expect(try Self.run("restore", "--from", copy, "--data", data).exit == .status(0))
         }
@@ -236,7 +237,7 @@ private final class Posts: @unchecked Sendable {
         }
     }
 
-    /// Waits until a sequence was answered; returns the last one.
+    /// Waits until the answers have reached a sequence; returns the last one answered.
     func reached(_ sequence: UInt64) throws -> UInt64 {
         lock.lock()
         defer { lock.unlock() }
@@ -249,10 +250,10 @@ private final class Posts: @unchecked Sendable {
         return last
     }
 
-    /// From now on nobody has to answer.
+    /// Allows posts to fail from now on.
     func mayFail() { lock.withLock { isAllowedToFail = true } }
 
-    /// Ends it; returns what went wrong while the gateway ran.
+    /// Ends the posts; returns the errors that occurred while the gateway ran.
     func end() -> [String] {
         lock.lock()
         defer { lock.unlock() }

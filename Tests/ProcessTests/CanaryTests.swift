@@ -49,7 +49,7 @@ extension ProcessTests {
         @Test func `what comes too late is lost, and counted`() throws {
             let gateway = try GatewayProcess()
             let game = try GameFixture(gateway)
-            // The first change of a key goes out at once, and those after it wait for its window.
+            // The first change of a key is notified at once, and later ones wait for its window.
             let put = try gateway.http().request(
                 "PUT", "/v1/apps/\(GameFixture.app)/catalog", token: game.backend,
                 headers: [("Content-Type", "application/yaml")],

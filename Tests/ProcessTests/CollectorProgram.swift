@@ -2,10 +2,10 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// A collector of traces in another language's HTTP: it keeps what it is sent, and answers as it is
-/// told, the last answer again and again.
+/// A trace collector on another language's HTTP library. It keeps the requests it gets and gives
+/// the prescribed answers; the last one is repeated.
 final class CollectorProgram {
-    /// One span, as it was sent.
+    /// One received span.
     struct Span {
         let object: JSONObject
 
@@ -25,9 +25,9 @@ final class CollectorProgram {
                 $0.objectValue?["spanId"]?.stringValue
             }
         }
-        /// `nil` where it does not say.
+        /// The status code; `nil` if the span has none.
         var status: Int64? { object["status"]?.objectValue?["code"]?.integerValue }
-        /// Its attributes, each as the text of its value.
+        /// The span's attributes, each as the text of its value.
         var attributes: [String: String] { CollectorProgram.attributes(object["attributes"]) }
     }
 
@@ -69,7 +69,8 @@ final class CollectorProgram {
 
     /// - Parameters:
     ///   - answers: Statuses, or `silence`.
-    ///   - certificate: Of TLS, and its key; without it nothing is encrypted.
+    ///   - certificate: The TLS certificate and its key; without it the connection is not
+    ///     encrypted.
     init(_ answers: [String] = ["200"], certificate: (String, key: String)? = nil) throws {
         let file = try GatewayProcess.temporaryDirectory() + "/collector.py"
         try Self.script.write(toFile: file, atomically: true, encoding: .utf8)
@@ -81,7 +82,7 @@ final class CollectorProgram {
         self.port = port
     }
 
-    /// A request it got, which is waited for.
+    /// Waits for a request and returns it.
     func request(_ index: Int) throws -> JSONObject {
         guard let request = try program.json(line: index + 1) else {
             throw TestFailure("not JSON: \(program.output)")
@@ -91,27 +92,27 @@ final class CollectorProgram {
 
     /// The requests so far.
     private var requests: [JSONObject] {
-        // The last line may not have come to its end.
+        // The last line may be incomplete.
         let lines = program.output.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.dropFirst().dropLast().compactMap {
             try? JSONValue(parsing: Array($0.utf8)).objectValue
         }
     }
 
-    /// How many requests it got.
+    /// The number of requests so far.
     var requestCount: Int { requests.count }
 
-    /// The bodies of what it took.
+    /// The bodies of the requests answered with 200.
     var bodies: [String] {
         requests.filter { $0["answer"] == "200" }.compactMap { $0["body"]?.stringValue }
     }
 
-    /// What it took.
+    /// The spans of the requests answered with 200.
     var spans: [Span] {
         bodies.flatMap { Self.spans(of: $0) }
     }
 
-    /// Waits until something holds of what it took; for a minute at most.
+    /// Waits, for a minute at most, until a condition holds for the accepted spans; returns them.
     func until(_ what: String, _ holds: ([Span]) -> Bool) throws -> [Span] {
         for _ in 0..<1_200 {
             let spans = spans
@@ -121,7 +122,7 @@ final class CollectorProgram {
         throw TestFailure("not \(what): \(spans.map { ($0.name, $0.attributes) })")
     }
 
-    /// The spans of a request.
+    /// Returns the spans of a request.
     static func spans(of body: String) -> [Span] {
         let resources =
             (try? JSONValue(parsing: Array(body.utf8)))?.objectValue?["resourceSpans"]?.arrayValue
@@ -130,7 +131,7 @@ final class CollectorProgram {
             .compactMap { $0.objectValue.map(Span.init) }
     }
 
-    /// Attributes as they are written, each as the text of its value.
+    /// Returns attributes as encoded in OTLP, each as the text of its value.
     static func attributes(_ list: JSONValue?) -> [String: String] {
         var attributes: [String: String] = [:]
         for entry in list?.arrayValue ?? [] {

@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What a collector of traces gets, and what it cannot do to a gateway.
+    /// The requests that a trace collector gets, and the limits of its effect on a gateway.
     @Suite struct CollectorTests {
         @Test func `a collector that fails costs spans and nothing else`() throws {
             for (answers, outcome) in [
@@ -35,7 +35,7 @@ extension ProcessTests {
                     try TracedWorld.spans(admin, outcome) > 0
                 }
                 if outcome == "exported" {
-                    // What was not taken at first came later, and once.
+                    // Spans that were not accepted at first arrived later, and once.
                     let spans = try #require(collector).spans
                     #expect(Set(spans.map(\.id)).count == spans.count)
                     #expect(try #require(collector).requestCount >= 3)
@@ -56,7 +56,7 @@ extension ProcessTests {
             ])
             let game = try GameFixture(gateway)
             let http = gateway.http()
-            // Each event has a trace of its own: two spans, beside those of the post.
+            // Each event has a trace of its own: two spans, in addition to those of the post.
             for run in 0..<10 {
                 let events = (0..<1_000).map { place in
                     let id = String(repeating: "0", count: 12) + String(1_000 * run + place + 1_000)
@@ -112,8 +112,8 @@ extension ProcessTests {
             #expect(!counts.isEmpty)
         }
 
-        /// Reads a body strictly: unknown names and wrong types are errors. In OTLP ids are digits,
-        /// where protobuf's JSON has base64.
+        /// Parses a body strictly: unknown names and wrong types are errors. OTLP writes ids in
+        /// hexadecimal, where protobuf's JSON has base64.
         private static let reader = """
             import base64, json, sys
             from google.protobuf import json_format

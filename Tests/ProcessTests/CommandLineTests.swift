@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What both programs say of themselves.
+    /// The completion scripts of both programs, and `timelinectl keys`.
     @Suite struct CommandLineTests {
         @Test(arguments: ["timelinectl", "timeline-gateway"], ["bash", "zsh", "fish"])
         func `a shell completes the program's words`(program: String, shell: String) throws {
@@ -16,7 +16,7 @@ extension ProcessTests {
                 #expect(run.output.contains(word), "\(word)")
             }
             let path = "/usr/bin/\(shell)"
-            // Who has no such shell needs no such script.
+            // Without the shell its script cannot be tested.
             guard FileManager.default.isExecutableFile(atPath: path) else { return }
             let file = try GatewayProcess.temporaryDirectory() + "/script"
             defer { try? FileManager.default.removeItem(atPath: file) }

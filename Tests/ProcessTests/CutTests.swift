@@ -3,7 +3,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// A stream may be cut anywhere: what its reader did not get whole it gets again.
+    /// A stream may be cut anywhere: whatever its reader did not receive whole is sent again.
     @Suite struct CutTests {
         @Test(arguments: [(TestHTTPVersion.one, 1), (.two, 4)])
         func aStreamCutAtAnyByteLosesNothing(version: TestHTTPVersion, step: Int) throws {
@@ -12,7 +12,7 @@ extension ProcessTests {
             let client = try game.client("phone", ["panda"])
             let http = gateway.http()
             var reader = Reader(cursor: client.cursor)
-            // The whole of it: a reconnection time, an id, a notification with the next id.
+            // The whole stream: a reconnection time, an id, a notification with the next id.
             var bytes = 1_000
             var cut = 0
             var (cuts, lost) = (0, 0)
@@ -42,7 +42,8 @@ extension ProcessTests {
             #expect(lost > cuts / 2, "the cuts did not cut")
         }
 
-        /// Opens a stream; one that the daemon does not know to be gone yet may take its place.
+        /// Opens a stream; retries while closed streams that the daemon has not noticed take its
+        /// places.
         private static func open(
             _ game: GameFixture, _ client: GameFixture.Client, _ cursor: String,
             _ version: TestHTTPVersion, cutAtByte: Int?

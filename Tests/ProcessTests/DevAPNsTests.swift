@@ -4,7 +4,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The simulated push service of `timelinectl`, as a team runs it and asks it with curl.
+    /// The simulated push service of `timelinectl`, run and queried with curl as a team would do
+    /// it.
     @Suite struct DevAPNsTests {
         private func timelinectl() throws -> String {
             try GatewayProcess.program(named: "timelinectl")

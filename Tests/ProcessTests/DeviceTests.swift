@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The simulator of `timelinectl`, as it is run by hand.
+    /// The simulator of `timelinectl`, run as by hand.
     @Suite struct DeviceTests {
         private func run(
             _ gateway: GatewayProcess, _ arguments: [String]
@@ -30,7 +30,8 @@ extension ProcessTests {
             guard answer.status == 201 else { throw TestFailure(answer.text) }
         }
 
-        /// Kinds that a person configures with an item, each with its collapse window and rules.
+        /// Puts a catalog of kinds that a person configures with an item, each with its collapse
+        /// window and rules.
         private func putItemCatalog(
             _ gateway: GatewayProcess, _ kinds: [(name: String, collapse: String, rules: String)]
         ) throws {
@@ -56,7 +57,7 @@ extension ProcessTests {
                 """ + widgets.joined())
         }
 
-        /// The last line of its output.
+        /// Returns the summary in the last line of its output.
         private func summary(_ output: String) throws -> JSONObject {
             let line = output.split(separator: "\n").last ?? ""
             let value = try JSONValue(parsing: Array(line.utf8))
@@ -78,7 +79,7 @@ extension ProcessTests {
             #expect(summary["connected"] == 20)
             #expect(summary["lost"] == 0 && summary["stray"] == 0 && summary["unverified"] == 0)
             #expect(summary["posted"]?.integerValue ?? 0 > 0)
-            // Every timeline was built at first; more were for a change.
+            // Every timeline was built at first; further builds were caused by changes.
             let timelines = try #require(summary["timelines"]?.integerValue)
             #expect(summary["rebuilt"]?.integerValue ?? 0 > timelines)
             let measured = try #require(summary["gateway"]?.objectValue)
@@ -92,9 +93,9 @@ extension ProcessTests {
             #expect(left["clients"]?.arrayValue?.isEmpty == true, "\(left.text)")
         }
 
-        /// While something waits in any window, cursors stay below it, also those of devices that
-        /// rebuild for something else: the gateway counts each rebuild nevertheless. Where builds
-        /// take no time, reports say the same of rebuilds for several changes.
+        /// While a change waits in any window, cursors stay below it, even those of devices that
+        /// rebuild for another change; the gateway nevertheless counts each rebuild. Where builds
+        /// take no time, one report covers rebuilds for several changes.
         @Test(arguments: [0, 60])
         func whereCollapseWindowsOverlapTheGatewayCountsWhatTheDevicesCount(
             buildMilliseconds: Int
@@ -120,8 +121,8 @@ extension ProcessTests {
             #expect(measured["p50Agrees"] == true && measured["p99Agrees"] == true, "\(output)")
         }
 
-        /// A change that two rules of a kind agree with is notified for each, at once or when its
-        /// window ends: a device that builds twice was asked to.
+        /// A change that matches two rules of a kind is notified for each, at once or at the end of
+        /// its window, so a device that builds twice was asked to.
         @Test func whatTwoRulesAskForIsNoStray() throws {
             let gateway = try GatewayProcess()
             let rules =
@@ -140,7 +141,7 @@ extension ProcessTests {
             #expect(rebuilt - first > forChanges, "no change was rebuilt for twice: \(output)")
         }
 
-        /// Two fleets disturb each other: what the one posts is nothing that the other knows of.
+        /// Two fleets disturb each other: neither knows of the other's changes.
         @Test func aReloadThatNothingAskedForIsAFailure() throws {
             let gateway = try GatewayProcess()
             try putCatalog(gateway)

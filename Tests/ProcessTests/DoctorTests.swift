@@ -5,7 +5,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// `timelinectl doctor` beside real gateways, well and not.
+    /// `timelinectl doctor` with real gateways, healthy and not.
     @Suite struct DoctorTests {
         private static func run(
             _ arguments: String...
@@ -14,7 +14,7 @@ extension ProcessTests {
                 ["doctor"] + arguments, program: GatewayProcess.program(named: "timelinectl"))
         }
 
-        /// What was found of a subject, as "level what".
+        /// Returns the findings by subject, each as "level what".
         private static func findings(_ arguments: String...) throws -> [String: [String]] {
             let run = try GatewayProcess.run(
                 ["doctor", "--json"] + arguments,
@@ -28,7 +28,7 @@ extension ProcessTests {
                 let (level, what) = (finding["level"]?.stringValue, finding["what"]?.stringValue)
                 findings[finding["subject"]?.stringValue ?? "", default: []].append(
                     "\(level ?? "") \(what ?? "")")
-                // What is not as it should be can be mended.
+                // Every finding except `ok` has a remedy.
                 #expect((level == "ok") == (finding["remedy"] == ""), "\(finding)")
             }
             return findings
@@ -73,7 +73,7 @@ extension ProcessTests {
                     "ok 127.0.0.1:\(watched.port) is in use, and process "
                         + "\(watched.gateway.pid) runs on the data"
                 ])
-            // It went on, and still does.
+            // The gateway kept running, and still works.
             _ = try game.client("phone", ["panda"])
         }
 
@@ -140,7 +140,7 @@ extension ProcessTests {
             #expect(found["published keys"] == ["ok 1, of which any may sign"])
             #expect(found["clock"] == ["ok agrees with this one"])
             #expect(found["readiness"] == ["ok is ready"])
-            // The system knows no such authority.
+            // The system does not trust this authority.
             let strange = try Self.findings("--url", gateway.url)
             #expect(strange["gateway"]?.first?.hasPrefix("fail ") == true)
             gateway.kill()

@@ -1,9 +1,10 @@
 import WidgetModel
 
-/// What clients hold and what really reached them, kept from nothing but what was sent to them and
-/// what they said: it shares no rule, key or level with the gateway.
+/// A model of the clients' content and of the notifications that reached them. It is built only
+/// from the messages between clients and gateway, and shares no rule, key or level with the
+/// gateway.
 struct ExplainModel {
-    /// Something a client holds.
+    /// An item of a client's content.
     enum Item: Hashable {
         /// A widget of a kind that shows a character.
         case character(kind: String, String)
@@ -21,7 +22,7 @@ struct ExplainModel {
         }
     }
 
-    /// A change, as it was posted.
+    /// A posted change.
     struct Posted {
         let entity: String
         let id: String?
@@ -39,14 +40,14 @@ struct ExplainModel {
         }
     }
 
-    /// A notification that came on a stream.
+    /// A notification received on a stream.
     struct Heard {
         let sequence: UInt64
         let all: Bool
-        /// Kinds that are stale, and the characters that narrow them.
+        /// The stale kinds, and the characters that narrow them.
         let reload: [(kind: String, character: String?)]
         let recommendations: [String]
-        /// It told what was missed before the stream was opened.
+        /// Whether the notification reported changes from before the stream was opened.
         let isCatchUp: Bool
 
         init(_ claims: ReloadNotification, isCatchUp: Bool) {
@@ -76,33 +77,34 @@ struct ExplainModel {
         let account: String
         let items: [Item]
         let platform: String
-        /// Its push tokens, if it is pushed to: for timelines, and for the set.
+        /// The push tokens, if it receives pushes: for timelines, and for the set.
         var pushTokens: [String: String] = [:]
-        /// The latest change when it registered.
+        /// The latest change at the time of its registration.
         let since: UInt64
-        /// Its cursor.
+        /// The client's cursor.
         var cursor: String
-        /// It acknowledged, or resumed from, this.
+        /// The sequence that it acknowledged or resumed from.
         var confirmed: UInt64 = 0
-        /// Polls told it of everything up to here: of all, and of single kinds.
+        /// The sequence up to which polls reported everything: for all kinds, under "", and for
+        /// single kinds.
         var polled: [String: UInt64] = [:]
-        /// What came on its streams.
+        /// The notifications received on its streams.
         var heard: [Heard] = []
-        /// Whether a stream is open, and where the last id stands.
+        /// Whether a stream is open, and the sequence of its last id.
         var isFollowing = false
         var lastID: UInt64 = 0
-        /// Changes up to here were there when a push was taken, by push type.
+        /// The latest change when a push was accepted, by push type.
         var pushed: [String: UInt64] = [:]
         var setConfirmed: UInt64
-        /// Push types whose address is dead.
+        /// The push types whose address is dead.
         var dead: Set<String> = []
     }
 
     var clients: [Client] = []
-    /// The changes by their sequences.
+    /// The changes by sequence.
     var changes: [UInt64: Posted] = [:]
 
-    /// The five, and what beside them is known from outside.
+    /// The five outcomes, and the details that are known from outside.
     struct Tally: Equatable, CustomStringConvertible {
         var confirmed = 0
         var sent: [String: Int] = [:]
@@ -139,7 +141,7 @@ struct ExplainModel {
         case unreachable
     }
 
-    /// What became of every holder of a change.
+    /// Returns the outcomes of a change for all clients that it affects.
     func tally(of sequence: UInt64) -> Tally {
         var tally = Tally()
         guard let change = changes[sequence] else { return tally }
@@ -151,7 +153,7 @@ struct ExplainModel {
         return tally
     }
 
-    /// What became of a change for something of a client.
+    /// Returns the outcome of a change for one item of a client.
     func outcome(of sequence: UInt64, _ item: Item, _ client: Client) -> Outcome {
         let confirmed = item == .set ? client.setConfirmed : client.confirmed
         if confirmed >= sequence { return .confirmed }
@@ -162,7 +164,7 @@ struct ExplainModel {
             return told.sequence == sequence || told.isCatchUp || item.kind != "quick"
                 ? .sent("stream") : .collapsed(told.sequence)
         }
-        // What it holds after its stream ended is its last id.
+        // After its stream ended, its last id is its position.
         if client.lastID >= sequence { return .sent("stream") }
         if max(client.polled[""] ?? 0, client.polled[item.kind] ?? 0) >= sequence {
             return .sent("poll")
@@ -173,7 +175,7 @@ struct ExplainModel {
         return client.dead.contains(type) ? .unreachable : .withheld
     }
 
-    /// The changes that concern something of a client, oldest first.
+    /// Returns the changes that affect an item of a client, oldest first.
     func changes(of item: Item, _ client: Client) -> [UInt64] {
         changes.filter { $0.key > client.since && $0.value.concerns(item, of: client) }
             .keys.sorted()

@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The routes that explain, and the commands that ask them.
+    /// The routes that explain changes and clients, and the commands that use them.
     @Suite struct ExplainRouteTests {
         private static let base = "/v1/apps/\(GameFixture.app)"
 
@@ -106,8 +106,8 @@ extension ProcessTests {
             #expect(gateway.terminate() == .status(0))
         }
 
-        /// A change is explained by the catalog that decided it, and a start forgets what clients
-        /// that are not pushed to have heard, and says so.
+        /// A change is explained by the catalog that decided it. A start forgets which
+        /// notifications clients without pushes received, and says so.
         @Test func theLogIsExplainedByTheCatalogOfItsTime() throws {
             let gateway = try GatewayProcess()
             let game = try GameFixture(gateway)

@@ -4,10 +4,11 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What the gateway says of changes and clients, held against what really reached them.
+    /// The gateway's explanations of changes and clients, compared with the notifications that
+    /// really arrived.
     @Suite struct ExplainTests {
-        /// A thousand changes, and a thousand clients that follow, poll, acknowledge, are pushed to
-        /// or do nothing.
+        /// A thousand changes, and a thousand clients that follow, poll, acknowledge, receive
+        /// pushes or do nothing.
         @Test func whatIsExplainedIsWhatWasDelivered() async throws {
             let seed: UInt64 = 7
             let world = try ExplainWorld(seed: seed, clients: 1_000)
@@ -68,7 +69,8 @@ extension ProcessTests {
             return String(repeating: "0", count: 6 - text.count) + text
         }
 
-        /// Changes that wait for the end of a window: the first of each went at once.
+        /// Checks changes that wait for the end of a window: the first of each was notified at
+        /// once.
         private func judgeWaiting(_ world: ExplainWorld) throws {
             let rumours = (0..<12).map { number in
                 ExplainModel.Posted(
@@ -122,7 +124,7 @@ extension ProcessTests {
             }
             print("explain: \(sequences.count) changes, \(wrong) wrong;", all.holders, "holders")
             #expect(wrong == 0)
-            // A test that met only some outcomes would prove little.
+            // The test proves little unless it meets all outcomes.
             #expect(all.confirmed > 100 && all.withheld > 100 && all.unreachable > 100)
             #expect(all.collapsed.count > 10)
             #expect(
@@ -167,7 +169,7 @@ extension ProcessTests {
             #expect(stale > 100)
         }
 
-        /// What would become of a change, and then does.
+        /// Compares the predicted outcomes of a change with those after it is made.
         private func judgePrediction(_ world: ExplainWorld) throws {
             for character in ["h1", "h2", "h3"] {
                 let event: JSONValue = [

@@ -3,11 +3,11 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// A gateway with a thousand clients of every sort, that are told and answer, and the model of what
-/// reached them.
+/// A gateway with a thousand clients of every sort, which get notifications and answer, and the
+/// model of the notifications that reached them.
 final class ExplainWorld {
     static let app = PushWorld.app
-    /// Characters that anybody may show, and those that only followers do.
+    /// The number of characters that any client may show, and of those that only followers show.
     private static let common = 160
     private static let lively = 12
 
@@ -67,7 +67,8 @@ final class ExplainWorld {
 
     // MARK: Clients
 
-    /// Registers clients: of ten, two follow, four poll, three are pushed to, one does nothing.
+    /// Registers clients: of every ten, two follow, four poll, three receive pushes and one does
+    /// nothing.
     func register(_ numbers: Range<Int>) throws {
         for number in numbers {
             let name = "c\(number)"
@@ -140,7 +141,7 @@ final class ExplainWorld {
 
     private func follow(_ number: Int) throws {
         let client = model.clients[number]
-        // It has applied all that its cursor covers.
+        // It has applied everything that its cursor covers.
         model.clients[number].confirmed = max(
             client.confirmed, try Cursor.sequence(client.cursor))
         let stream = gateway.stream(
@@ -151,7 +152,7 @@ final class ExplainWorld {
         streams[number] = stream
         openedAt[number] = model.changes.keys.max() ?? 2
         model.clients[number].isFollowing = true
-        // Its catch-up, or where it stands.
+        // Wait for its catch-up notification or its current position.
         while model.clients[number].lastID < openedAt[number] ?? 0 {
             guard case .block(let block) = stream.next(timeout: 30) else {
                 throw TestFailure("\(client.name): the stream ended")
@@ -172,14 +173,14 @@ final class ExplainWorld {
         }
     }
 
-    /// Takes what came on streams.
+    /// Reads the notifications that arrived on streams.
     func listen() throws {
         for (number, stream) in streams {
             for block in stream.takeAll() { try take(block, number) }
         }
     }
 
-    /// Waits until the streams of these clients stand at the head of the log.
+    /// Waits until the streams of these clients have reached the head of the log.
     func settle(_ numbers: some Sequence<Int>) throws {
         let head = model.changes.keys.max() ?? 0
         for number in numbers {
@@ -196,7 +197,7 @@ final class ExplainWorld {
 
     var followers: [Int] { streams.keys.sorted() }
 
-    /// Ends streams that stand at the head; some of them come back later.
+    /// Closes streams that have reached the head; some of them come back later.
     func leave(_ numbers: [Int]) throws {
         try settle(numbers)
         for number in numbers {
@@ -205,7 +206,7 @@ final class ExplainWorld {
             streams[number] = nil
             model.clients[number].isFollowing = false
         }
-        // The gateway has to notice.
+        // The gateway notices the close only after a while.
         for number in numbers {
             for _ in 0..<400 {
                 let open = try explain(client: number)["streams"]?.arrayValue
@@ -233,7 +234,7 @@ final class ExplainWorld {
         }
         let position = try Cursor.sequence(answer.cursor)
         let since = try Cursor.sequence(client.cursor)
-        // It is told of all that concerns it since its cursor.
+        // The poll reports everything that affects it since its cursor.
         for item in client.items where kind == nil || kind == item.kind {
             let missed = model.changes(of: item, client).contains {
                 $0 > (item == .set ? client.setConfirmed : since)
@@ -265,7 +266,7 @@ final class ExplainWorld {
 
     // MARK: Changes
 
-    /// Changes of which no device is concerned by two.
+    /// Returns changes such that no device is affected by two of them.
     func someChanges(_ count: Int) -> [ExplainModel.Posted] {
         var posted: [ExplainModel.Posted] = []
         var concerned: Set<String> = []
@@ -305,7 +306,7 @@ final class ExplainWorld {
         return posted
     }
 
-    /// Posts changes at once, and waits until all that is pushed for them was answered.
+    /// Posts changes at once, and waits until all pushes for them have been answered.
     func post(_ posted: [ExplainModel.Posted]) throws {
         let batch = posted.map { change -> JSONValue in
             events += 1
@@ -356,7 +357,7 @@ final class ExplainWorld {
 
     private var taken: [String: Int] = [:]
 
-    /// What the push service took since the last time tells of all changes so far.
+    /// Records the pushes accepted since the last call; they report all changes so far.
     private func notePushes(upTo head: UInt64) {
         let devices = push.apns.record.devices
         for number in model.clients.indices {
@@ -393,7 +394,7 @@ final class ExplainWorld {
 }
 
 extension ExplainModel.Tally {
-    /// The tally an explanation states.
+    /// The tally in an explanation.
     init(_ explanation: JSONObject) {
         let outcomes = explanation["outcomes"]?.objectValue ?? [:]
         confirmed = Int(outcomes["confirmed"]?.integerValue ?? -1)

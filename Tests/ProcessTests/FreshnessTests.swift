@@ -4,11 +4,12 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What operators read of the time from a change to the rebuilt timeline.
+    /// The metrics of the time from a change to the rebuilt timeline.
     @Suite struct FreshnessTests {
         private static let prefix = "timeline_gateway_"
 
-        /// The value of one sample of the admin page; 0 while nothing was counted with its labels.
+        /// Returns the value of one sample of the admin page; 0 while nothing was counted with its
+        /// labels.
         private static func sample(_ admin: TestHTTP, _ name: String) throws -> Double {
             MetricsPage(try admin.request("GET", "/metrics").text)[prefix + name] ?? 0
         }
@@ -30,8 +31,8 @@ extension ProcessTests {
             guard answer.status == 204 else { throw TestFailure(answer.text) }
         }
 
-        /// Each rebuilt timeline counts once, by the change that made it stale and the channel by
-        /// which the client hears; nothing else that a client says counts.
+        /// Each rebuilt timeline counts once, with the change that made it stale and the client's
+        /// notification channel; no other report of the client counts.
         @Test func aRebuildIsMeasuredFromItsChangeAndOnce() throws {
             let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
             let admin = gateway.adminHTTP()
@@ -48,7 +49,7 @@ extension ProcessTests {
                     "rebuild_seconds_count",
                 ].map { try Self.sample(admin, $0) }
             }
-            // The last of three changes in one post, of which two concern nobody.
+            // The last of three changes in one post; two of them affect no client.
             _ = try game.change(http, ["x", "a", "y"], run: "one")
             let cursor = try game.poll(poller, since: poller.cursor).cursor
             _ = try game.poll(poller, since: poller.cursor)
@@ -81,8 +82,8 @@ extension ProcessTests {
             #expect(gateway.terminate() == .status(0))
         }
 
-        /// What is oldest of what was not confirmed, told apart by who could have: clients with a
-        /// stream, and others. A poll confirms nothing, an acknowledgement does.
+        /// The oldest unconfirmed change, separately for clients with a stream and for others. A
+        /// poll confirms nothing, an acknowledgement does.
         @Test func theOldestChangeThatIsNotConfirmedIsKnown() throws {
             let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
             let admin = gateway.adminHTTP()

@@ -6,7 +6,7 @@ import WidgetModel
 extension ProcessTests {
     /// Gateways and backups on disks that are really full.
     @Suite(.enabled(if: SmallDisk.isPossible, "mounting takes root")) struct FullDiskTests {
-        /// Events of about 2 kB each.
+        /// Returns events of about 2 kB each.
         private static func events(_ run: String, _ count: Int = 100) -> [JSONValue] {
             let values = (0..<8).map {
                 JSONValue.string("\($0)" + String(repeating: "v", count: 240))
@@ -44,7 +44,7 @@ extension ProcessTests {
                 answer = try post("run\(taken)")
             }
             #expect(answer.status == 503 && answer.header("retry-after") != nil, "\(answer.text)")
-            // Single events fit for longer; then nothing does.
+            // Single events fit for longer; then none fits.
             var single = 0
             repeat {
                 single += 1
@@ -53,7 +53,7 @@ extension ProcessTests {
                     Self.events("single\(single)", 1), app: GameFixture.app, token: game.backend)
             } while answer.status == 202
             #expect(answer.status == 503, "\(answer.text)")
-            // What only repeats is answered, and proves nothing.
+            // Repeated events are accepted, but do not prove that there is space again.
             for _ in 0..<30 {
                 let repeated = try post("run0")
                 #expect(repeated.status == 202 && repeated["duplicates"]?.integerValue == 100)

@@ -15,7 +15,7 @@ struct GameFixture {
         let cursor: String
     }
 
-    /// The same on another daemon, which knows the tokens of the first.
+    /// A fixture for another daemon, which accepts the tokens of the first.
     init(continuing other: GameFixture, on gateway: GatewayProcess) {
         self.gateway = gateway
         backend = other.backend
@@ -98,7 +98,7 @@ struct GameFixture {
             receiveBufferBytes: receiveBufferBytes, cutAtByte: cutAtByte)
     }
 
-    /// Polls once; returns what is stale, in words, and the new cursor.
+    /// Polls once; returns the stale content as text, and the new cursor.
     func poll(_ client: Client, since cursor: String) throws -> (stale: [String], cursor: String) {
         let answer = try gateway.http().poll(
             client.name, app: Self.app, token: client.token, since: cursor)

@@ -5,8 +5,8 @@ import WidgetModel
 extension ProcessTests {
     /// Clients that make many requests over one connection of HTTP/2.
     @Suite struct HTTP2Tests {
-        /// libcurl resets a stream whose answer is complete for it before its end is there; of many
-        /// resets the gateway would conclude that it is attacked.
+        /// libcurl resets a stream if the answer is complete before the stream's end arrives; the
+        /// gateway would take many resets for an attack.
         @Test func manyAnswersWithoutABodyShareOneConnection() throws {
             let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
             let backend = try gateway.token(
@@ -36,7 +36,7 @@ extension ProcessTests {
             #expect(try handshakes(admin) == before)
         }
 
-        /// TLS connections so far.
+        /// Returns the number of TLS handshakes so far.
         private func handshakes(_ admin: TestHTTP) throws -> Double {
             let samples = MetricsPage(try admin.request("GET", "/metrics").text)
                 .labelled("timeline_gateway_tls_handshakes_total")

@@ -3,7 +3,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A gateway with options of a test, and two apps.
+/// A gateway with the options of a test, and two apps.
 struct LimitedGateway {
     static let other = "com.other"
     let gateway: GatewayProcess
@@ -25,7 +25,7 @@ struct LimitedGateway {
         try #require(put.status == 201, "\(put.text)")
     }
 
-    /// Registers a client; returns the status, after checking a refusal's words.
+    /// Registers a client; returns the status, after checking the text of a refusal.
     func register(_ client: String, isOther: Bool = false) throws -> Int {
         let answer = try gateway.http().register(
             client, app: isOther ? Self.other : GameFixture.app,
@@ -37,7 +37,7 @@ struct LimitedGateway {
         return answer.status
     }
 
-    /// Posts a change; returns the status, after checking a refusal's words.
+    /// Posts a change; returns the status, after checking the text of a refusal.
     func post(_ id: String, isOther: Bool = false) throws -> Int {
         let answer = try gateway.http().post(
             [event(source: "test", id: id, entity: "Character", key: "panda")],

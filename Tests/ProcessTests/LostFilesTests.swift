@@ -4,15 +4,15 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Data directories from which something is gone, or in which something is damaged: a start
-    /// refuses them, and the doctor sees it before.
+    /// Data directories with missing or damaged files: a start refuses them, and the doctor reports
+    /// it before.
     @Suite struct LostFilesTests {
         /// Damage to a data directory.
         struct Damage: CustomTestStringConvertible, Sendable {
             let testDescription: String
-            /// What the refusal has to name.
+            /// The text that the refusal must contain.
             let named: String
-            /// Whether `--new` is the way out.
+            /// Whether `--new` is the remedy.
             let isLoss: Bool
             let apply: @Sendable (_ data: String) throws -> Void
 
@@ -131,7 +131,7 @@ extension ProcessTests {
             #expect(isReady, "\(started.standardErrorTail)")
             #expect(started.standardErrorTail.contains("going on without a part"))
             started.kill()
-            // It was meant once: from now on it is a directory like any other.
+            // `--new` applied once: from now on the directory is like any other.
             try gateway.start()
             let well = try doctor()
             #expect(!well.output.contains("is gone"), "\(well.output)")
@@ -148,7 +148,7 @@ extension ProcessTests {
             #expect(!gateway.standardErrorTail.contains("is gone"))
             let epoch = try GatewayProcess.run(["epoch", "new", "--data", data + "/none"])
             #expect(epoch.exit == .status(1))
-            // A directory with nothing in it has no log that an epoch could be opened in.
+            // An empty directory has no log in which an epoch could be opened.
             let empty = try GatewayProcess.temporaryDirectory()
             defer { try? FileManager.default.removeItem(atPath: empty) }
             let refused = try GatewayProcess.run(["epoch", "new", "--data", empty])

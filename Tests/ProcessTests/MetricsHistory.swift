@@ -1,10 +1,10 @@
 import Foundation
 import GatewayTestSupport
 
-/// What a Prometheus server would have kept of a gateway, one scrape a minute, and which alerts of
-/// `Deploy/observability` then fire: judged by promtool.
+/// The history that a Prometheus server would have of a gateway, with one scrape a minute. promtool
+/// evaluates which alerts of `Deploy/observability` then fire.
 struct MetricsHistory {
-    /// A sample's name with its labels, as on the page, and its value.
+    /// The values of samples by name with labels, as on the page.
     typealias Page = [String: Double]
 
     static let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -17,7 +17,8 @@ struct MetricsHistory {
 
     /// Reads a page of metrics.
     ///
-    /// promtool's clock begins in 1970 and ours does not: moments become the seconds until then.
+    /// promtool's clock begins in 1970 and ours does not, so timestamps become the seconds until
+    /// then.
     static func page(_ text: String) -> Page {
         let now = Date().timeIntervalSince1970
         return MetricsPage(text).samples.reduce(into: [:]) { page, sample in
@@ -25,18 +26,18 @@ struct MetricsHistory {
         }
     }
 
-    /// Whether a sample is a moment in seconds since 1970.
+    /// Whether a sample is a timestamp in seconds since 1970.
     private static func isMoment(_ name: String) -> Bool {
         let name = name.prefix { $0 != "{" }
         return name.hasSuffix("_not_after_seconds") || name.hasSuffix("_timestamp_seconds")
     }
 
-    /// So many scrapes find this page; `nil` is a gateway that does not answer.
+    /// Adds this page for a number of scrapes; `nil` stands for a gateway that does not answer.
     mutating func hold(_ page: Page?, minutes count: Int) {
         minutes += Array(repeating: page, count: count)
     }
 
-    /// From `page` on, each minute adds `difference` once more: for what takes hours.
+    /// Adds `difference` to `page` once more each minute: for developments that take hours.
     mutating func grow(_ page: Page, by difference: Page, minutes count: Int) {
         for minute in 1...count {
             minutes.append(
@@ -44,7 +45,7 @@ struct MetricsHistory {
         }
     }
 
-    /// What a page has more than one before it.
+    /// Returns the increase of each sample from one page to a later one.
     static func difference(_ before: Page, _ after: Page) -> Page {
         after.reduce(into: [:]) { difference, sample in
             let more = sample.value - (before[sample.key] ?? 0)
@@ -52,12 +53,12 @@ struct MetricsHistory {
         }
     }
 
-    /// Exactly these alerts fire at the last minute so far.
+    /// Expects exactly these alerts to fire at the last minute so far.
     mutating func expect(_ alerts: [String]) {
         expectations.append((minutes.count - 1, alerts))
     }
 
-    /// Has promtool evaluate the rules; what it found wrong, empty when nothing.
+    /// Lets promtool evaluate the rules; returns its complaints, empty if there are none.
     func faults() throws -> String {
         let directory = try GatewayProcess.temporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -78,7 +79,7 @@ struct MetricsHistory {
         for name in names.sorted() {
             let values = minutes.enumerated().map { minute, page -> String in
                 guard let value = page?[name] else { return "_" }
-                // A moment stays where it is while the clock goes on.
+                // A timestamp does not change while the clock advances.
                 return "\(Self.isMoment(name) ? value + Double(minute) * 60 : value)"
             }
             lines += Self.series(Self.labelled(name), values)

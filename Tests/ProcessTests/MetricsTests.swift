@@ -4,9 +4,10 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What a Prometheus server, an orchestrator's probes and an operator read of a running gateway.
+    /// The pages of a running gateway for a Prometheus server, an orchestrator's probes and an
+    /// operator.
     @Suite struct MetricsTests {
-        /// Runs a program on a file of its own.
+        /// Runs a program on a temporary file with this text.
         private static func run(_ arguments: [String], on text: String) throws -> (Int32, String) {
             let directory = try GatewayProcess.temporaryDirectory()
             defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -25,7 +26,7 @@ extension ProcessTests {
             )
             .exit) == .status(0)
 
-        /// A gateway that was used in every way that is counted by labels.
+        /// Runs `body` with a gateway that was used in every way counted with a label.
         private static func used(
             _ body: (GatewayProcess, _ admin: TestHTTP) throws -> Void
         ) throws {
@@ -35,7 +36,7 @@ extension ProcessTests {
             let client = try game.client("client", ["a"])
             try game.change(gateway.http(), ["a", "b"], run: "one")
             _ = try game.poll(client, since: client.cursor)
-            // The figures of event loops are a second old.
+            // The figures of event loops are up to a second old.
             Thread.sleep(forTimeInterval: 1.2)
             try body(gateway, admin)
         }

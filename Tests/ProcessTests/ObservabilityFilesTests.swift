@@ -3,12 +3,13 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Rules and dashboard ask for metrics and labels that there are.
+    /// Rules and dashboard use only metrics and labels that exist.
     @Suite struct ObservabilityFilesTests {
-        /// The labels that Prometheus adds, and that of buckets.
+        /// The labels that Prometheus adds, and the label of buckets.
         private static let common: Set = ["job", "instance", "le"]
 
-        /// Labels of each metric, by `Deploy/metrics.md`; a histogram's samples each by itself.
+        /// Returns the labels of each metric in `Deploy/metrics.md`; each series of a histogram
+        /// separately.
         private static func documented() throws -> [String: Set<String>] {
             let file = MetricsHistory.folder.deletingLastPathComponent()
                 .appending(path: "metrics.md")
@@ -25,7 +26,7 @@ extension ProcessTests {
             return metrics
         }
 
-        /// What a query asks for that is not there.
+        /// Returns the metrics and labels of a query that do not exist.
         private static func unknown(
             _ query: String, _ metrics: [String: Set<String>], records: Set<String>
         ) -> [String] {

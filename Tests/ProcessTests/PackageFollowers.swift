@@ -1,24 +1,25 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// A device of somebody who follows packages.
+/// A device of a person who follows packages.
 struct Follower: Sendable {
     static let app = "org.debian.packages"
 
     let name: String
     let isWatch: Bool
-    /// Packages with a widget of their own.
+    /// The packages with a widget of their own.
     let single: [String]
-    /// Packages of one widget with a list.
+    /// The packages in one widget with a list.
     let list: [String]
-    /// The section its recommendations are about.
+    /// The section of its recommendations.
     let section: String?
-    /// Recommended packages; `nil` when the app offers no set, empty when people choose.
+    /// The recommended packages; `nil` if the app offers no set, empty if people choose.
     let recommended: [String]?
     var token = ""
     var cursor = ""
 
-    /// Follows one to five packages, half of them drawn from `updated`; one of eight is a watch.
+    /// A device that follows one to five packages, half of them drawn from `updated`; one device of
+    /// eight is a watch.
     init(
         _ number: Int, all: [String], updated: [String], sections: [String],
         _ generator: inout SplitMix64
@@ -39,7 +40,7 @@ struct Follower: Sendable {
         recommended = isWatch ? (number % 24 == 0 ? [] : Array(order.prefix(2))) : nil
     }
 
-    /// What it registers.
+    /// The device's registration.
     var document: JSONValue {
         let family = isWatch ? "accessoryRectangular" : "systemSmall"
         func widget(_ kind: String, _ parameter: String, _ value: JSONValue) -> JSONValue {
@@ -101,12 +102,12 @@ struct Follower: Sendable {
 struct PackageChange: Sendable {
     let package: String
     let section: String
-    /// Not in the distribution: a security update brought it.
+    /// Whether the package is not in the distribution but came with a security update.
     let isNew: Bool
-    /// The version differs; else only the description is said to have changed.
+    /// Whether the version differs; otherwise the change names only the description.
     let hasNewVersion: Bool
 
-    /// Every package of the security list, in the order of their names.
+    /// Returns every package of the security list, ordered by name.
     static func all(_ lists: PackageLists) -> [PackageChange] {
         lists.security.sorted { $0.key < $1.key }.map { name, entry in
             let known = lists.main[name]
@@ -130,9 +131,9 @@ struct PackageChange: Sendable {
     }
 }
 
-/// Who must be told what, in a few lines and without an index.
+/// Determines the expected notifications in a few lines and without an index.
 ///
-/// - Returns: For each device the names of what became stale.
+/// - Returns: For each device the names of its stale content.
 func expectedNotifications(
     _ changes: [PackageChange], _ followers: [Follower]
 ) -> [String: Set<String>] {
@@ -158,7 +159,7 @@ func expectedNotifications(
     return expected
 }
 
-/// What a notification names, in the words of ``expectedNotifications(_:_:)``.
+/// Returns the names in a notification, in the format of ``expectedNotifications(_:_:)``.
 func names(in notification: ReloadNotification) -> [String] {
     var names = notification.reload.map { entry in
         entry.parameters.reduce(entry.kind) { $0 + " \($1.name)=\($1.value ?? "unset")" }

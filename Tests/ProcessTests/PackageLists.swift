@@ -3,7 +3,7 @@ import GatewayTestSupport
 /// The package lists that `apt-get update` left on this machine: the distribution's own and its
 /// security updates.
 struct PackageLists {
-    /// A package as a list describes it.
+    /// The description of a package in a list.
     struct Entry: Sendable {
         let version: String
         let section: String
@@ -14,9 +14,9 @@ struct PackageLists {
     /// The security updates by name.
     let security: [String: Entry]
 
-    /// Reads the lists, whichever way they are compressed.
+    /// Reads the lists, compressed or not.
     ///
-    /// - Throws: ``TestFailure`` that says what to do when there are none.
+    /// - Throws: ``TestFailure``, saying what to do when there are none.
     init() throws {
         let hint = "; run `apt-get update` first"
         let (exit, output) = try GatewayProcess.run(

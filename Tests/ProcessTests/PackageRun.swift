@@ -1,24 +1,25 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// Devices with streams and devices that poll, and what each of them heard.
+/// Devices with streams and devices that poll, and the notifications that each received.
 struct PackageRun {
     private static let connectionCount = 64
 
     private let gateway: GatewayProcess
     private let followers: [Follower]
     private let streams: [TestHTTPStream]
-    /// Device -> what it was told of.
+    /// The names notified to each device.
     private(set) var told: [String: Set<String>] = [:]
-    /// What a stream said twice, recommendations aside: a set is owed until it is acknowledged.
+    /// The names that a stream reported twice, except recommendations: a set is owed until it is
+    /// acknowledged.
     private(set) var repeated: [String] = []
     private var namesByNotification: [String: [String]] = [:]
 
-    /// Every notification heard, each once.
+    /// Every notification received, each once.
     var notifications: [String] { Array(namesByNotification.keys) }
 
-    /// Registers every device, over several connections at a time; returns them with the cursors
-    /// they got and tokens of their own.
+    /// Registers every device, over several connections at a time; returns them with their cursors
+    /// and tokens.
     static func register(
         _ followers: [Follower], _ gateway: GatewayProcess, _ backend: String
     ) throws -> [Follower] {
@@ -46,7 +47,7 @@ struct PackageRun {
         return followers
     }
 
-    /// Opens streams for the first devices and waits until they are all answered.
+    /// Opens streams for the first devices and waits until all of them are answered.
     init(_ gateway: GatewayProcess, _ followers: [Follower], streamCount: Int) throws {
         self.gateway = gateway
         self.followers = followers
@@ -80,8 +81,8 @@ struct PackageRun {
         return UInt64(head)
     }
 
-    /// Reads every stream until its id says that everything up to `head` was sent: what was not
-    /// said by then is missing.
+    /// Reads every stream until its id shows that everything up to `head` was sent: a name not
+    /// reported by then is missing.
     mutating func readStreams(until head: UInt64) throws {
         for (stream, follower) in zip(streams, followers) {
             var position: UInt64 = 0

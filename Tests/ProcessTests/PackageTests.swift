@@ -4,8 +4,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Real input, end to end: people who follow packages are told of a distribution's security
-    /// updates, each of exactly those they follow.
+    /// A test with real data, end to end: people who follow packages are notified of a
+    /// distribution's security updates, each of exactly the packages they follow.
     @Suite struct PackageTests {
         static let followerCount = 20_000
         static let streamCount = 2_000
@@ -67,7 +67,7 @@ extension ProcessTests {
             #expect(gateway.terminate() == .status(0))
         }
 
-        /// The same notification with one character of its signature changed.
+        /// Returns the same notification with one character of its signature changed.
         private static func forged(_ notification: String) -> String {
             var characters = Array(notification)
             let place = characters.count - 20
@@ -89,7 +89,7 @@ extension ProcessTests {
     }
 }
 
-/// How long the parts of a long test took, for people who wonder; nothing is decided by it.
+/// Measures the parts of a long test, for information only; no result depends on it.
 struct PhaseClock {
     private var last = ContinuousClock.now
     private(set) var phases: [String] = []
@@ -101,7 +101,7 @@ struct PhaseClock {
     }
 }
 
-/// Raises the number of files this process, and the daemon it starts, may have open.
+/// Raises the limit of open files for this process and the daemon it starts.
 func raiseFileLimit() {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

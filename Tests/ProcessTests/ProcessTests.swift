@@ -1,8 +1,8 @@
 import GatewayTestSupport
 import Testing
 
-/// Tests that run the real daemon: one at a time, for each wants the machine to itself, and on
-/// threads of their own, for they wait where tasks must not.
+/// Tests that run the real daemon: one at a time, because each needs the machine to itself, and on
+/// threads of their own, because they block where tasks must not.
 @Suite(.serialized, .ownThread) enum ProcessTests {}
 
 /// Runs a test on a thread of its own instead of one of the few that all tests share.
@@ -17,11 +17,11 @@ struct OwnThreadTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThreadTrait {
-    /// The test may block its thread.
+    /// Allows the test to block its thread.
     static var ownThread: Self { Self() }
 }
 
-/// Gives every piece of a task a thread.
+/// Runs every job of a task on a thread of its own.
 private final class OwnThreadExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

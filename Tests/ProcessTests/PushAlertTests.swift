@@ -5,7 +5,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The alerts about pushes fire by refusals of APNs and of webhooks, and by budgets.
+    /// The push alerts fire because of rejections by APNs and webhooks, and because of budgets.
     @Suite struct PushAlertTests {
         private static let pushes = "timeline_gateway_pushes_total"
 
@@ -26,7 +26,7 @@ extension ProcessTests {
             #expect(try history.faults() == "")
         }
 
-        /// Devices that APNs is asked for, and a reader of the metrics.
+        /// Runs `body` with registered devices and a function that reads the metrics.
         private static func withDevices(
             _ count: Int, options: [String] = [],
             _ body: (PushWorld, () throws -> MetricsHistory.Page) async throws -> Void
@@ -83,7 +83,7 @@ extension ProcessTests {
             defer { watched.remove() }
             let pushed = try PushCertificate(
                 app: GameFixture.app, ca: watched.folder + "/certs/ca.pem", days: days)
-            // A running gateway is given another app, as it may come to one.
+            // A running gateway gets another app in its configuration.
             try WatchedGateway.write(
                 [
                     "apns: [{ app: \(GameFixture.app), certificate: \(pushed.certificate), "
@@ -121,7 +121,7 @@ extension ProcessTests {
             }
             let before = try watched.page()
             try game.change(watched.gateway.http(), ["hero"], run: "one")
-            // The first attempts make the series known; the second ones, 5 s later, its growth.
+            // The first attempts create the series; the second ones, 5 s later, make it grow.
             let first = try watched.page { Self.sum($0, Self.pushes) >= Double(clients) }
             let second =
                 clients == 1

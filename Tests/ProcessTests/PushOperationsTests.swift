@@ -5,7 +5,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What operators see of pushes and ask of them, by `timelinectl` and a real gateway.
+    /// The push operations of `timelinectl`, with a real gateway.
     @Suite struct PushOperationsTests {
         private func timelinectl(
             _ world: PushWorld, _ arguments: [String], token: String? = nil
@@ -49,7 +49,7 @@ extension ProcessTests {
             #expect(listed.map { $0["outcome"] } == ["sent", "failed", "sent"])
             #expect(listed[1]["reason"] == "BadDeviceToken")
             #expect(listed.allSatisfy { $0["client"] == "phone" && $0["channel"] == "widgets" })
-            // A refusal that a person provoked costs the device nothing.
+            // A rejection of a push that a person requested has no effect on the device.
             let registered = try world.gateway.http().request(
                 "GET", "/v1/apps/\(PushWorld.app)/clients/phone", token: world.backend)
             #expect(registered["delivery"]?.arrayValue?.count == 2)

@@ -6,7 +6,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// What is pushed, and with what, changes while the gateway runs.
+    /// Changes of the push configuration while the gateway runs.
     @Suite struct PushReloadTests {
         private static let fast = ["interval: 1s", "widgetsPerDay: 50000"]
 
@@ -33,7 +33,7 @@ extension ProcessTests {
             for round in 0..<rounds {
                 changedAt = Int64(Date().timeIntervalSince1970 * 1_000)
                 try world.change((0..<characters).map { "c\($0)" }, run: "\(round)")
-                // With some under way; and back again.
+                // With some pushes in flight; and back again.
                 if round % 4 == 3, round < rounds - 1 {
                     try world.write([sections[round / 4]], options: Self.fast)
                     try Self.reload(world)
@@ -44,13 +44,13 @@ extension ProcessTests {
                 record.devices.count == devices
                     && record.devices.values.allSatisfy { $0.pushes.last?.at ?? 0 >= changedAt }
             }
-            // What was done with is closed.
+            // Connections that are not used any more are closed.
             try await world.until("one connection left") { $0.openConnections == 1 }
             let record = world.apns.record
             #expect(record.violations.isEmpty, "\(record.violations)")
             #expect(record.duplicates == 0)
             #expect(record.devices.values.allSatisfy { $0.taken <= rounds })
-            // One for each key: who comes back to a key has its token still.
+            // One token for each key: a key that is configured again still has its token.
             #expect(
                 record.providerTokens.map(\.keyID) == ["KEY1234567", "KEY7654321"],
                 "\(record.providerTokens.map(\.keyID))")
@@ -70,7 +70,7 @@ extension ProcessTests {
             #expect(refused.text.contains("apns.0.key") && refused.text.contains("apns.p8"))
             try world.change(["hero"], run: "one")
             try await world.until("pushed with the old key") { $0.taken == 1 }
-            // Of another team, under the same name.
+            // A key of another team, with the same file name.
             try SigningKey(generating: .es256).save(to: world.folder + "/other.p8")
             #expect(rename(world.folder + "/other.p8", key.path) == 0)
             try Self.reload(world)
@@ -83,7 +83,7 @@ extension ProcessTests {
             try world.change(["hero"], run: "three")
             try await Task.sleep(for: .milliseconds(1_100))
             #expect(world.apns.record.taken == 1)
-            // Nobody says so: the file is watched.
+            // No reload is requested: the file is watched.
             try right.write(to: key, options: .atomic)
             try await world.until("what was owed is pushed") { $0.taken == 2 }
             #expect(world.apns.record.devices["aa01"]?.taken == 2)
@@ -106,7 +106,7 @@ extension ProcessTests {
             try Self.reload(world)
             try await world.until("pushed") { $0.taken == 1 }
             try await Task.sleep(for: .milliseconds(1_100))
-            // A topic that is refused is stopped, until another takes its place.
+            // A rejected topic is stopped until another one replaces it.
             world.apns.script("aa01", [.refused(.topicDisallowed), .take])
             try world.change(["hero"], run: "two")
             try await world.until("refused") { $0.requests == 2 }
@@ -135,12 +135,12 @@ extension ProcessTests {
             let section = PushWorld.section(in: world.folder)
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
             try Self.reload(world)
-            // One is all there is, and it was spent.
+            // The budget allows one push, which was spent.
             try await Task.sleep(for: .milliseconds(1_500))
             #expect(world.apns.record.taken == 1)
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 100000"])
             try Self.reload(world)
-            // A day has as many as seconds.
+            // The budget allows more than one push a second.
             try await world.until("what was withheld is pushed") { $0.taken == 2 }
             await world.stop()
         }
@@ -172,7 +172,7 @@ extension ProcessTests {
             #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
             try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
             try Self.reload(world)
-            // By its schedule, some seconds after the failure.
+            // According to its schedule, some seconds after the failure.
             #expect(try receiver.request(1)?["path"] == "/hook")
             await world.stop()
         }

@@ -44,12 +44,12 @@ extension ProcessTests {
             await world.stop()
         }
 
-        /// A token is opaque, and long ones are registered: none may keep others from being told.
+        /// A token is opaque, and long ones are accepted: none may keep notifications from others.
         @Test func `one client's strange token stops nobody else's pushes`() async throws {
             let world = try PushWorld()
             try world.register("long", ["hero"], token: String(repeating: "ab", count: 512))
             #expect(throws: TestFailure.self) {
-                // Digits to Unicode, and to no push service.
+                // These are digits in Unicode, but not for a push service.
                 try world.register("wide", ["hero"], token: "\u{FF21}\u{FF21}")
             }
             try world.change(["hero"], run: "one")
@@ -75,7 +75,7 @@ extension ProcessTests {
         }
     }
 
-    /// Killed while it pushes: whatever the moment, each device is pushed to after its last change.
+    /// Killed while it pushes: at whatever moment, each device gets a push after its last change.
     @Suite struct PushKillTests {
         private static let devices = 60
         private static let characters = 20

@@ -5,24 +5,25 @@ import GatewayTLS
 import GatewayTestSupport
 import WidgetModel
 
-/// A real gateway, and a push service that behaves, and misbehaves, as APNs does.
+/// A real gateway, and a push service that behaves and fails like APNs.
 final class PushWorld: Sendable {
     static let app = GameFixture.app
 
     let gateway: GatewayProcess
     let apns: APNsServer
     let backend: String
-    /// Where its keys and its configuration are.
+    /// The directory of its keys and its configuration.
     let folder: String
     private let configuration: GatewayConfiguration
     private let pushing: [String]
 
     /// - Parameters:
-    ///   - faults: What goes wrong at the push service now and then.
-    ///   - options: Lines of configuration of pushes beside the usual ones.
-    ///   - more: Lines of configuration of anything else.
-    ///   - others: Names of further keys that the push service knows, of which `NAME.p8` is made.
-    ///   - admin: Host and port of the admin port; by default one that nobody knows.
+    ///   - faults: The occasional faults of the push service.
+    ///   - options: Lines of the push configuration in addition to the usual ones.
+    ///   - more: Lines of the rest of the configuration.
+    ///   - others: Names of further keys that the push service knows; each is written to
+    ///     `NAME.p8`.
+    ///   - admin: Host and port of the admin port. Default: a port that the system chooses.
     init(
         faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [],
         more: [String] = [], others: [String] = [], admin: String = "127.0.0.1:0"
@@ -50,7 +51,7 @@ final class PushWorld: Sendable {
         backend = try GameFixture(gateway).backend
     }
 
-    /// An app's part of the configuration.
+    /// Returns an app's part of the configuration.
     static func section(
         in folder: String, app: String = PushWorld.app, id: String = "KEY1234567",
         file: String = "apns.p8", also more: String = ""
@@ -67,7 +68,7 @@ final class PushWorld: Sendable {
             + push.map { "  \($0)" }
     }
 
-    /// Writes the configuration anew.
+    /// Rewrites the configuration.
     func write(
         _ sections: [String], options: [String] = [], also lines: [String] = []
     ) throws {
@@ -75,14 +76,14 @@ final class PushWorld: Sendable {
             Self.lines(sections, push: pushing + options, others: lines))
     }
 
-    /// Has the gateway read its configuration now.
+    /// Makes the gateway read its configuration now.
     func reload() throws -> TestHTTPAnswer {
         try gateway.http().request(
             "POST", "/v1/configuration/reload",
             token: try gateway.token(app: "*", scope: "operator"))
     }
 
-    /// Ends everything.
+    /// Stops the gateway and the push service.
     func stop() async {
         gateway.terminate()
         await apns.stop()
@@ -116,7 +117,7 @@ final class PushWorld: Sendable {
         }
     }
 
-    /// Posts one change of each character; answers nothing before it is on disk.
+    /// Posts one change of each character; returns once they are on disk.
     func change(_ characters: [String], run: String, on http: TestHTTP? = nil) throws {
         let events = characters.enumerated().map { place, character in
             event(source: run, id: "\(place)", entity: "Character", key: character)
@@ -125,7 +126,7 @@ final class PushWorld: Sendable {
         guard answer.status == 202 else { throw TestFailure(answer.text) }
     }
 
-    /// Waits until something holds of what the push service saw; 60 s at the longest.
+    /// Waits, for 60 s at most, until a condition holds for the push service's record.
     func until(
         _ what: String, _ holds: (PushRecord) -> Bool
     ) async throws {

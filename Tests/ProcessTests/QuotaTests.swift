@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 
 extension ProcessTests {
-    /// What an app may keep is bounded, exactly and across `kill -9`.
+    /// The quotas of an app hold exactly, also across `kill -9`.
     @Suite struct QuotaTests {
         @Test func `an app has as many clients as it may, before and after a kill`() throws {
             let world = try LimitedGateway("limits: { clientsPerApp: 3 }")

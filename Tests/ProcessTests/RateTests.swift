@@ -2,9 +2,10 @@ import GatewayTestSupport
 import Testing
 
 extension ProcessTests {
-    /// Who asks too often is told when to come back, and nobody else is.
+    /// A client that sends too many requests is rejected with the time to come back; others are
+    /// not.
     @Suite struct RateTests {
-        /// The answer to a poll.
+        /// Returns the answer to a poll.
         private func poll(
             _ client: GameFixture.Client, _ gateway: GatewayProcess
         ) throws -> TestHTTPAnswer {
@@ -28,7 +29,7 @@ extension ProcessTests {
             defer { world.remove() }
             let busy = try world.game.client("busy", ["panda"])
             let quiet = try world.game.client("quiet", ["panda"])
-            // Registering was a request of its own.
+            // The registration was a request, too.
             for _ in 1..<quota { #expect(try poll(busy, world.gateway).status == 200) }
             let refused = try poll(busy, world.gateway)
             isRefused(refused, policy: "client", quota: quota)
@@ -42,12 +43,12 @@ extension ProcessTests {
             #expect(try world.post("1") == 202)
         }
 
-        /// One of HTTP/1.1 takes a connection, which is counted and limited by itself.
+        /// A stream of HTTP/1.1 takes a whole connection, which has its own count and limit.
         @Test func `streams of HTTP/2 count as requests of their address`() throws {
             let quota = 60
             let world = try LimitedGateway("rates: { address: \(quota)/1h burst \(quota) }")
             defer { world.remove() }
-            // Each holds but a few streams, and one that was closed still counts for a moment.
+            // Each client may hold only a few streams, and a closed one still counts for a moment.
             let clients = try (0..<20).map { try world.game.client("phone-\($0)", ["panda"]) }
             var refused: TestHTTPAnswer?
             for number in 0..<quota where refused == nil {

@@ -3,7 +3,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// A client that says which registration it believes in force is told where it is wrong.
+    /// A client that states the registration it expects is rejected if another one is in force.
     @Suite struct RegistrationDigestTests {
         private static let field = "Timeline-Registration"
 
@@ -28,7 +28,7 @@ extension ProcessTests {
                 "phone", app: GameFixture.app, token: client.token,
                 ["widgets": [Self.widget("b"), Self.widget("a")], "platform": "iOS"])
             #expect(try Self.digest(again) == shown)
-            // Neither an acknowledgement nor a start makes it another one.
+            // Neither an acknowledgement nor a restart changes it.
             _ = try gateway.http().request(
                 "POST", path + "/acks", token: client.token,
                 body: JSONValue.object(["cursor": .string(client.cursor)]).text)
@@ -84,12 +84,12 @@ extension ProcessTests {
             #expect(
                 refused["type"]?.stringValue
                     == ProblemDetails.typePrefix + "registration-mismatch")
-            // Registered anew, it is the digest of before that is refused.
+            // After a new registration the previous digest is rejected.
             _ = try http.request(
                 "PATCH", path, token: client.token,
                 body: JSONValue.object(["widgets": [Self.widget("b")]]).text)
             #expect(try answers(digest).map(\.status) == [409, 409, 409, 409])
-            // Who says nothing is asked nothing.
+            // Without the field nothing is checked.
             #expect(
                 try http.request("GET", path + "/reloads", token: client.token).status == 200)
         }

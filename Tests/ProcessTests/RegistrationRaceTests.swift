@@ -5,21 +5,21 @@ import WidgetModel
 
 extension ProcessTests {
     /// A registration that is replaced or removed within the few milliseconds in which a stream is
-    /// opened: the stream goes by the new one, or there is none.
+    /// opened: the stream follows the new one, or is not opened.
     @Suite struct RegistrationRaceTests {
         private static let path = "/v1/apps/\(GameFixture.app)/clients/"
 
-        /// Tries per test; about half of them meet the moment.
+        /// The tries per test; about half of them hit the moment.
         private static let tries = 24
 
-        /// Opens the stream of a new client over a connection of its own, and `body` replaces the
-        /// registration `delay` milliseconds after that was asked for.
+        /// Opens the stream of a new client over a connection of its own; `body` replaces the
+        /// registration a few milliseconds after the request.
         private func race(
             _ game: GameFixture, _ number: Int,
             _ body: (TestHTTP, GameFixture.Client) throws -> Void
         ) throws -> (client: GameFixture.Client, stream: TestHTTPStream) {
             let client = try game.client("racer-\(number)", ["panda"])
-            // Connected beforehand.
+            // Connect beforehand.
             let http = game.gateway.http()
             _ = try http.request("GET", Self.path + client.name, token: client.token)
             let stream = game.stream(client)

@@ -53,8 +53,7 @@ extension ProcessTests {
             #expect(world.gateway.terminate() == .status(0))
         }
 
-        /// A client's token of an issuer that the configuration names, and how many reloads were
-        /// taken over so far.
+        /// Adds an issuer to the configuration; returns a client's token of that issuer.
         private func addIssuer(_ world: WatchedGateway, _ key: SigningKey, jti: String) throws
             -> String
         {
@@ -78,8 +77,8 @@ extension ProcessTests {
             ]
         }
 
-        /// Opens two streams and a long-poll with a token, has `body` take the token's right away, and
-        /// expects all three to end, and a stream of another token to go on.
+        /// Opens two streams and a long poll with a token and lets `body` revoke the token's
+        /// access. Expects all three to end, and a stream of another token to continue.
         private func expectEnds(
             _ world: WatchedGateway, _ game: GameFixture, _ client: GameFixture.Client,
             _ token: String,
@@ -105,7 +104,7 @@ extension ProcessTests {
             #expect(answer.status == 401, "\(answer.text)")
             #expect(answer.text.contains("token-revoked"), "\(answer.text)")
             #expect(try world.http.request("GET", path, token: token).status == 401)
-            // In order, and without another reload.
+            // Ended in order, and without another reload.
             for stream in lost {
                 #expect(stream.takeAll().allSatisfy { $0.event == nil })
                 guard case .ended(nil) = stream.next() else {
@@ -129,7 +128,7 @@ extension ProcessTests {
             let client = try game.client("client", ["a"])
             let token = try addIssuer(world, try SigningKey(), jti: "1")
             try await expectEnds(world, game, client, token) {
-                // The watch of the file notices it.
+                // The file watch notices it.
                 try Data(try SigningKey().publicKey.pem()).write(
                     to: URL(filePath: world.folder + "/issuer.pem"))
             }
@@ -153,7 +152,7 @@ extension ProcessTests {
             }
             #expect(try poll(token).text.contains("token-denied"))
             #expect(try poll(client.token).status == 200)
-            // A subject: all of its tokens.
+            // Denies a subject, that is all of its tokens.
             func deny(_ entry: String, applied: Double) throws {
                 try WatchedGateway.write(Self.issuer(world) + [entry], in: world.folder)
                 world.hangUp()
@@ -236,7 +235,7 @@ extension ProcessTests {
             #expect(wrong.status == 422 && wrong.text.contains("did you mean `listen`?"))
             #expect(try ask("reload", all, nil)["changes"] == [])
             try WatchedGateway.write(["log: { level: debug }"], in: world.folder)
-            // Who is first, the request or the watch, tells the change.
+            // The request or the watch reports the change, whichever is first.
             #expect(try ask("reload", all, nil).status == 200)
             try world.wait("configuration_reloads_total{outcome=\"applied\"}") { $0 == 1 }
             try WatchedGateway.write(["log: { level: lots }"], in: world.folder)
@@ -248,7 +247,7 @@ extension ProcessTests {
             throws
         {
             let devices = 5_000
-            // All come from one address.
+            // All connections come from one address.
             let world = try Self.world([
                 "signing: { publishLead: 12s }",
                 "limits: { connections: 20000, connectionsPerAddress: 20000 }",
@@ -286,7 +285,7 @@ extension ProcessTests {
                     "keys", "rotate", "--data", world.folder,
                 ])
                 #expect(exit == .status(0), "\(output)")
-                // Clients ask for keys at most every 10 s: those that asked just now have it.
+                // Clients fetch keys at most every 10 s: those that just did have the new one.
                 Thread.sleep(forTimeInterval: 13)
                 world.hangUp()
             }
@@ -307,12 +306,12 @@ extension ProcessTests {
 extension WatchedGateway {
     fileprivate var http: TestHTTP { gateway.http() }
 
-    /// A sample of the admin page.
+    /// Returns a sample of the admin page.
     fileprivate func sample(_ name: String) throws -> Double {
         try metrics()["timeline_gateway_\(name)"] ?? 0
     }
 
-    /// Waits until a sample is as it should be.
+    /// Waits until a sample has the expected value.
     fileprivate func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
         for _ in 0..<600 {
             if try isRight(sample(name)) { return }

@@ -4,14 +4,15 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Bodies in work have a budget: memory stays bounded whatever is posted at once.
+    /// The bodies of requests in progress have a budget: memory stays bounded however much is
+    /// posted at once.
     @Suite struct RequestMemoryTests {
         private static let posts = 60
-        /// The process itself, eight bodies in work of the largest size, and as much again for what
-        /// the allocator keeps.
+        /// The process itself, eight bodies of the largest size in progress, and as much again for
+        /// memory that the allocator keeps.
         private static let residentMax = 512 << 20
 
-        /// A batch of just under 7 MiB: 1,000 events with 30 attributes each.
+        /// Returns a batch of just under 7 MiB: 1,000 events with 30 attributes each.
         private static func batch(_ source: String) -> String {
             let attributes = (0..<30).map { #""a\#($0)":"\#(String(repeating: "x", count: 220))""# }
                 .joined(separator: ",")
@@ -48,7 +49,7 @@ extension ProcessTests {
                         return answer.status
                     }
                 }
-                // Other apps, and requests without bodies, are served all the same.
+                // Other apps, and requests without bodies, are served nevertheless.
                 _ = try game.poll(client, since: client.cursor)
                 let small = try gateway.http().post(
                     [event(source: "small", id: "0", entity: "Character", key: "panda")],

@@ -4,7 +4,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// A restored backup has lost a tail: nobody who knows of it, or may, keeps something stale.
+    /// A restored backup lacks the end of the log: no client that knows of it, or may, keeps stale
+    /// content.
     @Suite struct RestoreTests {
         /// A data directory, its backup, and a client that saw a change which the backup lacks.
         private struct Loss {
@@ -34,7 +35,7 @@ extension ProcessTests {
                 gateway.kill()
             }
 
-            /// Puts the backup in the place of what was lost.
+            /// Replaces the lost data directory with the backup.
             func restore() throws {
                 try FileManager.default.removeItem(atPath: gateway.data)
                 try FileManager.default.copyItem(atPath: backup, toPath: gateway.data)
@@ -50,7 +51,7 @@ extension ProcessTests {
             let poll = try loss.game.poll(loss.client, since: loss.late)
             #expect(poll.stale == ["everything"])
             #expect(try loss.game.poll(loss.client, since: poll.cursor).stale == [])
-            // It proved that a tail is lost, so nobody's older cursor is believed any more.
+            // It proved that the end of the log is lost, so no older cursor is trusted any more.
             #expect(try loss.game.poll(loss.other, since: loss.early).stale == ["everything"])
             let stream = loss.game.stream(loss.client, from: loss.late)
             guard case .block(let block) = stream.next(), let data = block.data else {
@@ -97,7 +98,7 @@ extension ProcessTests {
             let loss = try Loss()
             try loss.restore()
             try loss.gateway.start()
-            // Who lost nothing by its cursor comes first; nobody has proved anything yet.
+            // Clients whose cursors show no loss come first; no one has proved anything yet.
             for (client, cursor) in [
                 (loss.other, loss.early), (loss.other, loss.other.cursor),
                 (loss.client, loss.client.cursor), (loss.client, loss.late),
@@ -106,7 +107,7 @@ extension ProcessTests {
                 #expect(poll.stale == ["everything"], "\(client.name) since \(cursor)")
                 #expect(try loss.game.poll(client, since: poll.cursor).stale == [])
             }
-            // Once: the copy is the directory from here on.
+            // Once only: the copy is the directory from here on.
             let cursor = try loss.game.poll(loss.other, since: "").cursor
             for _ in 0..<2 {
                 try loss.gateway.restart()
@@ -118,11 +119,11 @@ extension ProcessTests {
             let gateway = try GatewayProcess()
             let game = try GameFixture(gateway)
             let client = try game.client("phone", ["panda"])
-            // The mark is noted about once a second.
+            // The mark is written about once a second.
             try game.change(gateway.http(), ["panda"], run: "lost")
             Thread.sleep(forTimeInterval: 2.5)
             gateway.kill()
-            // All of it is in the write-ahead log, catalog and registration too.
+            // Everything is in the write-ahead log, including catalog and registration.
             let wal = gateway.data + "/store.sqlite-wal"
             let size = try #require(
                 FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int)

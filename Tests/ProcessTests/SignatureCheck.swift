@@ -3,12 +3,12 @@ import GatewayTestSupport
 import WidgetModel
 
 /// Verifies signatures with code that shares nothing with the signer: Python's `cryptography`, or
-/// the `openssl` program on a sample where Python has none.
+/// the `openssl` program on a sample if Python has none.
 enum SignatureCheck {
     /// Verifies compact JWS against a JWK set.
     ///
-    /// - Returns: What the script says: how many it verified, and of how many.
-    /// - Throws: ``TestFailure`` when one does not verify, or says something else than it should.
+    /// - Returns: The script's output: the number verified, and the total.
+    /// - Throws: ``TestFailure`` when one does not verify, or its content is wrong.
     static func verify(
         _ notifications: some Collection<String>, keys: String, app: String
     ) throws -> String {

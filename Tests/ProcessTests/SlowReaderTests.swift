@@ -3,7 +3,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// A reader that stops reading costs nothing but its own delay.
+    /// A reader that stops reading delays no one but itself.
     @Suite struct SlowReaderTests {
         private static let heroes = (0..<200).map { "hero-\($0)" }
 
@@ -19,14 +19,14 @@ extension ProcessTests {
             for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
             for stream in slow { stream.stopReading() }
             let http = gateway.http()
-            // Enough to overflow every buffer between the two: the kernel's alone take megabytes.
+            // Enough to overflow every buffer on the way: the kernel's alone hold megabytes.
             var (rounds, resident, head) = (0, 0, UInt64(0))
             var quickHeard = Heard()
             while rounds < 90 {
                 head = try game.change(http, Self.heroes, run: "round-\(rounds)")
                 try quickHeard.read(quick, until: head)
                 rounds += 1
-                // The first rounds fill pools and caches that stay.
+                // The first rounds fill pools and caches that stay allocated.
                 if rounds == 45 { resident = gateway.residentBytes }
             }
             let grown = gateway.residentBytes - resident
@@ -60,15 +60,15 @@ extension ProcessTests {
     }
 }
 
-/// What a stream said, and that its ids never went back.
+/// The content of a stream; checks that its ids never go back.
 private struct Heard {
     private(set) var position: UInt64 = 0
-    /// Notifications of one character, and those that name none.
+    /// The numbers of notifications that name a character, and of those that name none.
     private(set) var (statements, summaries) = (0, 0)
     private(set) var latest: [String: UInt64] = [:]
     private(set) var latestOfAll: UInt64 = 0
 
-    /// Reads until the stream's id stands at `head`.
+    /// Reads until the stream's id reaches `head`.
     mutating func read(_ stream: TestHTTPStream, until head: UInt64) throws {
         while position < head {
             guard case .block(let block) = stream.next(timeout: 40) else {

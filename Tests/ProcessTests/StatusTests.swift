@@ -88,8 +88,9 @@ extension ProcessTests {
             #expect(run.output.hasSuffix("\u{1B}[?25h\u{1B}[?1049l"), "\(run.output)")
         }
 
-        /// Runs a program at a terminal of its own, presses a key when it has drawn twice, prints
-        /// what it drew, and ends as it did; 99 when the terminal is not as it was.
+        /// Runs a program on a terminal of its own, presses a key when it has drawn twice, prints
+        /// its output, and exits with its status; 99 when the program does not restore the
+        /// terminal.
         private static let terminal = """
             import os, pty, sys, termios
             pid, end = pty.fork()

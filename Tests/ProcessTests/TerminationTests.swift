@@ -3,7 +3,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// SIGTERM ends everything in order: streams with a word on when to come back, exit status 0.
+    /// SIGTERM ends everything in order: streams with a reconnection time, the process with status
+    /// 0.
     @Suite struct TerminationTests {
         @Test(arguments: [TestHTTPVersion.one, .two])
         func streamsGetARetryAndAnOrderlyEnd(version: TestHTTPVersion) throws {

@@ -3,11 +3,11 @@ import GatewayTLS
 import GatewayTestSupport
 import WidgetModel
 
-/// A place for a gateway that sends traces to a collector, and what it is sent.
+/// A gateway that sends traces to a collector, and its directory.
 struct TracedWorld {
     static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     static let parent = "00f067aa0ba902b7"
-    /// Of a sender who records it.
+    /// A trace context whose sender records the trace.
     static let traceparent = "00-\(trace)-\(parent)-01"
 
     let data: String
@@ -19,9 +19,9 @@ struct TracedWorld {
         (data, certificates) = (configuration.folder, configuration.certificates)
     }
 
-    /// The gateway, and its admin port.
+    /// Starts the gateway; returns it and a connection to its admin port.
     ///
-    /// - Parameter lines: Of configuration, beside the usual ones.
+    /// - Parameter lines: Lines of configuration in addition to the usual ones.
     func gateway(_ lines: [String]) throws -> (GatewayProcess, TestHTTP) {
         try configuration.write(["publicURL: https://gateway.test"] + lines)
         let gateway = try GatewayProcess(
@@ -29,7 +29,7 @@ struct TracedWorld {
         return (gateway, gateway.adminHTTP())
     }
 
-    /// An event that concerns the hero, with attributes of its own.
+    /// Returns an event that affects the hero, with attributes of its own.
     static func hero(_ id: String, _ more: [(String, String)] = []) -> JSONValue {
         let plain = event(source: "test", id: id, entity: "Character", key: "hero")
         guard var object = plain.objectValue else { return plain }
@@ -50,13 +50,13 @@ struct TracedWorld {
         return answer
     }
 
-    /// Returns the number of spans with an outcome, by the metrics page.
+    /// Returns the number of spans with an outcome, according to the metrics page.
     static func spans(_ admin: TestHTTP, _ outcome: String) throws -> Int {
         let page = MetricsPage(try admin.request("GET", "/metrics").text)
         return Int(page["timeline_gateway_trace_spans_total{outcome=\"\(outcome)\"}"] ?? 0)
     }
 
-    /// Waits until something holds, for a minute at most.
+    /// Waits, for a minute at most, until a condition holds.
     static func until(_ what: String, _ holds: () throws -> Bool) throws {
         for _ in 0..<1_200 {
             if try holds() { return }

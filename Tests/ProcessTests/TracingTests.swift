@@ -6,7 +6,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Traces of a real gateway, from the request of a backend to what devices are told.
+    /// Traces of a real gateway, from the request of a backend to the notifications of devices.
     @Suite struct TracingTests {
         @Test func `a change is one trace from its post to what devices are told`() throws {
             let world = try TracedWorld()
@@ -43,7 +43,7 @@ extension ProcessTests {
             let spans = try collector.until("the whole trace") { spans in
                 Set(spans.map(\.name)).isSuperset(of: names + [request])
             }
-            // The catalog and registrations began traces of their own, of which none is recorded.
+            // The catalog and the registrations began traces of their own, which are not recorded.
             #expect(Set(spans.map(\.trace)) == [TracedWorld.trace])
             #expect(Set(spans.map(\.id)).count == spans.count)
             #expect(spans.map(\.name).sorted() == (names + [request]).sorted(), "each once")
@@ -73,7 +73,7 @@ extension ProcessTests {
             #expect(
                 decide
                     == all([
-                        // That of the hero, and that of widgets without a character.
+                        // The key of the hero, and the key of widgets without a character.
                         "timeline_gateway.keys": "2", "timeline_gateway.rules": "1",
                         "timeline_gateway.kinds": #"{"values":[{"stringValue":"detail"}]}"#,
                         "timeline_gateway.unmatched": "0", "timeline_gateway.broad": "0",
@@ -93,7 +93,7 @@ extension ProcessTests {
                         "http.request.method": "POST", "http.response.status_code": "204",
                     ]))
 
-            // What the collector got, beside spans.
+            // The rest of the collector's request, besides the spans.
             let first = try collector.request(0)
             #expect(first["path"] == "/base/v1/traces")
             let fields = try #require(first["fields"]?.objectValue)
@@ -105,14 +105,14 @@ extension ProcessTests {
             let said = CollectorProgram.attributes(resource?["attributes"])
             #expect(said["service.name"] == "timeline-gateway")
             #expect(said["deployment.environment.name"] == "test")
-            // Nothing of people, and no secret.
+            // No personal data, and no secret.
             for body in collector.bodies {
                 for secret in ["7f3a", "hero", game.backend, follower.token, "very-secret"] {
                     #expect(!body.contains(secret))
                 }
             }
 
-            // What devices and webhooks were told has nothing of it in it.
+            // Notifications to devices and webhooks contain nothing of the trace.
             let hook = try #require(try receiver.request(1))
             var told: [String] = []
             while told.isEmpty {
@@ -137,7 +137,7 @@ extension ProcessTests {
                 for id in [TracedWorld.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
             }
 
-            // Lines of the request's log say where they belong.
+            // The log lines of the request name its trace.
             let line = gateway.standardErrorTail.split(separator: "\n").first {
                 $0.contains("a request was answered") && $0.contains("status=202")
             }
@@ -222,7 +222,7 @@ extension ProcessTests {
                 let cursor = try game.poll(client, since: client.cursor).cursor
                 try FreshnessTests.acknowledge(gateway, client, cursor, ["hero"])
             }
-            // What comes after it in the same queue.
+            // The following spans in the same queue.
             try TracedWorld.post(
                 game, TracedWorld.hero("two"), [("traceparent", TracedWorld.traceparent)])
             let spans = try collector.until("all") { spans in
@@ -252,7 +252,8 @@ extension ProcessTests {
             try #require(stream.head()?.status == 200)
             let own = "0af7651916cd43dd8448eb211c80319c"
             let (ownParent, quiet) = ("b7ad6b7169203331", "1af7651916cd43dd8448eb211c80319c")
-            // None of these is recorded: not sampled, not readable, nobody's.
+            // None of these is recorded: not sampled, unreadable, absent, or in a request that is
+            // rejected.
             try TracedWorld.post(
                 game, TracedWorld.hero("one"),
                 [("traceparent", "00-\(TracedWorld.trace)-\(TracedWorld.parent)-00")]
@@ -264,12 +265,13 @@ extension ProcessTests {
                 "POST", "/v1/apps/\(GameFixture.app)/changes", token: "nobody's",
                 headers: [("traceparent", "00-\(quiet)-\(TracedWorld.parent)-01")], body: "{}")
             #expect(refused.status == 401)
-            // Of three events one has a trace of its own, and one has one that is not recorded.
+            // Among these events, one has a trace of its own, and one has a trace that is not
+            // recorded.
             let batch: JSONValue = .array([
                 TracedWorld.hero("four"),
                 TracedWorld.hero("five", [("traceparent", "00-\(own)-\(ownParent)-01")]),
                 TracedWorld.hero("six", [("traceparent", "00-\(quiet)-\(ownParent)-00")]),
-                // The same as the request's is the request's.
+                // The same trace as the request's counts as the request's.
                 TracedWorld.hero("seven", [("traceparent", TracedWorld.traceparent)]),
             ])
             let answer = try gateway.http().request(

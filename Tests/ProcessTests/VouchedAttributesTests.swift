@@ -3,7 +3,8 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// A client is told what its present token or its backend vouches for, and nothing else.
+    /// A client is notified by the attributes that its present token or its backend vouches for,
+    /// and no others.
     @Suite struct VouchedAttributesTests {
         /// A daemon with one client that has one widget of its account.
         private final class Account {
@@ -96,7 +97,7 @@ extension ProcessTests {
                 try change(["entity": "GameStatus", "attributes": ["account": .string(account)]])
             }
 
-            /// Posts a change that concerns every client.
+            /// Posts a change that affects every client.
             func changeClock() throws { try change(["entity": "Clock"]) }
 
             private func change(_ data: JSONValue) throws {
@@ -128,7 +129,7 @@ extension ProcessTests {
             let account = try Account()
             let (with, without) = (try account.token(["account=42"]), try account.token())
             let cursor = try account.register(without)
-            // By a stream.
+            // Replaced by a stream.
             let stream = account.gateway.stream(
                 app: Account.app, client: "phone", token: with, from: cursor, version: version)
             defer { stream.close() }
@@ -136,12 +137,12 @@ extension ProcessTests {
             #expect(try account.registered()?.objectValue?["account"] == "42")
             try account.change(account: "42")
             #expect(try Self.told(stream) == ["turn"])
-            // By a poll, which an open stream of the other token follows.
+            // Replaced by a poll, which an open stream of the other token follows.
             _ = try account.poll(without, since: cursor)
             #expect(try account.registered() == nil)
             try account.restart()
             #expect(try account.registered() == nil)
-            // By an acknowledgement.
+            // Replaced by an acknowledgement.
             let poll = try account.poll(without, since: cursor)
             #expect(poll.stale == [])
             let acknowledged = try account.send(
@@ -184,14 +185,14 @@ extension ProcessTests {
                     answer["type"]?.stringValue
                         == ProblemDetails.typePrefix + "attribute-contradicts-token")
             }
-            // A patch of something else leaves them alone.
+            // A patch of another member leaves the attributes as they are.
             let patched = try account.send(
                 "PATCH", token: account.backend, ["osVersion": "26.1"])
             #expect(patched.status == 200, "\(patched.text)")
             #expect(try account.registered()?.objectValue?["account"] == "42")
         }
 
-        /// What the next event of a stream tells.
+        /// Returns the names in the next event of a stream.
         private static func told(_ stream: TestHTTPStream) throws -> [String] {
             while case .block(let block) = stream.next() {
                 if let data = block.data { return try names(in: claims(of: data)) }

@@ -2,11 +2,11 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// A gateway with a configuration file, whose metrics are read.
+/// A gateway with a configuration file, whose metrics a test reads.
 struct WatchedGateway {
     let folder: String
     let gateway: GatewayProcess
-    /// Where its admin port is, on loopback.
+    /// Its admin port, on loopback.
     let port: UInt16
     let admin: TestHTTP
 
@@ -14,8 +14,8 @@ struct WatchedGateway {
         .deletingLastPathComponent().deletingLastPathComponent().path
 
     /// - Parameters:
-    ///   - options: Lines of configuration beside the usual ones.
-    ///   - days: How long its certificate is valid.
+    ///   - options: Lines of configuration in addition to the usual ones.
+    ///   - days: The validity of its certificate, in days.
     init(_ options: [String] = [], days: Int = 60) throws {
         folder = try GatewayProcess.temporaryDirectory()
         let certificates = folder + "/certs"
@@ -29,7 +29,7 @@ struct WatchedGateway {
         admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")
     }
 
-    /// Makes a server certificate, the authority staying the same.
+    /// Makes a server certificate; the authority stays the same.
     static func makeCertificates(in folder: String, days: Int) throws {
         let (exit, output) = try GatewayProcess.run(
             ["\(Self.repository)/Certs/make-development", folder + "/certs", "--days", "\(days)"],
@@ -37,7 +37,7 @@ struct WatchedGateway {
         guard exit == .status(0) else { throw TestFailure(output) }
     }
 
-    /// Writes the configuration, at first or anew.
+    /// Writes or rewrites the configuration.
     static func write(_ options: [String], in folder: String) throws {
         let lines = [
             "publicURL: https://gateway.test", "localIssuer: true",
@@ -47,19 +47,19 @@ struct WatchedGateway {
             .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
     }
 
-    /// The page of metrics, once the figures of event loops, which are a second old, are those of
-    /// now.
+    /// Returns the page of metrics once the figures of event loops, which are up to a second old,
+    /// are current.
     func page() throws -> MetricsHistory.Page {
         Thread.sleep(forTimeInterval: 1.2)
         return try metrics()
     }
 
-    /// The page of metrics as it is.
+    /// Returns the current page of metrics.
     func metrics() throws -> MetricsHistory.Page {
         MetricsHistory.page(try admin.request("GET", "/metrics").text)
     }
 
-    /// The page as soon as it is as it should be.
+    /// Returns the page as soon as it meets a condition.
     func page(
         within seconds: Int = 60, when isRight: (MetricsHistory.Page) -> Bool
     ) throws -> MetricsHistory.Page {

@@ -4,9 +4,9 @@ import GatewayTestSupport
 /// Verifies webhooks as Standard Webhooks 1.0 tells a receiver to, with code that shares nothing
 /// with the signer: Python's standard library, and the `openssl` program for Ed25519.
 enum WebhookCheck {
-    /// Which of a message's signatures a public key (`whpk_…`) verifies, by their places.
+    /// Returns the indices of a message's signatures that a public key (`whpk_…`) verifies.
     ///
-    /// - Throws: ``TestFailure`` when a field is missing or not of the form that is specified.
+    /// - Throws: ``TestFailure`` when a field is missing or does not have the specified format.
     static func good(
         _ fields: [String: String], body: String, key: String
     ) throws -> [Int] {

@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Pushes of a real gateway to a webhook, which another language's TLS and HTTP receive.
+    /// Pushes of a real gateway to a webhook, received with another language's TLS and HTTP.
     @Suite struct WebhookPushTests {
         @Test func `a webhook is told what is stale, signed, and again until it takes it`() throws {
             let fixture = try WebhookFixture()
@@ -20,7 +20,7 @@ extension ProcessTests {
                 #expect(fields["content-type"] == "application/json")
                 #expect(fields["webhook-signature"]?.stringValue?.hasPrefix("v1a,") ?? false)
             }
-            // The same is said again: it is the same message.
+            // The same content is sent again as the same message.
             #expect(first["fields"]?.objectValue?["webhook-id"] != nil)
             #expect(
                 first["fields"]?.objectValue?["webhook-id"]
@@ -48,7 +48,7 @@ extension ProcessTests {
                 address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
             }
             #expect(address["failures"] == 1)
-            // RFC 3339 in UTC, which is in the order of time.
+            // RFC 3339 in UTC, which sorts by time.
             let now = Date().formatted(.iso8601)
             #expect(try #require(address["retryAt"]?.stringValue) > now)
             gateway.terminate()
@@ -85,7 +85,7 @@ extension ProcessTests {
             let (exit, output) = try GatewayProcess.run(
                 ["keys", "rotate", "--data", fixture.data, "--purpose", "webhooks"])
             #expect(exit == .status(0) && output.contains(old[0]), "\(output)")
-            // The gateway that runs takes it over, and tells any who registers.
+            // The running gateway adopts the key, and gives it to every client that registers.
             var both = old
             for _ in 0..<120 where both.count < 2 {
                 usleep(500_000)

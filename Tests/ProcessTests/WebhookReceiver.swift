@@ -4,10 +4,11 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A server of webhooks, by another language's TLS and HTTP, that prints each request as JSON.
+/// A webhook server, with another language's TLS and HTTP, that prints each request as JSON.
 struct WebhookReceiver {
-    /// Prints its port, then each request; answers 500 to the first of each path that says so, and
-    /// asks for five minutes at each that says that.
+    /// Prints its port, then each request. Answers 500 to the first request of each path that
+    /// begins with `/fails-once`, and 503 with a wait of five minutes to paths that begin with
+    /// `/later`.
     private static let script = """
         import http.server, json, ssl, sys
         seen = set()
@@ -35,12 +36,13 @@ struct WebhookReceiver {
     private static let status = "500 if fails else 204"
 
     private let program: TestProgram
-    /// Its port of `localhost`.
+    /// Its port on `localhost`.
     let port: Int64
 
     /// Starts it, with its script in `folder`.
     ///
-    /// - Parameter status: The status of its answers, as Python has it; by default the script's.
+    /// - Parameter status: The status of its answers, as a Python expression; by default the
+    ///   script's.
     init(
         in folder: String, certificate: String, key: String, status: String? = nil
     ) throws {
@@ -51,10 +53,10 @@ struct WebhookReceiver {
         port = try #require(try program.json(line: 0)?["port"]?.integerValue)
     }
 
-    /// The number of requests that it printed so far.
+    /// The number of requests printed so far.
     var requestCount: Int { program.output.split(separator: "\n").count - 1 }
 
-    /// Returns the request with that number, counted from 1, once it is there.
+    /// Waits for the request with that number, counted from 1, and returns it.
     func request(_ number: Int) throws -> JSONObject? { try program.json(line: number) }
 
     /// Registers a client that follows the hero, with a webhook at a path of the receiver.
@@ -89,7 +91,8 @@ struct WebhookFixture {
     let game: GameFixture
 
     /// - Parameters:
-    ///   - allowed: More of the configuration of webhooks: by default that they may be on this machine.
+    ///   - allowed: Further configuration of webhooks; by default it permits this machine's
+    ///     addresses.
     ///   - admin: Host and port of the admin port. Default: a free port.
     init(
         allowed: String = ", allowedRanges: [127.0.0.0/8]", admin: String = "127.0.0.1:0"
