@@ -12,7 +12,7 @@ import WidgetModel
 @testable import GatewayHTTP
 @testable import GatewayOperations
 
-/// The quotas of apps hold for whatever comes together, and are counted anew by each start.
+/// The quotas of apps hold for concurrent jobs, and each start counts the usage again.
 @Suite struct AppQuotaTests {
     private static let app = "com.game"
 
@@ -27,7 +27,7 @@ import WidgetModel
         return configuration
     }
 
-    /// Starts a gateway's log on a store.
+    /// Starts a gateway's engine on a store.
     private static func engine(
         on store: SQLiteStore, _ configuration: GatewayConfiguration
     ) async throws -> Engine {
@@ -83,7 +83,7 @@ import WidgetModel
         }
     }
 
-    /// Expects that what the store has counted is what a start would count.
+    /// Expects the store's usage to equal the usage that a start would count.
     private static func expectExactUsage(
         _ engine: Engine, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -136,7 +136,7 @@ import WidgetModel
         try await engine.clients.remove(ClientKey(app: Self.app, client: "b"))
         try await Self.register("d", in: engine)
         #expect(await isRefused("e"))
-        // Another app has its own.
+        // Another app has its own quota.
         try await Self.put("com.other", in: engine)
         try await Self.register("d", app: "com.other", in: engine)
         #expect(store.usage["com.other"].clients == 1)
@@ -191,13 +191,13 @@ import WidgetModel
         #expect(refusal?.detail?.contains("limits.logBytesPerApp") == true)
         let (head, used) = (store.head, store.usage[Self.app].logBytes)
         #expect(used <= 4_000)
-        // A batch with one event that still fits is refused whole.
+        // A batch is rejected whole, even if one of its events would still fit.
         #expect(
             await Self.problem {
                 _ = try await Self.post(["x", "y", "z"], bytes: 190, in: engine)
             }?.code == "log-full")
         #expect(store.head == head && store.usage[Self.app].logBytes == used)
-        // What is there already adds nothing, and others are not concerned.
+        // Repeated events add nothing, and other apps are not affected.
         let again = try await Self.post(["0"], bytes: 200, in: engine)
         #expect(again.duplicates == 1)
         _ = try await Self.post(["0"], app: "com.other", bytes: 200, in: engine)
@@ -206,7 +206,7 @@ import WidgetModel
             await Self.problem {
                 try await Self.put(title: String(repeating: "x", count: 300), in: engine)
             }?.code == "log-full")
-        // An operator's reload is taken: it says where everybody stands.
+        // An operator's reload is accepted: it makes everything stale.
         _ = try await engine.changes.reload(.everything, app: Self.app)
         try Self.expectExactUsage(engine)
 

@@ -48,7 +48,7 @@ import Testing
         #expect(
             lost([.notifications, .tokens], enabled: [.notifications])
                 == [.ring(.notifications, keyFiles: 0)])
-        // A database of before the note: a gateway that was ever served has keys.
+        // A database from before the note existed: a gateway that ever ran has keys.
         #expect(lost(nil) == [.ring(.notifications, keyFiles: 0)])
         #expect(lost(nil, hasEpochs: false) == [])
         inventory.rings = [.notifications: whole, .tokens: Ring(keyFiles: 2)]

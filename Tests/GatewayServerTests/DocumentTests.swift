@@ -4,8 +4,8 @@ import WidgetModel
 
 @testable import GatewayHTTP
 
-/// Holds the types of documents against their schemas: whatever a schema describes is read into the
-/// type, and written from it again.
+/// Checks the types of documents against their schemas: every value that a schema describes is
+/// decoded into the type and encoded from it again.
 @Suite struct DocumentTests {
     private static let document = OpenAPIDocument(of: .admin(isLoopback: true), limits: Limits())
         .json
@@ -22,7 +22,7 @@ import WidgetModel
         ]
     }
 
-    /// The schema of an operation's successful response.
+    /// Returns the schema of an operation's successful response.
     private static func schema(_ id: String) -> JSONValue? {
         for path in document["paths"]?.objectValue?.members ?? [] {
             for operation in path.value.objectValue?.members ?? []
@@ -65,7 +65,7 @@ import WidgetModel
                 == ["option", "takesEffect", "contents", "before", "after"])
     }
 
-    /// Values that a schema describes, together with all of its members and alternatives.
+    /// Returns values that a schema describes, together with all of its members and alternatives.
     private func samples(of schema: JSONValue) -> [JSONValue] {
         if let reference = schema["$ref"]?.stringValue {
             let target = reference.split(separator: "/").dropFirst().reduce(Self.document) {
@@ -102,7 +102,7 @@ import WidgetModel
         return [.object(object)]
     }
 
-    /// The members of structures that were seen, by type.
+    /// The members of structures that occurred, by type.
     private struct Members {
         var all: Set<String> = []
         private var set: Set<String> = []
@@ -128,12 +128,12 @@ import WidgetModel
 }
 
 extension JSONValue {
-    /// The value at the end of these member names.
+    /// The value at this path of member names.
     fileprivate subscript(_ names: String...) -> JSONValue? {
         names.reduce(self) { $0?.objectValue?[$1] }
     }
 
-    /// The value with members in the order of their names.
+    /// The value with its members sorted by name.
     fileprivate var sorted: JSONValue {
         switch self {
         case .object(let object):

@@ -10,7 +10,8 @@ import Testing
         func note(_ app: String) { apps.withLock { $0.append(app) } }
     }
 
-    /// One app asks as often as it can; the operator of another waits for one turn and not for all.
+    /// One app asks as often as it can; the operator of another one waits for a single turn, not
+    /// for all of them.
     @Test func `apps take turns and one of them cannot fill the queue`() async throws {
         let turns = ExplainTurns()
         let order = Order()
@@ -35,7 +36,7 @@ import Testing
             #expect(place.map { $0 <= 1 } == true)
             #expect(order.all.count == share + 1)
         }
-        // The turn is free again.
+        // The turn is available again.
         try await turns.begin(app: "greedy")
         turns.end()
     }

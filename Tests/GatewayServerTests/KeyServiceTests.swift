@@ -5,7 +5,7 @@ import Testing
 @testable import GatewayEngine
 @testable import GatewayOperations
 
-/// The keys of webhooks while they are changed, as a running gateway has them.
+/// The webhook keys of a running gateway while they are changed.
 @Suite struct KeyServiceTests {
     private let week: Int64 = 7 * 86_400
 
@@ -42,7 +42,7 @@ import Testing
             let service = try service(data, now: now)
             let old = try #require(service.webhookSigner?.publicKeys)
             #expect(old.count == 1)
-            // Another process: the command beside the gateway that runs.
+            // As another process does: the command, while the gateway runs.
             let states = try DataDirectory(data).rotateSigningKey(.webhooks, to: "EdDSA")
             #expect(states.map(\.publicKey).first == old.first && states.count == 2)
             #expect(try service.advance(now: now + 5, hasWebhooks: true))
@@ -66,7 +66,7 @@ import Testing
 
     /// Rotates once on each of several threads, all at the same moment.
     ///
-    /// - Returns: How many rotations succeeded.
+    /// - Returns: The number of rotations that succeeded.
     private func rotateAtOnce(_ data: String, _ purpose: KeyPurpose) async -> Int {
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
@@ -93,7 +93,7 @@ import Testing
             _ = try service(data, now: Int64(Date().timeIntervalSince1970))
             #expect(await rotateAtOnce(data, .notifications) == 8)
             #expect(try DataDirectory(data).signingKeys(.notifications).count == 2)
-            // Another algorithm is another wish.
+            // Another algorithm is another request.
             _ = try DataDirectory(data).rotateSigningKey(.notifications, to: "ES256")
             #expect(try DataDirectory(data).signingKeys(.notifications).count == 3)
         }

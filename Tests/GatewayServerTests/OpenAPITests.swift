@@ -9,8 +9,8 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// Holds `openapi.yaml` against routes, enumerations, problems and limits; `Deploy/check-api` holds
-/// the answers of a running gateway against it.
+/// Checks `openapi.yaml` against routes, enumerations, problems and limits; `Deploy/check-api`
+/// checks the answers of a running gateway against it.
 @Suite struct OpenAPITests {
     typealias Port = OpenAPIDocument.Port
 
@@ -20,7 +20,7 @@ import WidgetModel
         OpenAPIDocument(of: port, limits: limits).json
     }
 
-    /// The operations of a port, each as `GET /path`.
+    /// Returns the operations of a port, each under `GET /path`.
     private static func operations(_ port: Port) -> [String: JSONValue] {
         var operations: [String: JSONValue] = [:]
         for path in document(port)["paths"]?.objectValue?.members ?? [] {
@@ -177,7 +177,7 @@ import WidgetModel
                     let names = scopes.arrayValue?.compactMap(\.stringValue) ?? []
                     #expect(names.count == 1 && names.allSatisfy { Scope(rawValue: $0) != nil })
                 }
-                // A client's certificate is no client: its URI is not its id.
+                // A certificate does not make its owner a client: its URI is not a client id.
                 #expect(alternative["certificate"] != ["client"], "\(route)")
             }
         }
@@ -253,7 +253,7 @@ import WidgetModel
                 == .array(Health.Part.allCases.map { .string($0.rawValue) }))
     }
 
-    /// The ends of the `type` URIs of a response among the components.
+    /// Returns the last parts of the `type` URIs of a response among the components.
     private static func codes(_ response: JSONValue) -> [String] {
         let type = response[
             "content", ProblemDetails.mediaType, "schema", "properties", "type"]
@@ -297,7 +297,7 @@ import WidgetModel
 }
 
 extension JSONValue {
-    /// The value at the end of these member names.
+    /// The value at this path of member names.
     fileprivate subscript(_ names: String...) -> JSONValue? {
         names.reduce(self) { $0?.objectValue?[$1] }
     }

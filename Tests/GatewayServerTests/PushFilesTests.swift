@@ -8,7 +8,7 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// The files of a configuration of pushes, right and wrong.
+/// The files of a push configuration, valid and invalid.
 @Suite struct PushFilesTests {
     private func configuration(
         _ credentials: [PushConfiguration.Credential] = [], ranges: [String] = [],
@@ -120,7 +120,7 @@ import WidgetModel
     }
 }
 
-/// An authority as the `openssl` command makes one.
+/// An authority made with the `openssl` command.
 private struct TestAuthorityFiles {
     let certificate: String
 

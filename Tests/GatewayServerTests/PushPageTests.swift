@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayEngine
 
 @Suite struct PushPageTests {
-    /// What an operator reads in a metric, a table or a log must be on the page.
+    /// The page must explain every word that an operator reads in a metric, a table or a log.
     @Test func `the page of pushes says what every outcome, reason and event means`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(
@@ -19,7 +19,7 @@ import Testing
         for word in words { #expect(page.contains("`\(word)`"), "\(word)") }
     }
 
-    /// APNs' reasons that are known here (Apple, Handling notification responses from APNs).
+    /// APNs' reasons that this program knows (Apple, Handling notification responses from APNs).
     private static let reasons = [
         "BadCollapseId", "BadDeviceToken", "BadExpirationDate", "BadMessageId", "BadPriority",
         "BadTopic", "DeviceTokenNotForTopic", "DuplicateHeaders", "IdleTimeout",
@@ -31,7 +31,7 @@ import Testing
         "InternalServerError", "ServiceUnavailable", "Shutdown",
     ]
 
-    /// Reasons that are this program's own.
+    /// Reasons of this program itself.
     private static let own = [
         "NotSent", "NotConfigured", "BadToken", "BadURL", "NotSigned", "410", "unresolved",
         "address-not-allowed", "unreachable", "not-sent", "not-trusted", "busy",

@@ -11,7 +11,8 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayOperations
 
-/// Registrations are made outside the log's writer, and stored only where nothing changed meanwhile.
+/// Registrations are made outside the log's writer, and stored only if nothing has changed
+/// meanwhile.
 @Suite struct RegistrationReplacementTests {
     private static let key = ClientKey(app: "com.game", client: "phone")
 
@@ -76,7 +77,7 @@ import WidgetModel
                     Self.document(["hero"]), limits: Limits()
                 ).registration)
             if bases.count == 1 {
-                // As somebody does who does not wait for turns.
+                // A writer that does not take turns.
                 let payload = stored.payload
                 _ = try await engine.writer.write(for: .gateway, cost: 0) { transaction in
                     try transaction.putRegistration(

@@ -60,7 +60,7 @@ import WidgetModel
         #expect(throws: ProblemDetails.self) { try limits.admit(token) }
         #expect(throws: ProblemDetails.self) { try limits.admit(Self.address) }
         try limits.admit(Self.token("other", "backend", [.changesWrite]))
-        // What has no address of the network is not counted by one.
+        // A peer without an Internet address is not counted by address.
         try limits.admit(nil as SourceAddress?)
     }
 
@@ -95,7 +95,7 @@ import WidgetModel
         let isDone = Mutex(false)
     }
 
-    /// Reads a body as a route does, and holds it until the account is closed.
+    /// Reads a body like a route, and keeps it until the account is closed.
     private static func read(
         _ bytes: Int, of app: String, _ limits: RequestLimits, on channel: any Channel
     ) async throws -> RequestAccount {

@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// What was admitted under one policy, when another is in force before it is opened.
+/// Streams admitted under one policy and opened when another one is in force.
 @Suite struct StreamGrantTests {
     private let key: SigningKey
     private let authorizer: Authorizer
@@ -57,7 +57,7 @@ import Testing
         let grant = try admitted()
         replace(Self.policy([try SigningKey()]))
         #expect(!grant.isInForce)
-        // And is good again with it: nothing was opened meanwhile.
+        // The grant is valid again with the old policy: nothing was opened meanwhile.
         replace(Self.policy([key]))
         #expect(grant.isInForce)
     }
@@ -72,7 +72,7 @@ import Testing
         #expect(grant.isInForce)
     }
 
-    /// The policy is replaced while a token is judged: the revision was read before.
+    /// The policy is replaced while a token is verified; the revision was read before.
     @Test func `a grant that was judged by the last policy is judged again`() throws {
         let revision = authorizer.access.revision.current
         let token = try admitted().token

@@ -6,7 +6,7 @@ import Tracing
 @testable import OpenTelemetry
 
 @Suite struct TracedChangeTests {
-    /// A change on its way through some event loops, and the spans of it that have ended.
+    /// A change that passes through several event loops, and its spans that have ended.
     private final class Way: Sendable {
         let change: TracedChange
         private let ended: Ended
@@ -26,7 +26,7 @@ import Tracing
                 loops: loops)
         }
 
-        /// Start, end and count of the spans, and whether each is of a window's end.
+        /// The start, end and count of the spans, and whether each is from the end of a window.
         var told: [String] {
             ended.spans.withLock { $0 }.map { span in
                 let values = [TraceAttribute.deliveries, TraceAttribute.isCollapsed].map { name in

@@ -148,7 +148,7 @@ import WidgetModel
                 let last = next + UInt64(random.below(4))
                 window.note(element, of: next, through: last)
                 known.append((next...last, element))
-                // What does not follow is not taken.
+                // Ranges that do not follow the last one are ignored.
                 window.note(-1, of: next, through: last + 1)
                 window.note(-1, of: last + 2, through: last + 1)
                 next = last + 1

@@ -8,7 +8,7 @@ import WidgetModel
 
 /// A start that cannot read a row says which one.
 @Suite struct UnreadableRowTests {
-    /// What a start says of a store with one more row.
+    /// Returns the error message of a start on a store with one more row.
     private static func words(
         _ write: @escaping @Sendable (inout StoreTransaction) throws -> Void
     ) async throws -> String {

@@ -65,7 +65,7 @@ import Testing
         #expect(isRefused(loopback.judge(look("POST", host: host, token: true), isStatic: false)))
     }
 
-    /// Cross-site request forgery (CWE-352), which would also let another site read.
+    /// Cross-site request forgery (CWE-352); it would also let another site read.
     @Test(arguments: [
         "https://attacker.example", "http://localhost:3000", "null", "localhost:9464", "",
     ])

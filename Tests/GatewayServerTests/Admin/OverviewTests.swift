@@ -49,7 +49,8 @@ import WidgetModel
         #expect(HistogramCounts(bounds: [], counts: [3]).percentile(0.5) == nil)
     }
 
-    /// What lies within one bucket cannot be told apart: an estimate errs by less than its width.
+    /// Observations within one bucket cannot be told apart: an estimate errs by less than its
+    /// width.
     @Test func `percentiles are those of what was observed, within a bucket`() throws {
         var random = SplitMix64(seed: 5)
         let bounds = (1...40).map { Double($0) }
@@ -124,7 +125,7 @@ import WidgetModel
 }
 
 @Suite struct TroubleTests {
-    /// A gateway that does well.
+    /// Returns the health issues of a healthy gateway after `change`.
     private func look(_ change: (inout TroubleLook) -> Void = { _ in }) -> [Trouble] {
         var health = Health()
         let verdict = health.judge(
@@ -239,7 +240,7 @@ import WidgetModel
             #expect(Set(census.picks).count == AppCensus.picksMax)
             for key in census.picks { picked[key.client, default: 0] += 1 }
         }
-        // Of 400 each is expected 200 times, with a deviation of 10.
+        // Of 400 numbers each is expected 200 times, with a standard deviation of 10.
         #expect(picked.count == 80 && picked.values.allSatisfy { (140...260).contains($0) })
     }
 

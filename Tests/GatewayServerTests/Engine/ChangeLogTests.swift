@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// The log without a process, at a time that stands still.
+/// The log without a process, with a clock that stands still.
 @Suite struct ChangeLogTests {
     private let clock = HeldClock()
 
@@ -110,7 +110,7 @@ import WidgetModel
         }
     }
 
-    /// As a disk does that refuses the transaction after the catalog was staged.
+    /// A disk fails the transaction like this after the catalog was staged.
     @Test func `a catalog whose transaction fails is not in force for the next job`() async throws {
         struct Full: Error {}
         try await fixture { fixture in

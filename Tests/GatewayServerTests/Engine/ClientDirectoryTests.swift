@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// Registrations and acknowledgements without a process, at a time that stands still.
+/// Registrations and acknowledgements without a process, with a clock that stands still.
 @Suite struct ClientDirectoryTests {
     private let clock = HeldClock()
     private let key = StreamFixture.key("phone")

@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayDelivery
 import Synchronization
 
-/// Time that passes only when a test lets it, for all who push and for APNs.
+/// A clock that advances only when a test lets it, for the push code and for APNs.
 final class HeldClock: Sendable {
     private struct State {
         var now: Int64 = 1_000_000
@@ -10,25 +10,26 @@ final class HeldClock: Sendable {
     }
 
     private let state = Mutex(State())
-    /// What the wall clock says more, in milliseconds.
+    /// The difference from the monotonic clock to the wall clock, in milliseconds.
     private let wallAhead = GatewayClock.system.wallMilliseconds() - 1_000_000
 
-    /// Monotonic milliseconds.
+    /// The time in monotonic milliseconds.
     var now: Int64 { state.withLock { $0.now } }
-    /// Milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     var wall: Int64 { wall(at: now) }
 
-    /// What the wall clock says at a moment.
+    /// Returns the wall clock's time at a monotonic time.
     func wall(at moment: Int64) -> Int64 { moment + wallAhead }
 
-    /// As those who push take it.
+    /// The clock as the gateway uses it.
     var gateway: GatewayClock {
         GatewayClock(
             now: { self.now }, wallMilliseconds: { self.wall },
             sleep: { await self.sleep(until: $0) })
     }
 
-    /// Who comes when the moment has passed is not kept: nothing would wake it.
+    /// Sleeps until a time. Returns at once if it has passed, because nothing would wake the
+    /// sleeper.
     private func sleep(until moment: Int64) async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -39,10 +40,10 @@ final class HeldClock: Sendable {
         }
     }
 
-    /// When the first of those who sleep wants to be woken.
+    /// The earliest time at which a sleeper is due.
     var nextWaking: Int64? { state.withLock { $0.sleepers.lazy.map(\.until).min() } }
 
-    /// Moves the time, and wakes who wants to be.
+    /// Advances the time, and wakes the sleepers that are due.
     func advance(to moment: Int64) {
         let woken = state.withLock { state in
             state.now = max(state.now, moment)
@@ -53,7 +54,7 @@ final class HeldClock: Sendable {
         for sleeper in woken { sleeper.continuation.resume() }
     }
 
-    /// Wakes all, so that nothing is left behind.
+    /// Wakes all sleepers, so that none is left behind.
     func end() {
         advance(to: .max / 2)
     }

@@ -8,7 +8,7 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// The loops and the explainer without a process, at a time that stands still.
+/// The loops and the explainer without a process, with a clock that stands still.
 @Suite struct HeldTimeTests {
     private let clock = HeldClock()
 
@@ -32,7 +32,7 @@ import WidgetModel
         try await fixture.stop()
     }
 
-    /// Takes every push, and notes when.
+    /// Accepts every push, and records its time.
     private final class Pushes: PushSender {
         let times = Mutex<[Int64]>([])
         private let clock: HeldClock

@@ -32,8 +32,9 @@ import WidgetModel
         #expect(staged.value == [0])
     }
 
-    /// Transactions of some entries, each of which may change the value, that are committed or fail
-    /// as a whole; and a model that keeps the changes of the committed ones.
+    /// Runs transactions of several entries, which may each change the value and which are
+    /// committed or fail as a whole, and compares with a model that keeps the changes of committed
+    /// ones only.
     @Test(arguments: 0..<50)
     func `it is as the committed transactions leave it`(seed: UInt64) {
         var random = SplitMix64(seed: seed)

@@ -8,7 +8,7 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// The short way in must mean what the HTTP decoder means, or say nothing.
+/// The fast path must agree with the HTTP decoder, or leave the request to it.
 @Suite struct FirstRequestTests {
     private static let plain =
         "GET /v1/apps/a/clients/c/reloads?since=x HTTP/1.1\r\nHost: localhost:8443\r\n"
@@ -115,7 +115,8 @@ import WidgetModel
         #expect(read > 2_000)
     }
 
-    /// What the handlers for HTTP/1.1 make of the same bytes; throws when they refuse them.
+    /// Returns the request that the HTTP/1.1 handlers decode from the same bytes; throws when they
+    /// reject them.
     private func decoded(_ bytes: [UInt8]) throws -> ReloadsRequest? {
         let channel = EmbeddedChannel()
         defer { _ = try? channel.finish() }

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// What a client is told when its connection ends.
+/// The GOAWAYs that a client gets when its connection ends.
 @Suite struct HTTP2ConnectionEndTests {
     private let channel = EmbeddedChannel()
     private let end = HTTP2ConnectionEnd(
@@ -20,7 +20,7 @@ import Testing
     private func begin(_ stream: HTTP2StreamID) { end.streamCreated(stream, channel: channel) }
     private func finish(_ stream: HTTP2StreamID) { end.streamClosed(stream, channel: channel) }
 
-    /// The last streams that GOAWAYs named since the last question.
+    /// Returns the last stream ids of the GOAWAYs sent since the last call.
     private func goodbyes() throws -> [HTTP2StreamID] {
         var named: [HTTP2StreamID] = []
         while let frame = try channel.readOutbound(as: HTTP2Frame.self) {
@@ -48,7 +48,8 @@ import Testing
         #expect(!channel.isActive)
     }
 
-    /// Requests that come meanwhile are answered; those that come too late are known not to be.
+    /// Requests that arrive meanwhile are answered; the client knows that later ones are not
+    /// processed.
     @Test func aServerThatStopsLetsRequestsEnd() throws {
         begin(1)
         channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
@@ -66,7 +67,7 @@ import Testing
         begin(5)
         finish(1)
         let over = (UInt32(0)..<10).filter { end.isOver($0) }
-        // A client that opens 5 gives up 3.
+        // A client that opens stream 5 can no longer open stream 3.
         #expect(over == [1, 3])
         #expect(!end.isOver(.max))
     }

@@ -7,7 +7,7 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// What reaches NIO's HTTP/2 handler of what a client sent.
+/// The part of a client's bytes that reaches NIO's HTTP/2 handler.
 @Suite struct HTTP2LateResetsTests {
     private static let preface = [UInt8]("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
@@ -19,12 +19,12 @@ import WidgetModel
 
     private static func reset(_ stream: UInt32) -> [UInt8] { frame(3, stream, [0, 0, 0, 8]) }
 
-    /// What goes on of these pieces, where streams up to 100 are over.
+    /// Returns the bytes of these pieces that are passed on when streams up to 100 have ended.
     private func passed(_ pieces: [[UInt8]]) throws -> [UInt8] {
         let channel = EmbeddedChannel(handler: HTTP2LateResets(isOver: { $0 <= 100 }))
         var passed: [UInt8] = []
         for piece in pieces {
-            // Not at the beginning of its memory, as a slice is not.
+            // Like a slice, it does not start at the beginning of its memory.
             var buffer = ByteBuffer(bytes: [9, 9] + piece)
             buffer.moveReaderIndex(forwardBy: 2)
             try channel.writeInbound(buffer)
@@ -43,15 +43,15 @@ import WidgetModel
         #expect(try passed([begun + Self.reset(1) + data]) == begun + data)
         #expect(try passed([begun, Self.reset(1), Self.reset(3)]) == begun)
         #expect(try passed([begun + Self.reset(101)]) == begun + Self.reset(101))
-        // The highest bit of a stream's number says nothing.
+        // The highest bit of a stream id is ignored.
         #expect(try passed([begun + Self.reset(0x8000_0001)]) == begun)
-        // Of another length it is an error, which is NIO's to tell.
+        // A reset of another length is an error, which is left to NIO.
         let wrong = Self.frame(3, 1, [0, 0, 0, 0, 8])
         #expect(try passed([begun + wrong]) == begun + wrong)
         #expect(try passed([Self.reset(1)]) == Self.reset(1), "that is no preface")
     }
 
-    /// However it is cut: every byte goes on in its order, but for whole late resets.
+    /// However the bytes are cut, all are passed on in order, except whole late resets.
     @Test(arguments: 0..<200)
     func whateverTheCutsFramesAreFoundWhereTheyBegin(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
@@ -67,12 +67,12 @@ import WidgetModel
             switch Int.random(in: 0..<3, using: &random) {
             case 0: add(Self.reset(stream), isKept: stream > 100)
             case 1:
-                // In a payload nothing begins.
+                // A frame inside a payload is not a frame.
                 let bytes =
                     Self.reset(1) + (0..<Int.random(in: 0..<40, using: &random)).map { _ in 3 }
                 add(Self.frame(0, stream, bytes), isKept: true)
             default:
-                // Cut at any place.
+                // Cut anywhere.
                 let frame = Self.frame(1, stream, [1, 2, 3, 4])
                 let cut = Int.random(in: 0...frame.count, using: &random)
                 add(Array(frame[..<cut]), isKept: true)
@@ -81,7 +81,7 @@ import WidgetModel
             }
         }
         #expect(try passed(pieces) == expected)
-        // A reset that is cut goes on.
+        // A reset that is cut is passed on.
         let cut = Self.reset(5)
         let whole = pieces + [Array(cut[..<7]), Array(cut[7...])]
         #expect(try passed(whole) == expected + cut)

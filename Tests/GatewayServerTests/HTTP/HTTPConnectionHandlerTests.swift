@@ -9,7 +9,7 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// Requests of one channel, and the routes that respond to them.
+/// The requests of one channel, and the routes that respond to them.
 @Suite struct HTTPConnectionHandlerTests {
     private struct Connection {
         let channel = NIOAsyncTestingChannel()
@@ -38,7 +38,7 @@ import WidgetModel
             try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
         }
 
-        /// Lets these parts come in one read.
+        /// Delivers these parts in one read.
         func take(_ parts: HTTPServerRequestPart...) async throws {
             try await channel.testingEventLoop.executeInContext { [channel] in
                 for part in parts { channel.pipeline.fireChannelRead(part) }
@@ -46,7 +46,7 @@ import WidgetModel
             }
         }
 
-        /// Whether more is read now.
+        /// Returns whether a read is allowed now.
         func mayRead() async throws -> Bool {
             try await channel.testingEventLoop.executeInContext { [handler] in
                 handler.value.machine.readRequested()
@@ -66,7 +66,7 @@ import WidgetModel
             }
         }
 
-        /// What was answered once `count` answers are there, as status and body.
+        /// Waits for `count` answers and returns them, as status and body.
         func answers(_ count: Int) async throws -> [String] {
             var answers: [String] = []
             while answers.count < count {
@@ -80,7 +80,7 @@ import WidgetModel
             return answers
         }
 
-        /// The next answer by HTTP/1.1, which is written at once.
+        /// Returns the next answer by HTTP/1.1, which is written in one piece.
         func bytesAnswer() async throws -> String? {
             guard case .byteBuffer(let bytes)? = try await channel.readOutbound(as: IOData.self)
             else { return nil }
@@ -90,7 +90,7 @@ import WidgetModel
             return "\(words[1]) \(halves.last ?? "")"
         }
 
-        /// The next answer by HTTP/2.
+        /// Returns the next answer by HTTP/2.
         private func partsAnswer() async throws -> String? {
             var answer: String?
             while let part = try await channel.readOutbound(as: HTTPServerResponsePart.self) {
@@ -128,7 +128,7 @@ import WidgetModel
         .body(ByteBuffer(string: text))
     }
 
-    /// The path and the body.
+    /// Returns the path and the body.
     private static func echo(_ request: GatewayRequest) async -> String? {
         let path = request.head.uri
         do {
@@ -157,7 +157,7 @@ import WidgetModel
     }
 
     /// Nothing may be written into the middle of an answer that takes several rounds, and the
-    /// connection ends behind the last one.
+    /// connection ends after the last one.
     @Test func whatFollowsALongAnswerWaitsForItsEnd() async throws {
         let long = String(repeating: "x", count: 1_000_000)
         let asked = Mutex([String]())
@@ -209,7 +209,8 @@ import WidgetModel
         #expect(try await connection.isIdle())
     }
 
-    /// Written earlier, `100 Continue` would be part of a response that takes several rounds.
+    /// If written earlier, `100 Continue` would become part of a response that takes several
+    /// rounds.
     @Test func theNextBodyIsAskedForBehindTheResponse() async throws {
         let barrier = Barrier()
         let connection = try await Connection { request in
@@ -264,7 +265,7 @@ import WidgetModel
         #expect(try await connection.answers(1) == ["200 /1 ProblemDetails"])
         try await connection.take(Self.head("/2"), long)
         #expect(try await connection.answers(1) == ["200 /2 ProblemDetails"])
-        // In HTTP/2 the rest of it costs nothing but itself.
+        // In HTTP/2 the rest of the body affects only its own stream.
         try await connection.take(long, .end(nil))
         #expect(connection.channel.isActive)
     }
@@ -384,7 +385,7 @@ import WidgetModel
     }
 }
 
-/// Holds those up who want to pass, until it is opened.
+/// Suspends callers until it is opened.
 private final class Barrier: Sendable {
     private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>(
         (false, []))

@@ -6,7 +6,7 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// The machine against a list of requests that is gone through anew at each event.
+/// Compares the machine with a list of requests that is evaluated again at each event.
 @Suite struct HTTPConnectionMachineModelTests {
     /// An event of an HTTP/1.1 connection.
     private enum Event: CaseIterable {
@@ -19,7 +19,7 @@ import WidgetModel
         struct Request {
             let isLast: Bool
             var isWhole = false
-            /// Its rest will never come.
+            /// Whether its rest will never arrive.
             var isBroken = false
             var isStarted = false
             var isDone = false
@@ -39,7 +39,7 @@ import WidgetModel
         var isIncomplete: Bool { requests.last.map { !$0.isWhole && !$0.isBroken } ?? false }
         var waiting: Int? { requests.firstIndex { !$0.isStarted && !$0.isBroken } }
 
-        /// Whether a connection may have the event next.
+        /// Returns whether the event may come next on a connection.
         func allows(_ event: Event) -> Bool {
             switch event {
             case .head, .lastHead: !isInputOver && !isIncomplete
@@ -56,7 +56,7 @@ import WidgetModel
             }
         }
 
-        /// What becomes of it: the requests that start, and the end.
+        /// Applies an event; returns the effects: the requests that start, and the end.
         mutating func apply(_ event: Event) -> [String] {
             if isOver { return [] }
             switch event {
@@ -122,16 +122,16 @@ import WidgetModel
         var mayRead: Bool { isOver || waiting == nil && !isFull }
     }
 
-    /// A machine beside its model.
+    /// A machine and its model.
     private struct Pair {
         var machine = HTTPConnectionMachine(
             isHTTP2: false, offersStreams: false, settings: ConnectionSettings())
         var model = Model()
-        /// A route has the body of the request received last.
+        /// Whether a route reads the body of the request received last.
         var hasBody = false
         var history: [Event] = []
 
-        /// Applies an event to both; answers whether they agree.
+        /// Applies an event to both; returns whether they agree.
         mutating func apply(_ event: Event) -> Bool {
             history.append(event)
             let count = model.requests.count
@@ -190,7 +190,7 @@ import WidgetModel
         }
     }
 
-    /// Every sequence of seven events that a connection can have.
+    /// Tries every possible sequence of seven events.
     @Test func everyShortHistoryIsTheModels() {
         var count = 0
         func explore(_ pair: Pair, depth: Int) {
@@ -216,7 +216,7 @@ import WidgetModel
             var pair = Pair()
             for _ in 0..<80 {
                 let allowed = Event.allCases.filter { event in
-                    // Ends are rare, or no history would be long.
+                    // Ends are rare; otherwise no history would be long.
                     let isEnd = [.garbage, .inputClosed, .quiesce, .lastHead].contains(event)
                     return pair.model.allows(event)
                         && (!isEnd || Int.random(in: 0..<20, using: &random) == 0)

@@ -8,7 +8,7 @@ import WidgetModel
 
 /// The rules of a connection, without a channel.
 @Suite struct HTTPConnectionMachineTests {
-    /// A machine, at a time.
+    /// A machine, with the current time.
     private struct Connection {
         var machine: HTTPConnectionMachine
         var now = NIODeadline.uptimeNanoseconds(0)
@@ -72,7 +72,7 @@ import WidgetModel
             machine.idleTimedOut(now: now, isWriting: isWriting).map(\.words)
         }
 
-        /// Asks for an event stream.
+        /// Receives a request for an event stream.
         mutating func streamRequest(_ path: String = "/stream") -> [String] {
             head(path, .GET, ["Accept": "text/event-stream"])
         }
@@ -153,7 +153,7 @@ import WidgetModel
         #expect(connection.written() == ["idle timer 75", "close"])
     }
 
-    /// A request whose body has not come yet must not wait for it in vain.
+    /// A request whose body has not arrived yet must not wait for it for ever.
     @Test func aRequestThatStartsLateIsReadOn() {
         var connection = Connection()
         _ = connection.writable(false)
@@ -203,7 +203,7 @@ import WidgetModel
         _ = connection.readCompleted()
         connection.machine.bodyFilled()
         #expect(connection.read() == "held")
-        // The rest holds an HTTP/1.1 connection, and of HTTP/2 the stream alone.
+        // The rest of the body blocks an HTTP/1.1 connection, but only the stream in HTTP/2.
         #expect(connection.written() == (isHTTP2 ? ["end body", "read"] : ["end body", "close"]))
         #expect(connection.body("x") == [])
         #expect(connection.readCompleted() == (isHTTP2 ? ["request timer"] : []))
@@ -230,7 +230,7 @@ import WidgetModel
         #expect(connection.readCompleted() == ["request timer", "respond /1…"])
     }
 
-    /// Between the pieces of a response it would be part of its body.
+    /// Between the pieces of a response `100 Continue` would be part of its body.
     @Test func theBodyIsAskedForBehindTheResponseBefore() {
         var connection = Connection()
         _ = connection.request("/1")
@@ -508,7 +508,7 @@ import WidgetModel
         #expect(connection.end() == ["cancel request timer", "respond /"])
     }
 
-    /// What comes behind a request for a stream is held to the same rules.
+    /// The same rules apply to bytes that follow a request for a stream.
     @Test func whatIsHeldIsChecked() {
         var connection = Connection(offersStreams: true)
         _ = connection.streamRequest()

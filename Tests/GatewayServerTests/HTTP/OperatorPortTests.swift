@@ -8,10 +8,10 @@ import Testing
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// Connections of the ports of operators and probes: answers that are streams, and peers that do not
-/// ask, do not read or do not end.
+/// Connections of the ports for operators and probes: answers that are streams, and peers that send
+/// no request, do not read or do not end.
 @Suite struct OperatorPortTests {
-    /// Keeps what is written, as a socket whose peer does not read, unless it takes all.
+    /// Keeps writes, like a socket whose peer does not read, unless it accepts everything.
     private final class Socket: ChannelOutboundHandler {
         typealias OutboundIn = IOData
         typealias OutboundOut = IOData
@@ -28,16 +28,16 @@ import Testing
             if takesAll { promise?.succeed() } else { writes.append(promise) }
         }
 
-        /// The peer takes one piece.
+        /// Completes one write, as if the peer had read it.
         func takeOne() { writes.popFirst()??.succeed() }
     }
 
-    /// A plain connection, and what was written to it.
+    /// A connection without TLS, and the bytes written to it.
     private struct Connection {
         let channel: NIOAsyncTestingChannel
         let socket: NIOLoopBound<Socket>
 
-        /// - Parameter answer: By path.
+        /// - Parameter answer: Returns the answer for a path.
         init(
             _ loop: NIOAsyncTestingEventLoop, newest: NewestConnections? = nil,
             _ answer: @escaping @Sendable (String) async -> GatewayAnswer? = { _ in
@@ -81,7 +81,7 @@ import Testing
             try await loop.executeInContext { [socket] in body(socket.value) }
         }
 
-        /// Runs the loop until something was written that ends so.
+        /// Runs the loop until the bytes written end with this text.
         func waitFor(_ end: String) async throws {
             while try await !onSocket({ $0.text.hasSuffix(end) }) {
                 await loop.run()
@@ -143,7 +143,7 @@ import Testing
         isOver.withLock { $0 = true }
     }
 
-    /// Whoever comes to ask finds room, however many came before to say nothing.
+    /// A new connection that sends a request is accepted, however many silent ones came before it.
     @Test func `the newest connection stays`() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let newest = NewestConnections(4, on: loop)
@@ -167,7 +167,7 @@ import Testing
 
     // MARK: Answers that are streams
 
-    /// Pieces that somebody else has come.
+    /// A stream whose pieces a test supplies.
     private struct Source: Sendable {
         private let pieces: AsyncStream<ByteBuffer>
         let continuation: AsyncStream<ByteBuffer>.Continuation
@@ -204,7 +204,7 @@ import Testing
     {
         let source = Source()
         let connection = try await Connection(NIOAsyncTestingEventLoop()) { _ in source.answer }
-        // Such a request may lack Host.
+        // An HTTP/1.0 request may lack Host.
         try await connection.ask("/live", .GET, .http1_0, [:])
         source.send("one")
         source.continuation.finish()
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    /// Each piece is asked for when the one before has left.
+    /// Each piece is requested when the previous one has been sent.
     @Test func `a stream waits for its reader, and gives up one that does not read`() async throws {
         let asked = Mutex(0)
         let connection = try await Connection(NIOAsyncTestingEventLoop()) { _ in

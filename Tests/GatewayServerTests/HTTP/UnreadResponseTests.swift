@@ -6,9 +6,9 @@ import Testing
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// Peers that ask and do not read.
+/// Peers that send requests and do not read the answers.
 @Suite struct UnreadResponseTests {
-    /// Keeps what is written, as a socket whose peer does not read.
+    /// Keeps writes, like a socket whose peer does not read.
     private final class FullSocket: ChannelOutboundHandler {
         typealias OutboundIn = Any
         private(set) var writes = CircularBuffer<EventLoopPromise<Void>?>()
@@ -21,7 +21,7 @@ import Testing
             count += 1
         }
 
-        /// The peer takes one piece.
+        /// Completes one write, as if the peer had read it.
         func takeOne() { writes.popFirst()??.succeed() }
 
         func takeAll() { while !writes.isEmpty { takeOne() } }
@@ -33,7 +33,7 @@ import Testing
         func handlerAdded(context: ChannelHandlerContext) { self.context = context }
     }
 
-    /// One writer on a channel, and what became of it.
+    /// One writer on a channel, and its result.
     private final class Fixture {
         let channel: EmbeddedChannel
         let socket = FullSocket()
@@ -73,12 +73,12 @@ import Testing
         fixture.writer?.stop()
     }
 
-    /// One peer's long answer does not keep the loop, nor does it fill the memory.
+    /// One peer's long answer neither blocks the loop nor fills the memory.
     @Test(arguments: [false, true]) func aLongAnswerIsWrittenInSeveralRounds(isHTTP2: Bool) throws {
         let loop = EmbeddedEventLoop()
         let fixture = try Fixture(isHTTP2: isHTTP2, ResponseProgress(), loop: loop)
         try fixture.answer(bytes: 50 * ResponseWriter.pieceBytes)
-        // The heads are a write of their own.
+        // The head is a separate write.
         let most = ResponseWriter.piecesMax + 1
         #expect((ResponseWriter.piecesMax...most).contains(fixture.socket.count))
         loop.advanceTime(by: .seconds(1))
@@ -126,7 +126,8 @@ import Testing
         fixture.writer?.stop()
     }
 
-    /// One stream that is not read loses its answer; the connection goes when none is read.
+    /// A stream that is not read loses its answer; the connection ends when none of its streams is
+    /// read.
     @Test func aConnectionEndsWhenNoAnswerOfItIsRead() throws {
         let loop = EmbeddedEventLoop()
         let progress = ResponseProgress()

@@ -10,16 +10,16 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayServer
 
-/// Everything that pushes, from the log to TLS, while everything goes wrong.
+/// All of the push code, from the log to TLS, under all kinds of faults.
 @Suite(.timeLimit(.minutes(30))) struct PushStormTests {
-    /// Requests that APNs gets. What CI has time for in a debug build; `TIMELINE_STORM_PUSHES` asks
-    /// for more, as many as 100,000.
+    /// The number of requests to APNs: as many as CI has time for in a debug build. Set
+    /// `TIMELINE_STORM_PUSHES` for more, up to 100,000.
     private static let requests: UInt64 =
         ProcessInfo.processInfo.environment["TIMELINE_STORM_PUSHES"].flatMap(UInt64.init) ?? 10_000
     private static let seed =
         ProcessInfo.processInfo.environment["TIMELINE_STORM_SEED"].flatMap(UInt64.init) ?? 1
 
-    /// The last attempt at each of some clients, as it was persisted.
+    /// Returns the last persisted attempt for each of some clients.
     private static func attempts(
         at clients: some Sequence<ClientKey>, _ store: SQLiteStore
     ) async throws -> [ClientKey: PushAttemptRow] {
@@ -40,14 +40,14 @@ import WidgetModel
             try await storm.round()
             try await world.pass(storm.minutes(2...40))
         }
-        // Three changes in a row are more than a budget has left.
+        // Three changes in a row exceed what is left of the budgets.
         for _ in 0..<3 {
             try await storm.post([], urgency: .normal)
             try await world.pass(storm.minutes(6...6))
         }
         let (midway, census) = try await storm.standings()
         let midwayAt = world.clock.now
-        // Everything that is due some day is made, repeats after hours too.
+        // Everything due is pushed, including repeats after hours.
         try await world.pass(30 * 86_400_000, while: { try await !storm.isOver() })
         let end = try await storm.standings().clients
         let over = try await storm.isOver()
@@ -55,7 +55,7 @@ import WidgetModel
         try await world.stop()
         let untold = storm.devices.map(\.key).filter { end[$0] != .told }
         let attempts = try await Self.attempts(at: untold, world.store)
-        // Numbered from 1, whatever the app.
+        // Attempts are numbered from 1 across all apps.
         var lastAttempt: Int64 = 0
         for app in storm.apps {
             let last = try await world.store.pushAttempts(PushAttemptQuery(app: app), limit: 1)
@@ -69,8 +69,8 @@ import WidgetModel
         let counts = judge.judgeDevices(end, attempts)
         #expect(judge.faults.isEmpty, "\(judge.faults)")
         #expect(counts.values.reduce(0, +) == storm.devices.count, "\(counts)")
-        // What a budget withheld was due when that has refilled: one push in 36 minutes, of which
-        // some are kept for what is urgent.
+        // A withheld push was due once its budget had refilled: one push in 36 minutes, with some
+        // of them reserved for urgent changes.
         let dues = midway.values.compactMap { standing -> Int64? in
             if case .withheld(let until) = standing, until < .max { until } else { nil }
         }
@@ -79,16 +79,16 @@ import WidgetModel
             census.confirmed + census.told + census.underWay + census.withheld + census.waiting
             + census.refused + census.unreachable
         #expect(sum == midway.count, "\(census)")
-        // Every push has its attempt on disk.
+        // An attempt is persisted for every push.
         let made = judge.pushes.values.reduce(0) { $0 + $1.count }
         #expect(lastAttempt == Int64(made))
-        // APNs found nothing wrong, and took no push twice.
+        // APNs found no violation, and accepted no push twice.
         var violations = judge.record.violations.merging(
             judge.sandbox.violations, uniquingKeysWith: +)
         #expect(violations.removeValue(forKey: .pushedToDead) ?? 0 <= judge.excusedPushes)
         #expect(violations.isEmpty, "\(violations)")
         #expect(judge.record.duplicates + judge.sandbox.duplicates == 0)
-        // Those that were registered for the wrong environment are told in their own.
+        // Devices registered for the wrong environment are notified in their own.
         #expect(storm.devices.contains { $0.isStray && end[$0.key] == .told })
     }
 }

@@ -7,7 +7,7 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayPush
 
-/// Devices that are pushed to through hours of changes and faults, from one seed.
+/// Devices that receive pushes through hours of changes and faults, all derived from one seed.
 struct Storm {
     static let app = "com.storm"
     private static let characters = 40
@@ -15,14 +15,15 @@ struct Storm {
     let world: StormWorld
     let apps: [String]
     private(set) var devices: [StormDevice] = []
-    /// When changes came, by app and character; those of all characters by app alone.
+    /// The times of changes, by app and character; those of all characters by app only.
     private(set) var changes: [String: [Int64]] = [:]
     private var random: SplitMix64
     private var tokens = 0
     private var rounds = 0
 
     /// - Parameters:
-    ///   - devices: How many of the app that goes on; a sixtieth of them has each app that stops.
+    ///   - devices: The number of devices of the app that keeps working. Each app that stops has
+    ///     a sixtieth of that number.
     init(devices count: Int, seed: UInt64) throws {
         random = SplitMix64(seed: seed)
         let stopping = StormFaults.stopping.map { (Self.app + "." + $0.rawValue, StormFaults($0)) }
@@ -48,7 +49,7 @@ struct Storm {
         addToken(to: devices.count - 1)
     }
 
-    /// Gives a device another token, of which APNs knows what will become.
+    /// Gives a device another token, and APNs the script for pushes to it.
     private mutating func addToken(to place: Int) {
         tokens += 1
         let digits = String(tokens, radix: 16)
@@ -60,7 +61,7 @@ struct Storm {
         other.script(token, [.refused(.badDeviceToken)])
     }
 
-    /// Registers everybody.
+    /// Registers all devices.
     func start() async throws {
         try await world.start(apps: apps)
         try await world.register(devices)
@@ -68,7 +69,7 @@ struct Storm {
 
     // MARK: What happens
 
-    /// Changes some characters, now and then all, and lets devices do what devices do.
+    /// Changes some characters, now and then all, and lets devices poll, acknowledge and register.
     mutating func round() async throws {
         rounds += 1
         let isBroad = rounds.isMultiple(of: 3)
@@ -78,7 +79,7 @@ struct Storm {
         try await registerAgain()
     }
 
-    /// Changes characters of every app, or with none all of them.
+    /// Changes these characters of every app, or all characters if none are given.
     mutating func post(_ ids: [String], urgency: Urgency) async throws {
         for app in apps {
             for id in ids { changes["\(app) \(id)", default: []].append(world.clock.now) }
@@ -89,7 +90,7 @@ struct Storm {
             ids.isEmpty ? [nil] : ids, apps: apps, urgency: urgency, run: rounds)
     }
 
-    /// Some of those that answer poll, and fewer acknowledge.
+    /// Lets some of the devices that answer poll, and fewer acknowledge.
     private mutating func hearOfSome() {
         let head = world.store.head
         var events: [PushLoop.Event] = []
@@ -103,7 +104,7 @@ struct Storm {
         world.push.submit(events)
     }
 
-    /// Half of the devices whose token is dead get another one.
+    /// Gives half of the devices with a dead token another one.
     private mutating func registerAgain() async throws {
         let dropped = world.dropped.withLock { dropped in
             let half = Array(dropped.prefix((dropped.count + 1) / 2))
@@ -115,22 +116,22 @@ struct Storm {
         try await world.register(places.map { devices[$0] })
     }
 
-    /// Some minutes, in milliseconds.
+    /// Returns a random number of minutes, in milliseconds.
     mutating func minutes(_ range: ClosedRange<Int>) -> Int64 {
         Int64(range.lowerBound + random.below(range.count)) * 60_000
     }
 
     // MARK: How it stands
 
-    /// When what a device shows changed, in order.
+    /// Returns the times at which a device's content changed, in order.
     func changes(of device: StormDevice) -> [Int64] {
         let app = device.key.app
         let own = Set(device.characters).flatMap { changes["\(app) \($0)"] ?? [] }
         return (own + (changes[app] ?? [])).sorted()
     }
 
-    /// Returns the status of each client with pushes, and their count by status, of one moment: a
-    /// refused address may still be taken out of its registration.
+    /// Returns the status of each client with pushes, and the number of clients by status, both of
+    /// the same moment: a rejected address may still be removed from its registration.
     func standings() async throws -> (
         clients: [ClientKey: DeliveryAttempts.Standing], counts: PushDesk.Census
     ) {
@@ -142,8 +143,8 @@ struct Storm {
         }
     }
 
-    /// Returns whether nothing is left to be done at any time, and every dead address is out of its
-    /// registration.
+    /// Returns whether no push is in flight, none will ever be due, and every dead address is out of
+    /// its registration.
     func isOver() async throws -> Bool {
         try await world.push.ask { desk, now in
             desk.pushesUnderWay == 0 && (desk.nextDue ?? .max) == .max

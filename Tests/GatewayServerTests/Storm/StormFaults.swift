@@ -2,18 +2,18 @@ import APNsSimulator
 import GatewayTestSupport
 import WidgetModel
 
-/// What goes wrong with the devices of a group: each fault with 5 % of their pushes.
+/// The faults of a group of devices; each fault hits 5 % of their pushes.
 struct StormFaults {
-    /// What the group is called.
+    /// The group's name.
     let name: String
     let behaviours: [PushBehaviour]
 
-    /// In percent.
+    /// The share of each fault, in percent.
     static let share = 5
-    /// Pushes of a device for which faults are drawn; all after them are taken.
+    /// The number of a device's pushes that faults are drawn for; all later ones are accepted.
     private static let drawnMax = 150
 
-    /// The request is refused, and would be again.
+    /// The request is rejected, and would be again.
     static let requests = StormFaults(
         name: "requests",
         [
@@ -45,10 +45,10 @@ struct StormFaults {
             .goAway(reason: "Shutdown", includesThis: true),
         ])
 
-    /// Nothing but that they are registered for the environment that they are not of.
+    /// No faults: the devices are registered for the wrong environment.
     static let strays = StormFaults(name: "strays", [], others: [])
 
-    /// What stops an app or one of its topics: an operator has to mend something.
+    /// The reasons that stop an app or one of its topics until an operator corrects something.
     static let stopping: [APNsReason] = [
         .topicDisallowed, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,
         .badEnvironmentKeyIDInToken, .expiredProviderToken, .unrelatedKeyIDInToken,
@@ -56,23 +56,23 @@ struct StormFaults {
 
     private init(name: String, _ reasons: [APNsReason], others: [PushBehaviour]) {
         self.name = name
-        // Tokens that are found dead stay dead, whenever they were registered.
+        // A dead token stays dead, whenever it was registered.
         behaviours =
             reasons.map { .refused($0, timestamp: $0.status == 410 ? .max : nil) } + others
     }
 
-    /// One reason alone.
+    /// Faults with a single reason.
     init(_ reason: APNsReason) {
         self.init(name: reason.rawValue, [reason], others: [])
     }
 
-    /// What becomes of the pushes to one device token.
+    /// Returns the behaviours for the pushes to one device token.
     func script(_ random: inout SplitMix64) -> [PushBehaviour] {
         var script: [PushBehaviour] = []
         while script.count < Self.drawnMax {
             let place = random.below(100) / Self.share
             script.append(place < behaviours.count ? behaviours[place] : .take)
-            // A dead token stays dead: the last of a script goes on.
+            // A dead token stays dead: the last behaviour of a script is repeated.
             if script.last?.answer?.documentedReason?.endsToken == true { return script }
         }
         return script + [.take]

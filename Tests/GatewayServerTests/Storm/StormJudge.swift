@@ -8,13 +8,13 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayServer
 
-/// Holds what the desk did against the rules, and against APNs' own record.
+/// Checks the push scheduler's actions against the rules, and against APNs' own record.
 struct StormJudge {
     let storm: Storm
     let record: PushRecord
     let sandbox: PushRecord
     let pushes: [ClientKey: [StormLedger.Push]]
-    /// What is wrong, a few of each kind.
+    /// The faults found, a few of each kind.
     private(set) var faults: [String: [String]] = [:]
 
     init(_ storm: Storm) {
@@ -33,7 +33,7 @@ struct StormJudge {
 
     // MARK: Each push
 
-    /// Nothing is pushed again that must not be, or sooner than it may.
+    /// Checks that no push is repeated that must not be, or sooner than allowed.
     mutating func judgePushes() {
         for device in storm.devices {
             let pushes = pushes[device.key] ?? []
@@ -55,7 +55,7 @@ struct StormJudge {
         var detail: String { "\(push) then \(next)" }
         switch push.verdict {
         case .delivered:
-            // It is said again to those who usually answer, after a while.
+            // A push is repeated, after a while, for clients that usually answer.
             let isRepeat = device.answers && next.began - push.ended >= 300_000
             if !hasChanged, !isRepeat, !isOther { blame("said twice", device, detail) }
         case .giveUp:
@@ -75,7 +75,7 @@ struct StormJudge {
         }
     }
 
-    /// A token is tried in the other environment once, and stays where it worked.
+    /// Checks that a token is tried in the other environment once, and stays where it worked.
     private mutating func judgeEnvironments(
         _ pushes: [StormLedger.Push], of device: StormDevice
     ) {
@@ -105,10 +105,10 @@ struct StormJudge {
 
     // MARK: Each device
 
-    /// Every device is accounted for, now that all is over.
+    /// Checks that every device is accounted for, after everything is over.
     ///
-    /// - Parameter attempts: The last attempt at each client, as it was persisted.
-    /// - Returns: How many there are of each sort.
+    /// - Parameter attempts: The last persisted attempt for each client.
+    /// - Returns: The number of devices of each sort.
     mutating func judgeDevices(
         _ standings: [ClientKey: DeliveryAttempts.Standing],
         _ attempts: [ClientKey: PushAttemptRow]
@@ -161,8 +161,8 @@ struct StormJudge {
         }
     }
 
-    /// How many pushes to dead tokens are excused: those that had no answer, as far as can be seen
-    /// here, though it was given.
+    /// The number of excused pushes to dead tokens: as far as can be told here, APNs had rejected
+    /// the token before, but its answer was lost.
     var excusedPushes: Int {
         pushes.values.reduce(0) { count, pushes in
             count
@@ -176,7 +176,7 @@ struct StormJudge {
 
     // MARK: Provider tokens
 
-    /// Each key has a new one every 55 minutes at most, and never two within 20.
+    /// Checks that each key gets a new token every 55 minutes at most, and never two within 20.
     mutating func judgeProviderTokens() {
         let tokens = Set(record.providerTokens).union(sandbox.providerTokens)
         for (key, tokens) in Dictionary(grouping: tokens, by: \.keyID) {

@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// Stands between the desk and APNs, and notes every push and what was said to come of it.
+/// Records every push between the scheduler and APNs, with its reported result.
 final class StormLedger: PushSender {
     /// One push.
     struct Push: Sendable {
@@ -22,11 +22,11 @@ final class StormLedger: PushSender {
 
     private struct State {
         var pushes: [ClientKey: [Push]] = [:]
-        /// The tokens that are pushed to now.
+        /// The tokens with a push in flight.
         var underWay: Set<String> = []
-        /// Those of them that APNs does not answer.
+        /// The tokens among them that APNs does not answer.
         var silent: Set<String> = []
-        /// How much happened.
+        /// The number of events so far.
         var changes = 0
     }
 
@@ -36,10 +36,10 @@ final class StormLedger: PushSender {
 
     init(_ clock: HeldClock) { self.clock = clock }
 
-    /// Pushes by `sender` from now on.
+    /// Sends pushes through `sender` from now on.
     func use(_ sender: APNsSender) { self.sender.withLock { $0 = sender } }
 
-    /// How much happened, and whether pushes are under way that will be answered.
+    /// The number of events so far, and whether pushes are in flight that will be answered.
     var activity: (changes: Int, isBusy: Bool) {
         state.withLock { ($0.changes, $0.underWay.count > $0.silent.count) }
     }
@@ -71,7 +71,7 @@ final class StormLedger: PushSender {
         }
     }
 
-    /// APNs has looked at a request.
+    /// Records that APNs has decided about a request.
     func looked(_ decision: SimulatedAPNs.Decision) {
         let token = decision.request.deviceToken.map(String.init) ?? ""
         state.withLock {
@@ -86,7 +86,7 @@ final class StormLedger: PushSender {
 }
 
 extension DeliveryAddress {
-    /// Its device token, if it is APNs'.
+    /// The APNs device token; empty for other addresses.
     fileprivate var token: String {
         if case .apns(let address) = self { address.token } else { "" }
     }

@@ -20,47 +20,47 @@ import WidgetModel
 struct StormDevice {
     let key: ClientKey
     let faults: StormFaults
-    /// What its widgets show.
+    /// The characters that its widgets show.
     let characters: [String]
     /// Its push tokens, the newest last.
     var tokens: [String] = []
-    /// Whether it polls now and then, or acknowledges.
+    /// Whether the device polls now and then, or acknowledges.
     let answers: Bool
-    /// Whether its tokens are of APNs' sandbox, though it says otherwise.
+    /// Whether its tokens belong to APNs' sandbox although they are registered for production.
     let isStray: Bool
 }
 
-/// What a gateway pushes with, from the log to APNs, and an APNs where things go wrong.
+/// The push code of a gateway, from the log to APNs, and an APNs with faults.
 final class StormWorld: Sendable {
     static let team = "TEAM123456"
     static let kind = "detail"
 
     let clock = HeldClock()
     let server: APNsServer
-    /// APNs' other environment, for which the first app has its key as well.
+    /// APNs' other environment, where the first app has its key as well.
     let sandbox: APNsServer
     let ledger: StormLedger
     let engine: Engine
     let store: SQLiteStore
     let push: PushLoop
-    /// Requests that APNs looked at.
+    /// The number of requests that APNs decided about.
     let requests = Counter()
-    /// Clients whose address was taken out of their registration.
+    /// The clients whose address was removed from their registration.
     let dropped = Mutexed<[ClientKey]>([])
-    /// The least that time moves at once, in milliseconds.
+    /// The shortest step of the clock, in milliseconds.
     private static let step: Int64 = 30_000
-    /// The same while pushes wait for a connection, of which one may be opened in a second.
+    /// The step while pushes wait for a connection, because only one may be opened in a second.
     private static let shortStep: Int64 = 5_000
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    /// A world in which so many devices of so many apps are registered.
+    /// A world for these apps, without devices.
     init(apps: [String]) throws {
         let data = try GatewayProcess.temporaryDirectory()
         let made = try DevelopmentCertificates.ensure(
             in: data, now: Int64(Date().timeIntervalSince1970))
         var terms = SimulatedAPNs.Terms()
         terms.environment = .production
-        // Younger than APNs asks for, which allows an hour.
+        // A stricter limit than APNs', which allows an hour.
         terms.providerTokenAgeMax = 3_300 + 120
         var push = PushConfiguration()
         for (number, app) in apps.enumerated() {
@@ -144,7 +144,7 @@ final class StormWorld: Sendable {
                 sender: { [ledger] _ in ledger }, acceptTime: { _ in nil }))
     }
 
-    /// Registers devices with the newest of their tokens.
+    /// Registers devices, each with its newest token.
     func register(_ devices: some Collection<StormDevice>) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (place, device) in devices.enumerated() {
@@ -176,7 +176,7 @@ final class StormWorld: Sendable {
         }
     }
 
-    /// Posts a change of each character, or one of all of them, of each app.
+    /// Posts a change of each character of each app; a character of `nil` stands for all of them.
     func post(_ characters: [String?], apps: [String], urgency: Urgency, run: Int) async throws {
         let events = characters.enumerated().map { place, character in
             CloudEvent(
@@ -188,10 +188,10 @@ final class StormWorld: Sendable {
 
     // MARK: Time
 
-    /// Lets time pass, as fast as pushes follow: it stands still while anything happens, and goes
-    /// slowly while pushes wait for a connection.
+    /// Advances the clock as fast as pushes follow: it stands still while anything happens, and
+    /// advances slowly while pushes wait for a connection.
     ///
-    /// - Parameter holds: Whether it shall still pass.
+    /// - Parameter holds: Returns whether to continue.
     func pass(_ milliseconds: Int64, while holds: () async throws -> Bool = { true }) async throws {
         let end = clock.now + milliseconds
         while clock.now < end {
@@ -205,7 +205,7 @@ final class StormWorld: Sendable {
         try await settle()
     }
 
-    /// Waits until nothing happens any more, but for pushes that are not answered.
+    /// Waits until nothing happens any more, except that pushes without an answer stay in flight.
     private func settle() async throws {
         var calm = 0
         var seen = 0
@@ -215,7 +215,7 @@ final class StormWorld: Sendable {
                 (desk.pushesUnderWay > 0, desk.nextDue.map { $0 <= now } ?? false)
             }
             let changes = ledger.activity.changes
-            // With nothing to wake, what is under way ends by itself.
+            // If no timer is set, pushes in flight will end without one.
             let isIdle =
                 try await push.isCaughtUp() && !isDue
                 && !(isUnderWay && clock.nextWaking == nil)
@@ -224,7 +224,7 @@ final class StormWorld: Sendable {
         }
     }
 
-    /// Ends everything that runs; the store is still open.
+    /// Ends everything that runs; the store stays open.
     func stop() async throws {
         await push.stop { await ledger.drain() }
         clock.end()
@@ -232,7 +232,7 @@ final class StormWorld: Sendable {
         await sandbox.stop()
     }
 
-    /// Ends what is left.
+    /// Closes the store and the event loops.
     func close() async throws {
         try await store.close()
         try await group.shutdownGracefully()

@@ -6,9 +6,9 @@ import WidgetModel
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
-/// Streams and polls of those whose grant is taken away, at each step of opening.
+/// Streams and polls whose grant is revoked, at each step of opening.
 @Suite struct AccessSweepTests {
-    /// A gateway with a registered client for each name.
+    /// Runs `body` with a gateway that has a registered client for each name.
     private func fixture(
         _ clients: [String] = ["phone", "tablet"],
         _ body: (StreamFixture, _ cursor: String) async throws -> Void
@@ -21,7 +21,7 @@ import WidgetModel
         try await fixture.stop()
     }
 
-    /// Leaves the grants of these clients alone, as a reload does, but without its sweep.
+    /// Revokes the grants of all clients but these, like a reload without its sweep.
     private func keep(_ clients: [String], _ fixture: StreamFixture) {
         let authorizer = fixture.admission.authorizer
         authorizer.access.grants.replace(
@@ -34,7 +34,7 @@ import WidgetModel
         for shard in fixture.loops.all { shard.endStreams(notAdmittedBy: policy) }
     }
 
-    /// Waits until as many streams are open as should be.
+    /// Waits until this number of streams is open.
     private func settle(_ fixture: StreamFixture, _ count: Int) async throws {
         for _ in 0..<2_000 where fixture.loops.openStreams != count {
             try await Task.sleep(for: .milliseconds(5))
@@ -99,7 +99,7 @@ import WidgetModel
         }
     }
 
-    /// A sweep that begins while another is under way goes by the newer policy, from the start.
+    /// A sweep that begins during another one applies the newer policy to all streams.
     @Test func `sweeps that overlap end what the last one does not admit`() async throws {
         let clients = (0..<60).map { "client-\($0)" }
         try await fixture(clients) { fixture, cursor in

@@ -10,10 +10,10 @@ import WidgetModel
 @testable import GatewayServer
 @testable import GatewayStorage
 
-/// A log that lost its tail unnoticed: who resumed before the first cursor that proves it is told
-/// everything, too.
+/// A log that lost its end unnoticed: clients that resumed before the first cursor proves the loss
+/// must rebuild everything, too.
 @Suite struct LostTailTests {
-    /// A disk with space, until a test takes it away.
+    /// A disk with free space, until a test takes it away.
     private final class Disk: Sendable {
         let free = Mutex<Int64>(1 << 30)
 
@@ -21,15 +21,16 @@ import WidgetModel
         func clear() { free.withLock { $0 = 1 << 30 } }
     }
 
-    /// A gateway whose data directory is an older copy of one that went on. The copy cannot be told
-    /// from the original: only cursors prove the loss.
+    /// A gateway on an older copy of a data directory whose gateway kept running. The copy cannot
+    /// be distinguished from the original: only cursors prove the loss.
     private struct Loss {
         let fixture: StreamFixture
-        /// The copy.
+        /// The directory of the copy.
         let data: String
-        /// From before the copy was made.
+        /// A cursor from before the copy was made.
         let early: String
-        /// From after it: of the epoch that the copy knows, and of one that it does not.
+        /// Cursors from after that: one of the epoch that the copy knows, and one of an epoch that
+        /// it does not.
         let late: [String]
         /// The disk of the copy.
         let disk = Disk()
@@ -53,7 +54,7 @@ import WidgetModel
             }
             self.late = late
             self.data = copy
-            // As if it had been put back into the same files.
+            // As if the copy had been put back into the same files.
             let disk = disk
             var configuration = StoreConfiguration()
             configuration.freeBytes = { _ in disk.free.withLock { $0 } }
@@ -63,7 +64,7 @@ import WidgetModel
         }
     }
 
-    /// Waits until every loop gives cursors of another epoch.
+    /// Waits until every loop issues cursors of another epoch.
     private func wait(for fixture: StreamFixture, after epoch: EpochID) async throws {
         while fixture.cursors.epoch == epoch { try await Task.sleep(for: .milliseconds(2)) }
         for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
@@ -90,7 +91,7 @@ import WidgetModel
                 try fixture.admit("tablet", since: cursor, stream: false))
             #expect(again.stale == ["all"])
         }
-        // What is told from here on holds.
+        // Cursors issued from here on are valid.
         let told = try #require(try await reader.said().id)
         for cursor in [told, proof.cursor] {
             let next = try await fixture.poll(
@@ -132,7 +133,7 @@ import WidgetModel
         #expect(try fixture.store.epochs().filter { !$0.isVoid }.count == 1)
         #expect(fixture.cursors.ahead.value == 1)
         let holds = fixture.cursors.text(fixture.store.head)
-        // Nor is it proved again after a start.
+        // The loss is not proved again after a restart.
         try await fixture.stop()
         fixture = try StreamFixture(try SQLiteStore(directory: loss.data))
         for cursor in loss.late + [loss.early] {
@@ -174,8 +175,8 @@ import WidgetModel
         try await fixture.stop()
     }
 
-    /// The cursors handed out after the proof are of an epoch that the restarted gateway does not
-    /// know: the first of them proves the loss again.
+    /// The cursors issued after the proof belong to an epoch that the restarted gateway does not
+    /// know; the first of them proves the loss again.
     @Test func `a gateway that ends before the epoch is written finds the loss again`() async throws
     {
         let loss = try await Loss()

@@ -56,7 +56,8 @@ import WidgetModel
         }
     }
 
-    /// The event loop is told of two registrations only after it has opened a stream by the newer.
+    /// The event loop receives two registrations only after it has opened a stream with the newer
+    /// one.
     @Test func `a stream does not go back to a registration older than it was opened by`()
         async throws
     {
@@ -71,7 +72,7 @@ import WidgetModel
             }
             let message = LogMessage.registered(
                 moved(to: "2"), app: key.app, receipts: ShardReceipts(count: 2))
-            // As the log's writer does before it tells any loop.
+            // As the log's writer does before it informs any loop.
             registry.put(moved(to: "3"), app: key.app, at: fixture.store.head)
             let admitted = try fixture.admit("phone", since: cursor)
             let reader = try await fixture.open(admitted)

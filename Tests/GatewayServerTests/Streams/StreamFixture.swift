@@ -14,8 +14,8 @@ import WidgetModel
 @testable import GatewayHTTP
 @testable import GatewayOperations
 
-/// A gateway from its log to its event loops, without ports: what a stream or poll goes through
-/// between its request and its first frame can be held at each step.
+/// A gateway from its log to its event loops, without ports. A test can stop a stream or poll at
+/// each step between its request and its first frame.
 final class StreamFixture: Sendable {
     static let app = "com.mygame"
     static let catalog = """
@@ -46,9 +46,9 @@ final class StreamFixture: Sendable {
     /// A gateway with two event loops.
     ///
     /// - Parameters:
-    ///   - store: An open store; one in memory when `nil`.
-    ///   - clients: Those that may ask for streams.
-    ///   - pushes: Whether it pushes, on the first of its loops.
+    ///   - store: An open store; `nil` creates one in memory.
+    ///   - clients: The clients that may open streams.
+    ///   - pushes: Whether the gateway pushes, on the first of its loops.
     init(
         _ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"],
         clock: GatewayClock = .system, pushes: Bool = false
@@ -68,7 +68,7 @@ final class StreamFixture: Sendable {
             pushLoop: pushes ? group.next() : nil, clock: clock,
             logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() })
         (loops, cursors) = (engine.loops, engine.cursors)
-        // A client certificate named as the client stands for its token.
+        // A client certificate with the client's name takes the place of its token.
         let grants = clients.map {
             CertificateGrant(uri: $0, app: Self.app, scopes: [.client])
         }
@@ -101,7 +101,8 @@ final class StreamFixture: Sendable {
             catalog, contentType: "application/yaml", body: Array(text.utf8), .none)
     }
 
-    /// Registers a client with a widget of `character`, and one of its account; returns the cursor.
+    /// Registers a client with one widget of `character` and one of its account; returns the
+    /// cursor.
     @discardableResult
     func register(
         _ client: String, character: String = "panda", account: String = "1",
@@ -136,7 +137,7 @@ final class StreamFixture: Sendable {
 
     // MARK: Streams and polls
 
-    /// Admits a request, as the thread does that read it.
+    /// Admits a request, as the thread that reads it does.
     func admit(
         _ client: String, since cursor: String?, stream: Bool = true
     ) throws -> StreamAdmission.Admitted {
@@ -146,7 +147,7 @@ final class StreamFixture: Sendable {
                 lastEventID: cursor, wantsStream: stream), from: nil, certificateURIs: { [client] })
     }
 
-    /// Opens an admitted stream on an event loop, as that does in a while.
+    /// Opens an admitted stream on an event loop, as the gateway does a little later.
     func open(_ admitted: StreamAdmission.Admitted, on loop: Int = 0) async throws -> Reader {
         let shard = loops.all[loop]
         let reader = Reader(shard)
@@ -166,7 +167,7 @@ final class StreamFixture: Sendable {
         return reader
     }
 
-    /// What one poll said, in words, and the cursor it gave.
+    /// Polls once; returns the stale content as text, and the new cursor.
     func poll(
         _ admitted: StreamAdmission.Admitted, on loop: Int = 0, wait: Int = 0
     ) async throws -> (stale: [String], cursor: String) {
@@ -175,8 +176,8 @@ final class StreamFixture: Sendable {
         return (answer.stale.words, cursors.text(answer.position, in: answer.epoch))
     }
 
-    /// How many streams a client may still open. Takes all of them while it counts: nothing else may
-    /// open one meanwhile.
+    /// Returns the number of streams that a client may still open. Takes all of them while it
+    /// counts, so nothing else may open one meanwhile.
     func streamsLeft(of client: String) -> Int {
         var count = 0
         while admission.admitStream(Self.key(client)) { count += 1 }
@@ -184,7 +185,7 @@ final class StreamFixture: Sendable {
         return count
     }
 
-    /// The reader of one stream. Used on its event loop, but for ``said()``.
+    /// The reader of one stream. Used on its event loop, except ``said()``.
     // Sound: everything is touched on the shard's loop only.
     final class Reader: EventSink, @unchecked Sendable {
         private let shard: ShardLoop
@@ -205,7 +206,8 @@ final class StreamFixture: Sendable {
             if let id { shard.loop.execute { self.shard.close(id) } }
         }
 
-        /// What was said so far, in words, the last id, and whether the stream is over.
+        /// Returns the stale content reported so far as text, the last id, and whether the stream
+        /// has ended.
         func said() async throws -> (stale: [String], id: String?, isEnded: Bool) {
             let (blocks, isEnded) = try await shard.loop.submit {
                 (self.blocks, self.isEnded)
@@ -225,7 +227,7 @@ final class StreamFixture: Sendable {
 }
 
 extension StaleSet {
-    /// What is stale, in words.
+    /// The stale content as text.
     var words: [String] {
         all
             ? ["all"]

@@ -5,12 +5,12 @@ import WidgetModel
 
 @testable import GatewayEngine
 
-/// Recommendation sets that nothing is owed of are confirmed as time passes; what was found quiet
-/// must still be what is confirmed.
+/// Recommendation sets without owed changes are confirmed as time passes; the set confirmed must
+/// still be the one that was checked.
 @Suite struct UnowedSetsTests {
     private static let key = StreamFixture.key("phone")
 
-    /// A client with a set of pandas that was built before an owl changed and a fox did.
+    /// Runs `body` with a client whose set of pandas was built before an owl and a fox changed.
     private func fixture(
         _ body: (StreamFixture, _ cursor: String) async throws -> Void
     ) async throws {
@@ -33,7 +33,7 @@ import WidgetModel
         ]
     }
 
-    /// Registers a set of owls built at position 1, as somebody does who does not wait for turns.
+    /// Registers a set of owls built at position 1, without taking turns with other writers.
     private func registerOwls(in fixture: StreamFixture) async throws {
         let row = try await fixture.store.registration(app: Self.key.app, client: Self.key.client)
         var stored = try StoredRegistration(try #require(row).payload, limits: .none)
@@ -73,7 +73,7 @@ import WidgetModel
     {
         try await fixture { fixture, _ in
             let clients = fixture.engine.clients
-            // Nobody else can replace the registration meanwhile but who does not wait.
+            // Only a writer that does not take turns can replace the registration meanwhile.
             #expect(await clients.locks.lock(Self.key))
             async let isOver: Void = clients.confirmUnowed(below: 3)
             while clients.locks.waitingCount(Self.key) == 0 { await Task.yield() }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayEngine
 
-/// Where the work of tasks runs, and in which order.
+/// The threads on which tasks run, and their order.
 @Suite struct LaneExecutorTests {
     private static func executor(_ name: String) -> (LaneExecutor, GatewayMetrics) {
         let metrics = GatewayMetrics()
@@ -40,7 +40,7 @@ import Testing
         #expect(names == ["lane-test", "lane-test"])
     }
 
-    /// Notes the thread on which it is freed.
+    /// Records the thread on which it is freed.
     private final class Freed: Sendable {
         let log: Log
         init(_ log: Log) { self.log = log }
@@ -61,7 +61,7 @@ import Testing
     func lanesTakeTurns() async {
         let (executor, _) = Self.executor("lane-test")
         let log = Log()
-        // Holds the thread until all others wait.
+        // Occupies the thread until all others wait.
         let holder = Task(executorPreference: executor.lane("holder", cost: 1)) {
             while log.isHeld.withLock({ $0 }) { usleep(1_000) }
         }
@@ -116,7 +116,7 @@ import Testing
             Issue.record("no histogram")
             return
         }
-        // The turn that ends the task may not be recorded yet; the one before it is.
+        // The turn that ends the task may not be recorded yet; the previous one is.
         let over = zip(bounds, counts).filter { $0.0 > 0.005 }.map(\.1).reduce(0, +)
         #expect(over == 1, "\(counts)")
         #expect(counts.reduce(0, +) >= 1)
