@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// A stream that left its channel, as a test sees it.
+/// A stream that left its channel, as a test uses it.
 final class AdoptedStream: @unchecked Sendable {
     // Sound: `stream` is used on the loop only.
     private let streams: TLSStreams
@@ -23,7 +23,7 @@ final class AdoptedStream: @unchecked Sendable {
         try onLoop { bytes.withUnsafeBytes { self.streams.send($0, to: self.stream) } }
     }
 
-    /// On the loop already.
+    /// Sends bytes; the caller is on the loop.
     func sendNow(_ bytes: [UInt8]) -> StreamWrite {
         bytes.withUnsafeBytes { streams.send($0, to: stream) }
     }
@@ -38,7 +38,7 @@ final class AdoptedStream: @unchecked Sendable {
         get throws { try onLoop { self.stream.queuedBytes } }
     }
 
-    /// OpenSSL's object is still there.
+    /// Whether the stream still has OpenSSL's object.
     var keepsOpenSSL: Bool {
         get throws { try onLoop { self.stream.keepsOpenSSL } }
     }
@@ -57,13 +57,13 @@ extension TLSStreams {
         try loop.submit(body).wait()
     }
 
-    /// How many streams are open or closing.
+    /// The number of streams that are open or closing.
     var countNow: Int {
         get throws { try onLoop { self.count } }
     }
 }
 
-/// The streams of a server with one loop, and what each owner heard.
+/// The streams of a server with one loop, and the callbacks that each owner received.
 final class StreamHouse: Sendable {
     let server: TestServer
     let streams: TLSStreams
@@ -85,7 +85,7 @@ final class StreamHouse: Sendable {
                 ended: { name in news.now[name]?.change { $0.append(.inputClosed) } }))
     }
 
-    /// A client that is connected, and its connection still in its channel.
+    /// Connects a client; returns it with its connection, which is still in its channel.
     func connect(
         _ index: Int = 0, _ change: (inout RawClient.Options) -> Void = { _ in }
     ) throws -> (RawClient, Connection) {
@@ -95,7 +95,7 @@ final class StreamHouse: Sendable {
         return (client, connection)
     }
 
-    /// Takes a connection out of its channel; `nil` when it cannot leave.
+    /// Detaches a connection from its channel; `nil` when it cannot leave.
     func adopt(_ connection: Connection, name: UInt64 = 0) throws -> AdoptedStream? {
         let heard = Record<[Seen]>([])
         news.change { $0[name] = heard }
@@ -106,7 +106,7 @@ final class StreamHouse: Sendable {
         }
     }
 
-    /// A client and the stream it holds.
+    /// Connects a client; returns it with its stream.
     func stream(
         _ index: Int = 0, _ change: (inout RawClient.Options) -> Void = { _ in }
     ) throws -> (RawClient, AdoptedStream) {
@@ -121,11 +121,11 @@ final class StreamHouse: Sendable {
 }
 
 extension RawClient {
-    /// Ends a client's connection by a reset.
+    /// Ends a client's connection with a reset.
     static func reset(_ socket: Int32, port: Int) throws {
         var hard = linger(l_onoff: 1, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
-        // The second descriptor takes the first one's number: the socket itself is closed.
+        // The second descriptor takes the first one's number, so the socket itself is closed.
         let other = try RawClient.connect(port: port)
         dup2(other, socket)
         Glibc.close(other)

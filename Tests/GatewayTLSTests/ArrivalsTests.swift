@@ -35,7 +35,8 @@ import Testing
         #expect(try client.read(9_000) == pattern(9_000, seed: 2))
     }
 
-    /// What comes with the last message of the handshake, in pieces of any size, is not lost.
+    /// Bytes that arrive with the last message of the handshake, in pieces of any size, are not
+    /// lost.
     @Test func theFirstBytesMayComeInAnyPieces() throws {
         let server = try server()
         defer { server.stop() }
@@ -115,8 +116,8 @@ import Testing
         #expect(server.connections.now.isEmpty)
     }
 
-    /// Demands for answers that nobody reads: what is kept for such a peer is bounded, and its
-    /// first bytes come through when it reads at last.
+    /// A peer demands answers and does not read them: the memory for it is bounded, and its first
+    /// bytes are handed on once it reads.
     @Test func whatThePeerDoesNotTakeIsWaitedFor() throws {
         let server = try server()
         defer { server.stop() }
@@ -165,7 +166,7 @@ import Testing
         let heard = Record<Bool>(false)
         let descriptor = waiting.socket
         Thread.detachNewThread {
-            // Its own end, once it has read ours.
+            // The client ends its side once it has read the server's end.
             _ = RawClient.readPlain(descriptor)
             shutdown(descriptor, Int32(SHUT_WR))
             heard.change { $0 = true }
@@ -175,7 +176,7 @@ import Testing
         #expect(RawClient.readPlain(silent).isEmpty)
         Glibc.close(silent)
         #expect(throws: RawClient.Failed.self) { try RawClient.connect(port: server.port) }
-        // What was handed on goes on.
+        // A connection that was handed on continues.
         try served.write([2])
         try server.connection().received.wait { $0 == [1, 2] }
     }

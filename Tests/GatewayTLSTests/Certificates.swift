@@ -1,6 +1,6 @@
 import Foundation
 
-/// Certificates made once per test run by the `openssl` command line, P-256 throughout.
+/// Certificates made once per test run with the `openssl` command, all with P-256 keys.
 struct Certificates: Sendable {
     let directory: String
     static let made: Certificates = {
@@ -58,7 +58,7 @@ struct Certificates: Sendable {
         let output: String
     }
 
-    /// Runs `openssl` and answers what it printed; `input` becomes its standard input.
+    /// Runs `openssl` with `input` as its standard input, and returns its output.
     @discardableResult
     static func run(_ arguments: String..., input: String = "", mayFail: Bool = false) throws
         -> String

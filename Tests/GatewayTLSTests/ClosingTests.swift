@@ -6,7 +6,7 @@ import NIOCore
 import Testing
 
 @Suite(.serialized) struct ClosingTests {
-    /// A server that echoes nothing, one open client and its connection.
+    /// Returns a server that does not echo, one open client and its connection.
     private func connected(
         _ change: (inout TestServer.Options) -> Void = { _ in },
         client: (inout RawClient.Options) -> Void = { _ in }
@@ -64,7 +64,7 @@ import Testing
         #expect(try !connection.onLoop { $0.inputTruncated })
         try connection.write(pattern(2000, seed: 1))
         #expect(try client.read(2000) == pattern(2000, seed: 1))
-        // The end of TCP after it is no news.
+        // The end of TCP after `close_notify` changes nothing.
         client.shutdownSending()
         try connection.write([1])
         #expect(try client.read(1) == [1])
@@ -103,7 +103,7 @@ import Testing
         var hard = linger(l_onoff: 1, l_linger: 0)
         setsockopt(
             client.socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
-        // The second descriptor takes the first one's number: the socket itself is closed.
+        // The second descriptor takes the first one's number, so the socket itself is closed.
         let other = try RawClient.connect(port: server.port)
         dup2(other, client.socket)
         Glibc.close(other)
@@ -128,7 +128,7 @@ import Testing
         #expect(try !connection.onLoop { $0.inputTruncated })
     }
 
-    /// With both of the peer's ways to end its side before ours: NIO would close at once then.
+    /// Includes both of the peer's ways to end its side before ours; NIO would close at once then.
     @Test(arguments: [0, 1, 2], [CloseMode.all, .output])
     func whatIsQueuedLeavesBeforeTheClose(peerEnds: Int, mode: CloseMode) throws {
         let (server, client, connection) = try connected(

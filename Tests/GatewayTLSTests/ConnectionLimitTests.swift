@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayTLS
 
-/// Connections counted in all and by source address.
+/// The number of connections in total and by source address.
 @Suite(.serialized) struct ConnectionLimitTests {
     private func address(_ bytes: [UInt8], family: Int32) -> SourceAddress {
         let head = withUnsafeBytes(of: sa_family_t(family)) { Array($0) }
@@ -65,7 +65,7 @@ import Testing
         #expect(limit.taken == 0)
     }
 
-    /// Beyond the limit a connection is closed before TLS; streams count as long as they live.
+    /// Beyond the limit a connection is closed before TLS; streams count until they end.
     @Test func moreConnectionsFromOneAddressAreClosed() throws {
         let house = try StreamHouse { $0.connectionsPerAddressMax = 2 }
         defer { house.stop() }

@@ -42,7 +42,7 @@ import Testing
         #expect(key?.code == .notPEM)
         #expect(key?.message.contains(path) == true)
         #expect(fault(.text(""), .file(made.serverKey))?.code == .notPEM)
-        // A key where the certificate should be, and the other way round.
+        // A key in place of the certificate, and the other way round.
         #expect(fault(.file(made.serverKey), .file(made.serverKey))?.code == .notPEM)
         #expect(fault(.file(made.server), .file(made.server))?.code == .notPEM)
     }
@@ -86,7 +86,7 @@ import Testing
             privateKey: .text(String(contentsOfFile: made.serverKey, encoding: .utf8)))
         let days = context.notAfter.timeIntervalSinceNow / 86_400
         #expect(days > 9.9 && days < 10.1)
-        // As the certificate says it: in whole seconds, and always the same.
+        // The time in the certificate: in whole seconds, and always the same.
         let said = try Certificates.run(
             "x509", "-enddate", "-noout", "-in", made.server, "-dateopt", "iso_8601")
         let ends = context.notAfter.ISO8601Format().replacing("T", with: " ")

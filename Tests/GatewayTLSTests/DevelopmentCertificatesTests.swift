@@ -17,7 +17,7 @@ import Testing
             try DevelopmentCertificates.ensure(in: path, now: now)
         }
 
-        /// Everything there is, by name.
+        /// Returns the contents of all files, by name.
         func contents() throws -> [String: Data] {
             let names = try FileManager.default.contentsOfDirectory(atPath: path + "/certs")
             return try Dictionary(
@@ -92,7 +92,7 @@ import Testing
         #expect(chain.hasSuffix(try String(contentsOfFile: made.ca, encoding: .utf8)))
     }
 
-    /// The CA's key in other hands: what it signs for another host is refused.
+    /// The CA's key is stolen: clients reject a certificate that it signs for another host.
     @Test func theAuthorityCannotVouchForAnotherHost() throws {
         let place = Place()
         let made = try place.ensure(now)
@@ -181,7 +181,7 @@ import Testing
         #expect(try place.contents() == before)
     }
 
-    /// Each state a call that was cut short leaves behind.
+    /// Each state that an interrupted call leaves behind.
     @Test(arguments: [
         ["ca.pem", "server.key", "server.pem"], ["server.key", "server.pem"], ["server.pem"],
     ])

@@ -35,7 +35,8 @@ import WidgetModel
         #expect(queue.next(isSet) == nil && queue.count == 0)
     }
 
-    /// Against a model that looks at every deadline, with histories of setting, ending and passing.
+    /// Compares with a model that searches all deadlines, for histories of setting, ending and
+    /// passing.
     @Test(arguments: 0..<50) func anyHistoryAgreesWithTheModel(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         var queue = ExpiryQueue<Int>(ahead: .nanoseconds(20))

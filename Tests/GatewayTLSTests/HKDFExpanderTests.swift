@@ -4,11 +4,11 @@ import Testing
 
 @testable import GatewayTLS
 
-/// Derivations must be those that OpenSSL makes, or none.
+/// Derivations must equal OpenSSL's, or fail.
 @Suite struct HKDFExpanderTests {
     private static let labels: [StaticString] = ["key", "iv", "traffic upd", "a", "exp master"]
 
-    /// Returns what OpenSSL's own TLS13-KDF derives (EVP_KDF-TLS13_KDF(7)).
+    /// Returns the derivation by OpenSSL's own TLS13-KDF (EVP_KDF-TLS13_KDF(7)).
     private func derivedByOpenSSL(
         _ secret: [UInt8], _ label: StaticString, _ hash: RecordSuite.Hash, count: Int
     ) throws -> [UInt8] {
@@ -64,7 +64,7 @@ import Testing
         return isDerived ? output : nil
     }
 
-    /// Every length for each label, with another secret each time.
+    /// Every length for each label, each time with another secret.
     @Test(arguments: RecordSuite.Hash.allCases) func itDerivesWhatOpenSSLDerives(
         hash: RecordSuite.Hash
     ) throws {

@@ -36,7 +36,7 @@ import Testing
         #expect(try connection.onLoop { $0.negotiatedProtocol } == expected)
     }
 
-    /// The context is that of a listener which speaks it.
+    /// The context is one for a listener that speaks HTTP/2.
     @Test func aListenerWithoutHTTP2DoesNotChooseIt() throws {
         var options = TestServer.Options()
         options.settings.offersHTTP2 = false
@@ -113,7 +113,7 @@ import Testing
         #expect(server.counters.snapshot().handshakesFailed.values.reduce(0, +) == 1)
     }
 
-    /// What has been refused is closed at its deadline, whatever the peer goes on to say.
+    /// A rejected peer is disconnected at the deadline, whatever it sends until then.
     @Test func whoIsRefusedAndStaysIsClosed() throws {
         var options = TestServer.Options()
         options.settings.closeTimeout = .milliseconds(50)
@@ -166,7 +166,7 @@ import Testing
             if isReset { try RawClient.reset(socket, port: server.port) }
             Glibc.close(socket)
         }
-        // Of a reset, one more that came and went.
+        // The reset opens one more connection, which also ends during the handshake.
         server.waitForCounts("three that left") { $0.handshakesFailed[.other] == 3 }
         server.waitForNobody()
     }
@@ -181,7 +181,7 @@ import Testing
         let client = try server.client().handshake()
         let connection = try server.connection()
         connection.seen.wait { $0.contains(.open(nil)) }
-        // One request to read brings one whole record, however small the pieces it comes in.
+        // One requested read delivers one whole record, however small the pieces are.
         connection.channel.read()
         let record = pattern(9000)
         try client.write(record)

@@ -39,7 +39,7 @@ import Testing
         -> OpaquePointer
     {
         let first = try server.client { $0.version = version }.handshake()
-        // Reading takes in the ticket that TLS 1.3 sends after the handshake.
+        // Reading also processes the ticket that TLS 1.3 sends after the handshake.
         try first.write([1, 2, 3])
         #expect(try first.read(3) == [1, 2, 3])
         first.sayGoodbye()
@@ -61,7 +61,7 @@ import Testing
                 certificateChain: .file(made.other), privateKey: .file(made.otherKey)))
         let second = try server.client().handshake()
         #expect(second.serverName == "/CN=other")
-        // Accepted before the change, so it keeps the certificate that it started with.
+        // Accepted before the change, so they keep the certificate that they started with.
         for client in waiting { #expect(try client.handshake().serverName == "/CN=server") }
         for client in [first, second] + waiting {
             try client.write([9, 9])
@@ -108,7 +108,8 @@ import Testing
             $0.certificate = (made.stranger, made.strangerKey)
         }
         for client in [bare, stranger] {
-            // A TLS 1.3 client is done before the server has looked: it learns when it reads.
+            // A TLS 1.3 client finishes before the server has checked the certificate, and learns
+            // of it when it reads.
             #expect(throws: RawClient.Failed.self) {
                 try client.handshake()
                 _ = try client.read(1)

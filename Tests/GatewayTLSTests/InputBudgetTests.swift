@@ -3,7 +3,7 @@ import Testing
 
 @testable import GatewayTLS
 
-/// Budgets of input, without sockets.
+/// Input budgets, without sockets.
 struct InputBudgetTests {
     private static func time(_ milliseconds: Int64) -> NIODeadline {
         .uptimeNanoseconds(UInt64(1_000_000_000 + milliseconds * 1_000_000))
@@ -36,7 +36,7 @@ struct InputBudgetTests {
         #expect(!spend(&budget, 1, rate, now: Self.time(1_000_000)))
     }
 
-    /// Over any time no more is admitted than the burst and what that time regains, and little less.
+    /// Within any time no more is admitted than the burst and the units regained, and little less.
     @Test func aModelAdmitsTheSame() {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<300 {
@@ -53,7 +53,7 @@ struct InputBudgetTests {
                 let cost = Int.random(in: 0...rate.burst, using: &random)
                 let isAdmitted = budget.spend(cost, rate, now: Self.time(now))
                 if isAdmitted {
-                    // The model's fractions are ahead of whole units by less than one.
+                    // The model counts fractions, so it is ahead of whole units by less than one.
                     #expect(Double(cost) <= left + 1)
                     left -= Double(cost)
                 } else {
@@ -61,7 +61,7 @@ struct InputBudgetTests {
                     left = 0
                 }
                 left = max(0, left)
-                // Both go on from the same place.
+                // Continue both from the same state.
                 if abs(Double(rate.burst - budget.spent) - left) < 3 {
                     left = Double(rate.burst - budget.spent)
                 }
@@ -86,7 +86,7 @@ struct InputBudgetTests {
         #expect(record(&input, 16_384, 0) == 0)
         #expect(record(&input, 16_384, 0) == 2 * 16_384 - kept)
         #expect(record(&input, 16_384, 0) == 16_384)
-        // Content at the end pays for twice itself.
+        // Content at the end allows for twice its own size.
         #expect(record(&input, 23, 1) == kept + 23 - 2)
         #expect(record(&input, 23, 1) == 21)
     }

@@ -22,7 +22,7 @@ final class RawClient {
     private let context: OpaquePointer
     let ssl: OpaquePointer
 
-    /// Connects; no byte is sent yet.
+    /// Connects without sending a byte.
     init(port: Int, _ options: Options = Options()) throws {
         socket = try Self.connect(port: port, receiveBuffer: options.receiveBuffer)
         guard let context = SSL_CTX_new(TLS_client_method()) else {
@@ -98,7 +98,7 @@ final class RawClient {
         guard result == bytes.count else { throw failure(result) }
     }
 
-    /// Exactly `count` bytes.
+    /// Reads exactly `count` bytes.
     func read(_ count: Int) throws -> [UInt8] {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
@@ -111,7 +111,7 @@ final class RawClient {
         return all
     }
 
-    /// Everything up to the peer's `close_notify`; any other end is thrown.
+    /// Reads up to the peer's `close_notify`; throws at any other end.
     func readToGoodbye() throws -> [UInt8] {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
@@ -128,7 +128,7 @@ final class RawClient {
         }
     }
 
-    /// The records of what `body` has the client say, kept from the socket.
+    /// Returns the records that the client makes in `body`, without sending them.
     func withheld(_ body: () throws -> Void) throws -> [UInt8] {
         guard let memory = BIO_new(BIO_s_mem()), let own = SSL_get_wbio(ssl) else {
             throw Failed(description: "no memory")
@@ -142,7 +142,7 @@ final class RawClient {
         return Array(bytes.prefix(Int(max(0, count))))
     }
 
-    /// Sends bytes past TLS.
+    /// Sends bytes without TLS.
     func sendPlain(_ bytes: [UInt8]) throws {
         guard Glibc.send(socket, bytes, bytes.count, 0) == bytes.count else {
             throw Failed(description: "send: errno \(errno)")
@@ -163,7 +163,7 @@ final class RawClient {
     var version: String { String(cString: SSL_get_version(ssl)) }
     var cipher: String { String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))) }
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
-    /// A session that another client may resume; the caller frees it.
+    /// The session, for another client to resume; the caller frees it.
     var session: OpaquePointer? { SSL_get1_session(ssl) }
 
     /// The subject of the server's certificate.
@@ -175,7 +175,7 @@ final class RawClient {
         return String(cString: text)
     }
 
-    /// Bytes as they come from a plain socket, up to its end or reset.
+    /// Reads the bytes of a plain socket up to its end or reset.
     static func readPlain(_ socket: Int32) -> [UInt8] {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 4096)

@@ -6,13 +6,13 @@ import Testing
 
 @testable import GatewayTLS
 
-/// Streams whose records the gateway makes itself, against OpenSSL on the other side.
+/// Streams whose records the gateway makes itself, with OpenSSL on the other side.
 @Suite(.serialized) struct RecordStreamTests {
     private static let suites = [
         "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
     ]
 
-    /// Thousands of records both ways, with keys of both sides changing meanwhile.
+    /// Thousands of records in both directions, while the keys of both sides change.
     @Test(arguments: suites) func everyRecordArrives(suite: String) throws {
         let house = try StreamHouse {
             $0.settings.recordsPerKeyMax = 97
@@ -40,7 +40,7 @@ import Testing
         #expect(try client.readToGoodbye() == [1, 2])
     }
 
-    /// Whatever both sides said before, the numbers of the records go on from there.
+    /// Whatever both sides sent before, the record numbers continue from there.
     @Test(arguments: suites) func theRecordsBeforeAreCounted(suite: String) throws {
         let house = try StreamHouse()
         defer { house.stop() }
@@ -74,11 +74,11 @@ import Testing
             #expect(client.isResumed == (round > 0))
             #expect(try !stream.keepsOpenSSL)
             #expect(try stream.send([UInt8(round)]) == .sent)
-            // The ticket comes before it.
+            // The ticket arrives before this byte.
             #expect(try client.read(1) == [UInt8(round)])
             if let session { SSL_SESSION_free(session) }
             session = client.session
-            // Without it the client's OpenSSL forgets the session.
+            // Without `close_notify` the client's OpenSSL drops the session.
             client.sayGoodbye()
         }
         if let session { SSL_SESSION_free(session) }
@@ -99,7 +99,7 @@ import Testing
         #expect(try client.read(1) == [3])
     }
 
-    /// Only OpenSSL can go on where keys have changed or a record has begun.
+    /// Only OpenSSL can continue when keys have changed or a record has begun.
     @Test func whatCannotBeTakenOverStaysWithOpenSSL() throws {
         let house = try StreamHouse()
         defer { house.stop() }
@@ -114,7 +114,7 @@ import Testing
         let record = try half.withheld { try half.write(pattern(100)) }
         try half.sendPlain(Array(record[..<40]))
         let whole = try half.withheld { try half.write([2]) }
-        // Nothing tells when the half has reached OpenSSL but the connection itself.
+        // Only the connection itself can tell when the half has reached OpenSSL.
         var second: AdoptedStream?
         let limit = Date(timeIntervalSinceNow: 30)
         while second == nil, Date() < limit {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// A number that lags behind would be used twice: without counting nothing is taken over.
+    /// A record number that lags behind would be used twice: without counts nothing is taken over.
     @Test func uncountedRecordsStayWithOpenSSL() throws {
         let context = try TestServer.context()
         SSL_CTX_set_msg_callback(context.pointer, nil)
@@ -173,7 +173,7 @@ import Testing
         stream.news.wait { $0 == [.inputClosed] }
     }
 
-    /// What breaks the protocol is told why, under our keys.
+    /// A peer that breaks the protocol gets the reason, protected by our keys.
     @Test(arguments: [
         ([UInt8](repeating: 23, count: 3) + [0, 60] + pattern(60), "bad record mac"),
         ([23, 3, 3, 0, 16] + pattern(16), "bad record mac"),
@@ -194,7 +194,7 @@ import Testing
         try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
     }
 
-    /// A record that is changed, told twice or left out.
+    /// A record that is changed, repeated or omitted.
     @Test func aReplayIsNoRecord() throws {
         let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
         defer { house.stop() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayTLS
 
-/// What records mean, without sockets.
+/// The interpretation of records, without sockets.
 struct RecordTests {
     // MARK: Framing
 
@@ -34,7 +34,7 @@ struct RecordTests {
         #expect(framing(whole) == .record(bytes: 261))
         #expect(framing(whole.dropLast()) == .incomplete)
         #expect(framing(whole + [1, 2, 3]) == .record(bytes: 261))
-        // The version is a fossil and says nothing (RFC 8446 section 5.1).
+        // The version is a legacy field and is ignored (RFC 8446 section 5.1).
         #expect(framing([23, 9, 9] + whole[3...]) == .record(bytes: 261))
     }
 
@@ -70,7 +70,7 @@ struct RecordTests {
         #expect(take(&messages, 21, [1, 0, 0]) == .refuse(.decodeError))
     }
 
-    /// Each way to cut a key update into records means the same.
+    /// A key update has the same meaning however it is split into records.
     @Test func aKeyUpdateMayBeSpreadOverRecords() {
         for request in UInt8.min...UInt8.max {
             let message: [UInt8] = [24, 0, 0, 1, request]
@@ -113,7 +113,7 @@ struct RecordTests {
             var messages = PeerMessages()
             #expect(take(&messages, 22, content) == .refuse(alert))
         }
-        // Nothing comes between the parts of a message.
+        // No other record may come between the parts of a message.
         for type: UInt8 in [21, 23] {
             var messages = PeerMessages()
             #expect(take(&messages, 22, [24, 0]) == .none)
@@ -187,7 +187,7 @@ struct RecordTests {
         return (layer(one, other), layer(other, one))
     }
 
-    /// What one side seals the other opens, over many records and keys; nothing else opens.
+    /// One side opens what the other seals, over many records and keys; nothing else opens.
     @Test(arguments: RecordSuite.allCases) func whatIsSealedOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher(recordsPerKeyMax: 7))
         let expander = try #require(HKDFExpander())
@@ -238,7 +238,7 @@ struct RecordTests {
         #expect(right.receiving.recordNumber <= 7)
     }
 
-    /// Any bit that differs, any record left out or told twice.
+    /// Any bit that differs, any record omitted or repeated.
     @Test(arguments: RecordSuite.allCases) func nothingElseOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher())
         let expander = try #require(HKDFExpander())
@@ -276,8 +276,7 @@ struct RecordTests {
     @Test func paddingIsDroppedAndMayNotBeAll() throws {
         let cipher = try #require(RecordCipher())
         let expander = try #require(HKDFExpander())
-        // Content, type and padding as one content whose own type is behind it: zero as a type is
-        // padding.
+        // Content, type and padding together as inner plaintext; a type of zero is padding.
         let cases: [(inner: [UInt8], type: UInt8?, count: Int, alert: Alert?)] = [
             ([1, 2, 23, 0, 0], 23, 2, nil),
             ([22], 22, 0, nil),
@@ -305,7 +304,7 @@ struct RecordTests {
         }
     }
 
-    /// A record of any inner plaintext, by OpenSSL alone.
+    /// Returns a record of any inner plaintext, made with OpenSSL alone.
     private func seal(inner: [UInt8], with layer: inout RecordLayer) throws -> [UInt8] {
         let context = try #require(EVP_CIPHER_CTX_new())
         defer { EVP_CIPHER_CTX_free(context) }
@@ -340,7 +339,7 @@ struct RecordTests {
         return "\(label) \(random) " + String(repeating: byte, count: count)
     }
 
-    /// Has both sides finish, with their records counted before that.
+    /// Reports a `Finished` of both sides, with its record counted before it.
     private func finish(_ secrets: inout TrafficSecrets) {
         for isSent in [true, false] {
             secrets.record(isSent: isSent, type: SSL3_RT_INNER_CONTENT_TYPE, firstByte: 22)
@@ -348,7 +347,7 @@ struct RecordTests {
         }
     }
 
-    /// Secrets are those of the application's traffic; every other line is ignored.
+    /// Secrets are read from the lines of application traffic; every other line is ignored.
     @Test func secretsAreReadFromTheLinesThatHoldThem() {
         var secrets = TrafficSecrets()
         finish(&secrets)
@@ -372,7 +371,7 @@ struct RecordTests {
         #expect(!secrets.areComplete(for: .aes256GCM))
         #expect(secrets.client.bytes[0] == 0x0F && secrets.client.bytes[31] == 0x0F)
         #expect(secrets.server.bytes[0] == 0xE1 && secrets.server.bytes[31] == 0xE1)
-        // A secret that is not one ends the use of the one before.
+        // An invalid secret invalidates the previous one.
         read(line(client, "0g", count: 32), into: &secrets)
         #expect(!secrets.areComplete(for: .aes128GCM))
         for label in [client, "SERVER_TRAFFIC_SECRET_0"] {
@@ -386,7 +385,7 @@ struct RecordTests {
         for label in ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"] {
             read(line(label, "0f", count: 32), into: &secrets)
         }
-        // The records of a Finished have to be counted before it.
+        // The record of a Finished has to be counted before it.
         for isSent in [true, false] {
             secrets.record(isSent: isSent, type: SSL3_RT_HANDSHAKE, firstByte: 20)
             #expect(!secrets.areComplete(for: .aes128GCM))
@@ -405,9 +404,9 @@ struct RecordTests {
     }
 }
 
-/// Key updates that fail on the way.
+/// Key updates that fail halfway.
 struct FailedKeyUpdateTests {
-    /// OpenSSL's steps, of which one fails.
+    /// OpenSSL's derivations, except that one of them fails.
     private final class FailingExpander: SecretExpanding {
         private let real: HKDFExpander
         private var left: Int
@@ -426,7 +425,8 @@ struct FailedKeyUpdateTests {
         }
     }
 
-    /// Whichever step fails, no number comes again under a key, and nothing is protected any more.
+    /// Whichever step fails, no record number is used twice with a key, and nothing is protected
+    /// any more.
     @Test(arguments: 1...3) func aFailedUpdateProtectsNothingMore(step: Int) throws {
         let suite = RecordSuite.aes128GCM
         let expander = try #require(HKDFExpander())

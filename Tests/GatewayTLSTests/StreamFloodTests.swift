@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayTLS
 
-/// Readers of streams that talk, though they have nothing to say.
+/// Readers of streams that send data although they have no reason to.
 @Suite(.serialized) struct StreamFloodTests {
     enum Flood: CaseIterable {
         case records
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Notes, when its channel first reads, what is left to be read of the flood.
+    /// Records how much of the flood is unread when its own channel first reads.
     private final class Bystander: ChannelInboundHandler, RemovableChannelHandler {
         typealias InboundIn = ByteBuffer
         private let left: Record<Int?>
@@ -48,8 +48,8 @@ import Testing
         return ioctl(socket, request, &bytes) == 0 ? Int(bytes) : 0
     }
 
-    /// While the loop is busy two readers send megabytes, and somebody else one byte. That one's turn
-    /// comes long before they are read to the end, though none of them is cut off.
+    /// While the loop is busy, two readers send megabytes, and another peer sends one byte. That
+    /// byte is read long before the floods are, although none of the readers is cut off.
     @Test(arguments: Flood.allCases)
     func aFloodLeavesTheLoopItsSockets(kind: Flood) throws {
         let house = try StreamHouse { $0.settings.readerInput = .unlimited }
@@ -80,7 +80,7 @@ import Testing
         }
         isBlocked.wait()
         for (talker, bytes) in zip(talkers, floods) {
-            // All of it is with the kernel before the loop goes on.
+            // All of it must be in the kernel before the loop continues.
             var size = Int32(clamping: bytes.count)
             setsockopt(talker.socket, SOL_SOCKET, SO_SNDBUFFORCE, &size, 4)
             try talker.sendPlain(bytes)
@@ -90,7 +90,7 @@ import Testing
         let unread = left.wait("the bystander's turn") { $0 != nil } ?? 0
         #expect(unread > total / 2, "left of \(total)")
         connection.received.wait { $0 == [7] }
-        // None of it is lost on the way either.
+        // None of it is lost, either.
         let limit = Date(timeIntervalSinceNow: 60)
         let expected = UInt32(count)
         func read() throws -> [UInt32] {
@@ -100,7 +100,8 @@ import Testing
         #expect(try read() == [expected, expected])
     }
 
-    /// Who goes on talking is told so and ended; others of the loop notice nothing.
+    /// A reader that keeps sending gets an alert and is disconnected; others on the loop are not
+    /// affected.
     @Test(arguments: Flood.allCases) func aTalkerIsEnded(kind: Flood) throws {
         let house = try StreamHouse { $0.settings.closeTimeout = .seconds(60) }
         defer { house.stop() }
@@ -115,7 +116,7 @@ import Testing
         #expect(try other.send([5]) == .sent)
         #expect(try client.read(1) == [5])
         #expect(other.news.now.isEmpty)
-        // It may not go on while its end is waited for either.
+        // It may not keep sending while the gateway waits for its end, either.
         let more = [UInt8](repeating: 23, count: 400_000)
         try? talker.sendPlain(more)
         _ = RawClient.readPlain(talker.socket)
@@ -134,7 +135,7 @@ import Testing
         #expect(house.server.counters.snapshot().streamsEnded[.flood] == 1)
     }
 
-    /// The budget is for ordinary readers, who ask for new keys now and then.
+    /// The budget suffices for ordinary readers, who update keys now and then.
     @Test func aFewWordsAreAllowed() throws {
         let house = try StreamHouse()
         defer { house.stop() }

@@ -11,7 +11,7 @@ import Testing
     private func slow(
         _ change: (inout TestServer.Options) -> Void = { _ in }
     ) throws -> (StreamHouse, RawClient, AdoptedStream) {
-        // Small buffers on both sides: otherwise the kernel takes a lot.
+        // Small buffers on both sides: otherwise the kernel accepts a lot.
         let house = try StreamHouse {
             $0.settings.streamSendBufferBytes = 4096
             change(&$0)
@@ -44,7 +44,7 @@ import Testing
         #expect(throws: ChannelError.ioOnClosedChannel) { try connection.write([1]) }
     }
 
-    /// The channel's descriptor number goes to others while the stream lives.
+    /// The channel's descriptor number is reused while the stream lives.
     @Test func everyStreamReachesItsOwnReader() throws {
         let house = try StreamHouse()
         defer { house.stop() }
@@ -155,7 +155,7 @@ import Testing
         #expect(try client.read(expected.count) == expected)
     }
 
-    /// Streams and channels of one loop share what OpenSSL reads from and writes to.
+    /// Streams and channels of one loop share the memory that OpenSSL reads from and writes to.
     @Test func failingConnectionsLeaveOthersAlone() throws {
         let house = try StreamHouse {
             $0.echoes = true
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    /// Sends a record that is none, and expects to be told.
+    /// Sends an invalid record, and expects an alert.
     private func breakProtocol(_ client: RawClient) throws {
         let noise: [UInt8] = [23, 3, 3, 0, 60] + pattern(60)
         _ = Glibc.send(client.socket, noise, noise.count, 0)
@@ -265,7 +265,7 @@ import Testing
         #expect(try client.readToGoodbye() == pattern(10) + pattern(20, seed: 1))
         #expect(try stream.send([1]) == .refused)
         #expect(try house.streams.countNow == 1)
-        // What it still says is not listened to.
+        // Whatever it still sends is discarded.
         try client.write(pattern(30_000))
         client.sayGoodbye()
         client.shutdownSending()
@@ -321,7 +321,7 @@ import Testing
         let house = try StreamHouse()
         defer { house.stop() }
         let (client, stream) = try house.stream()
-        // The loop is busy while the reset arrives, so that `send` meets it first.
+        // The loop is busy while the reset arrives, so that `send` is the first to notice it.
         let (socket, port) = (client.socket, house.server.port)
         let answers = try stream.onLoop {
             try RawClient.reset(socket, port: port)

@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// What a probe saw on one connection.
+/// An event that a probe saw on one connection.
 enum Seen: Equatable, Sendable {
     case open(String?)
     case inputClosed
@@ -16,7 +16,7 @@ enum Seen: Equatable, Sendable {
     case written(Bool)
 }
 
-/// Something the loop writes and the test waits for.
+/// A value that the loop writes and the test waits for.
 final class Record<Value: Sendable>: @unchecked Sendable {
     // Sound: `value` is touched under the condition's lock only.
     private let condition = NSCondition()
@@ -37,7 +37,7 @@ final class Record<Value: Sendable>: @unchecked Sendable {
         condition.unlock()
     }
 
-    /// Waits until `holds`; answers the value. After half a minute the test fails with it.
+    /// Waits until `holds` returns true, and returns the value. After half a minute the test fails.
     @discardableResult
     func wait(
         _ what: Comment = "", _ location: SourceLocation = #_sourceLocation,
@@ -56,7 +56,7 @@ final class Record<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// One accepted connection, as a test sees it.
+/// One accepted connection, as a test uses it.
 final class Connection: @unchecked Sendable {
     // Sound: `tls` is used on the channel's loop only, through `onLoop`.
     let channel: any Channel
@@ -82,7 +82,7 @@ final class Connection: @unchecked Sendable {
     }
 }
 
-/// Notes what passes; echoes when asked to.
+/// Records the events of a channel; echoes if asked to.
 final class Probe: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -136,7 +136,7 @@ final class Probe: ChannelInboundHandler {
     }
 }
 
-/// Starts a connection's channel with every other passing on, so that both ways are used.
+/// Starts the channel of every other connection only in `passOn`, so that both ways are used.
 private final class Guests: Reception {
     private let start: (Arrived) -> Void
     private var isLate = false
@@ -164,10 +164,10 @@ final class TestServer: Sendable {
         var autoRead = true
         var threads = 1
         var sendBuffer: Int? = nil
-        /// The most that one event of the loop reads.
+        /// The most bytes that one event of the loop reads.
         var readBytes: Int? = nil
         var settings = TLSServerSettings()
-        /// Connections are handed on with their first bytes.
+        /// Whether connections are handed on with their first bytes.
         var waits = false
         var connectionsMax = 1_000
         var connectionsPerAddressMax: Int?
@@ -239,7 +239,7 @@ final class TestServer: Sendable {
             settings: settings)
     }
 
-    /// The connection handed on as number `index`, once it is there.
+    /// Waits for the connection that was handed on as number `index`, and returns it.
     func connection(_ index: Int = 0) throws -> Connection {
         let all = connections.wait("connection \(index)") { $0.count > index }
         return try #require(all.indices.contains(index) ? all[index] : nil)
@@ -251,7 +251,7 @@ final class TestServer: Sendable {
         return try RawClient(port: port, options)
     }
 
-    /// Returns when nothing is left of connections that were not handed on.
+    /// Returns once no connection is left that was not handed on.
     func stopArrivals() {
         arrivals.stop()
         let ended = Record(false)
@@ -262,8 +262,9 @@ final class TestServer: Sendable {
         ended.wait("the end of all arrivals") { $0 }
     }
 
-    /// Waits until so many connections are open, handed on or not. A thread takes a place for a
-    /// moment before it knows whether somebody comes: what is seen once may be that.
+    /// Waits until this number of connections is open, handed on or not. A thread reserves a place
+    /// before it knows whether there is a connection to accept, so the count has to be seen
+    /// repeatedly.
     func waitForAccepted(_ count: Int) {
         let limit = Date(timeIntervalSinceNow: 30)
         var seen = 0
@@ -274,7 +275,7 @@ final class TestServer: Sendable {
         #expect(self.limit.taken == count)
     }
 
-    /// Waits until no connection is left that was not handed on, or has been and is over.
+    /// Waits until no connection is left, handed on or not.
     func waitForNobody() {
         let limit = Date(timeIntervalSinceNow: 30)
         while self.limit.taken > 0 {
@@ -298,7 +299,7 @@ final class TestServer: Sendable {
         }
     }
 
-    /// Ends everything at once: nobody waits for a client that the test has forgotten.
+    /// Ends everything at once, without waiting for clients that the test left open.
     func stop() {
         for connection in connections.now {
             let channel = connection.channel
@@ -315,11 +316,11 @@ final class TestServer: Sendable {
 }
 
 extension InputBudget.Rate {
-    /// For readers that have much to say.
+    /// A budget without a limit, for readers that send a lot.
     static let unlimited = Self(burst: .max, perSecond: 0)
 }
 
-/// Bytes that tell where they belong: a mix-up shows.
+/// Returns bytes that depend on their position, so that a mix-up is detected.
 func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8) ^ (seed &* 97)) }
 }

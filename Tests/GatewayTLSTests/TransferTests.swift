@@ -82,7 +82,7 @@ import Testing
         // One call reads one record.
         #expect(SSL_read(client.ssl, &piece, 20_000) == 1000)
         #expect(Array(piece[..<1000]) == (0..<100).flatMap { pattern(10, seed: $0) })
-        // Small, large and small again: whole records as far as they go.
+        // Small, large and small again: full records as far as possible.
         try channel.eventLoop.submit {
             channel.write(ByteBuffer(bytes: pattern(100)), promise: nil)
             channel.write(ByteBuffer(bytes: pattern(40_000)), promise: nil)
@@ -146,7 +146,7 @@ import Testing
 }
 
 extension RawClient {
-    /// Encrypts `bytes` and sends the ciphertext in pieces of the given sizes, over and over.
+    /// Encrypts `bytes` and sends the ciphertext in pieces of the given sizes, cyclically.
     func writeInPieces(_ bytes: [UInt8], sizes: [Int]) throws {
         var on: Int32 = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, UInt32(MemoryLayout<Int32>.size))
