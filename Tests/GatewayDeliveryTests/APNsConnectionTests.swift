@@ -8,7 +8,7 @@ import WidgetModel
 
 @testable import GatewayDelivery
 
-/// Connections to peers that do what the simulated APNs does not: odd frames, odd orders, no
+/// Connections to peers that do what the simulated APNs does not: unusual frames and orders, no
 /// HTTP/2, no trust.
 @Suite(.timeLimit(.minutes(2))) struct APNsConnectionTests {
     private typealias Outcome = APNsOutcome
@@ -30,7 +30,7 @@ import WidgetModel
         return try #require(APNsPush(token: token, form: form, registeredAt: 0))
     }
 
-    /// What comes of pushes that are sent one after another.
+    /// Returns the results of pushes that are sent one after another.
     private static func outcomes(
         _ script: [ScriptedServer.Action], count: Int = 1,
         _ change: (inout APNsPool.Configuration) -> Void = { _ in }
@@ -106,7 +106,7 @@ import WidgetModel
         let server = try ScriptedServer([.ok], wantsCertificate: true)
         let pool = try Self.pool(server)
         let outcome = await pool.push(try Self.push()).outcome
-        // Which of the two depends on whether the refusal comes before the first write.
+        // Which of the two depends on whether the refusal arrives before the first write.
         #expect(outcome == .failed(.connectionEnded) || outcome == .failed(.notConnected))
         #expect(try server.seen() == ["accepted 127.0.0.1"])
         await pool.drain()
@@ -139,8 +139,8 @@ import WidgetModel
             $0.deadline = .milliseconds(600)
         }
         #expect(await pool.push(try Self.push()).outcome == .answered(status: 200))
-        // It answers, so that the connection stays.
-        // A third one is asked only of a peer that answered the second.
+        // The peer answers, so the connection stays: a third PING is sent only to a peer that
+        // answered the second.
         while try server.seen().count(where: { $0 == "ping 1" }) < 3 {
             try await Task.sleep(for: .milliseconds(20))
         }
@@ -178,7 +178,7 @@ import WidgetModel
     }
 }
 
-/// The table of streams beside a list of them.
+/// Compares the table of streams with a list.
 @Suite struct APNsStreamsTests {
     @Test(arguments: 0..<50 as Range<UInt64>)
     func `streams are found by place and by age`(seed: UInt64) {
@@ -217,7 +217,7 @@ import WidgetModel
         #expect(ids.count == 10_000)
         let form = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
         #expect(ids.allSatisfy { $0.wholeMatch(of: form) != nil })
-        // Every digit is used everywhere but where the version and the variant are.
+        // Every digit occurs everywhere, except at the version and the variant.
         for place in 0..<36 where ![8, 13, 14, 18, 19, 23].contains(place) {
             #expect(Set(ids.map { Array($0)[place] }).count == 16, "\(place)")
         }

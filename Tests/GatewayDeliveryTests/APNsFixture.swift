@@ -11,14 +11,14 @@ import WidgetModel
 
 @testable import GatewayDelivery
 
-/// A clock that both sides go by, which can be moved, and which may run faster than time does.
+/// A clock for both sides, which can be advanced and may run faster than real time.
 final class FastClock: Sendable {
     private let scale: Int64
     private let ahead = Atomic<Int64>(0)
 
     init(scale: Int64 = 1) { self.scale = scale }
 
-    /// Moves it.
+    /// Advances the clock.
     func advance(minutes: Int64) { ahead.add(minutes * 60_000, ordering: .relaxed) }
 
     private var offset: Int64 { ahead.load(ordering: .relaxed) }
@@ -26,7 +26,7 @@ final class FastClock: Sendable {
     var now: Int64 { GatewayClock.system.now() * scale + offset }
     var wall: Int64 { 1_800_000_000_000 + now % 100_000_000_000 }
 
-    /// As a pool takes it.
+    /// The clock as a pool uses it.
     var ofPool: GatewayClock {
         GatewayClock(
             now: { self.now }, wallMilliseconds: { self.wall },
@@ -86,7 +86,7 @@ final class APNsFixture: Sendable {
         pool = APNsPool(configuration)
     }
 
-    /// A push that nothing is wrong with.
+    /// Returns a valid push.
     func push(
         to token: String = APNsFixture.token, _ channel: APNsPushType = .widgets,
         app: String = APNsFixture.app
@@ -95,7 +95,7 @@ final class APNsFixture: Sendable {
         return try #require(APNsPush(token: token, form: form, registeredAt: clock.wall))
     }
 
-    /// Pushes once, and says what came of it.
+    /// Pushes once, and returns the result.
     func send(
         to token: String = APNsFixture.token, _ channel: APNsPushType = .widgets,
         app: String = APNsFixture.app, push change: (inout APNsPush) -> Void = { _ in }

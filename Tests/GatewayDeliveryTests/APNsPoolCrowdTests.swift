@@ -15,7 +15,7 @@ import Testing
         return String(repeating: "0", count: 64 - digits.count) + digits
     }
 
-    /// Pushes to so many devices at once.
+    /// Pushes to these devices at once.
     private static func sendAll(
         _ fixture: APNsFixture, _ devices: Range<Int>
     ) async throws -> [APNsPushResult] {
@@ -94,7 +94,7 @@ import Testing
         #expect(record.answers == [.taken: 12])
     }
 
-    /// Where the token of all nodes is kept, in place of a store.
+    /// Keeps the token that all nodes share, instead of a store.
     private final class Shelf: Sendable {
         let held = Mutex<SharedProviderToken?>(nil)
         let reads = Atomic(0)

@@ -6,10 +6,10 @@ import Testing
 
 @testable import GatewayDelivery
 
-/// A pool against a push service where nearly everything goes wrong.
+/// A pool with a push service where nearly everything fails.
 @Suite(.timeLimit(.minutes(30))) struct APNsPoolFaultTests {
-    /// How many devices are pushed to. Every third request ends its connection, and connections are
-    /// opened at a pace, so that more take long; `TIMELINE_FAULTY_PUSHES` asks for them.
+    /// The number of devices. Every third request ends its connection, and connections are opened
+    /// at a limited pace, so that more devices take long; set `TIMELINE_FAULTY_PUSHES` for more.
     private static let devices =
         ProcessInfo.processInfo.environment["TIMELINE_FAULTY_PUSHES"].flatMap(Int.init)
         ?? 500
@@ -19,14 +19,14 @@ import Testing
         return String(repeating: "0", count: 64 - digits.count) + digits
     }
 
-    /// What became of a device in the end.
+    /// The final state of a device.
     private enum End: Hashable {
         case delivered
         case dead
         case givenUp
     }
 
-    /// Pushes until it is delivered or the device is dead, as whoever uses a pool has to.
+    /// Pushes until the push is delivered or the device is dead, as every user of a pool has to.
     private static func deliver(_ fixture: APNsFixture, _ number: Int) async throws -> End? {
         var push = try fixture.push(to: token(number))
         for attempt in 1...1_000 {
@@ -83,7 +83,7 @@ import Testing
         let minutes = (clock.now - start) / 60_000
         await fixture.stop()
         let record = fixture.server.record
-        // The sums add up, device by device.
+        // The results match the record of each device.
         for (number, end) in ends.enumerated() {
             let device = try #require(record.devices[Self.token(number)])
             switch end {
@@ -96,9 +96,9 @@ import Testing
         let counts = Dictionary(grouping: ends) { $0 }.mapValues(\.count)
         #expect(counts[.delivered, default: 0] > count / 3, "\(counts)")
         #expect(counts[.dead, default: 0] > count / 10, "\(counts)")
-        // Nothing was repeated that must not be, and no connection was used against the rules.
+        // No push was repeated that must not be, and no connection was used against the rules.
         #expect(record.violations.isEmpty, "\(record.violations)")
-        // Provider tokens came no more often than one in 20 minutes, most an hour's worth each.
+        // Provider tokens came at most every 20 minutes, and most were used for an hour.
         #expect(record.providerTokens.count <= Int(minutes / 50) + 1, "\(minutes) minutes")
         #expect(
             record.answers.keys.allSatisfy {

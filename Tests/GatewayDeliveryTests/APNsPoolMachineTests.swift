@@ -10,7 +10,7 @@ import WidgetModel
 @Suite struct APNsPoolMachineTests {
     private static let minute: Int64 = 60_000
 
-    /// An action without what tests rarely look at.
+    /// An action without the parts that few tests check.
     enum Step: Equatable {
         case send(UInt64, on: UInt64, opens: Bool = false)
         case close(UInt64)
@@ -19,11 +19,11 @@ import WidgetModel
         case wake(Int64)
     }
 
-    /// A machine whose tokens are there at once, and the time it is told.
+    /// A machine that gets its tokens at once, and its current time.
     struct Pool {
         var machine: APNsPoolMachine
         var now: Int64 = 0
-        /// Tokens that were fetched, and those that were refused before.
+        /// The number of tokens fetched, and the refused tokens that they replaced.
         var fetched = 0
         var refused: [String?] = []
         var hasTokens = true
@@ -49,7 +49,7 @@ import WidgetModel
                     : nil, moment)
         }
 
-        /// All actions there are now, without wake-ups.
+        /// Returns all current actions except wake-ups.
         mutating func steps() -> [Step] {
             var steps: [Step] = []
             while let action = machine.next(moment) {
@@ -77,7 +77,7 @@ import WidgetModel
             end(flight, .answered(status: status, reason: reason))
         }
 
-        /// Adds pushes and has the first accepted, so that the connection is proven.
+        /// Adds pushes and answers the first with success, so that the connection is proven.
         mutating func begin(_ pushes: [APNsPush]) {
             for push in pushes { _ = machine.add(push) }
             _ = steps()
@@ -165,7 +165,7 @@ import WidgetModel
         pool.answer(2, 403, "ExpiredProviderToken")
         #expect(pool.steps() == [.send(2, on: 1), .send(1, on: 1)])
         #expect(pool.fetched == 2 && pool.refused == [nil, "token1"])
-        // A second time it is not the token's age.
+        // The second time the token's age cannot be the reason.
         pool.answer(1, 403, "ExpiredProviderToken")
         #expect(pool.steps().contains(.finish(1, .stop(.credential))))
     }
@@ -178,7 +178,7 @@ import WidgetModel
         pool.answer(1, 403, "ExpiredProviderToken")
         #expect(pool.steps() == [.finish(1, .stop(.credential))])
         #expect(pool.results.last?.reaction.alert == .credentialRefused)
-        // What is in flight has its own answer.
+        // A push in flight gets its own answer.
         pool.answer(2, 200)
         #expect(pool.steps() == [.finish(2, .delivered)])
     }
@@ -253,7 +253,7 @@ import WidgetModel
         #expect(pool.steps() == [.finish(1, .retry(.connection))])
         let late = pool.machine.add(try push())
         #expect(pool.steps() == [.finish(late, .retry(.connection))])
-        // What could go again at once is for the caller to keep.
+        // A push that could be sent again at once is left to the caller.
         pool.end(0, .failed(.notProcessed))
         #expect(!pool.machine.isDrained)
         #expect(pool.steps() == [.finish(0, .retry(.connection)), .close(1)])
@@ -289,8 +289,8 @@ import WidgetModel
         }
     }
 
-    /// Whatever happens, each push has one result, no connection carries more than it may or is
-    /// used after its end, and nothing of a stopped key is sent.
+    /// Whatever happens, each push has one result, no connection carries more than allowed or is
+    /// used after its end, and nothing is sent with a stopped key.
     @Test(arguments: 0..<200 as Range<UInt64>)
     func `every push has one result`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)

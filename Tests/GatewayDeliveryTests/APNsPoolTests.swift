@@ -6,17 +6,17 @@ import WidgetModel
 
 @testable import GatewayDelivery
 
-/// What a pool does about everything APNs is known to say, over TLS: a test for each row of the
-/// table of statuses and reasons, by the table's own names.
+/// A pool's reaction to everything that APNs is known to answer, over TLS: a test for each row of
+/// the table of statuses and reasons, with the table's own names.
 @Suite(.timeLimit(.minutes(2))) struct APNsPoolTests {
-    /// A device that behaves so, and what a push to it comes to.
+    /// Returns the result of a push to a device with these behaviours.
     private func result(
         _ behaviours: PushBehaviour..., clock: FastClock = FastClock(),
         pool: (inout APNsPool.Configuration) -> Void = { _ in },
         push change: (inout APNsPush) -> Void = { _ in }
     ) async throws -> (result: APNsPushResult, record: PushRecord) {
         let fixture = try APNsFixture(clock: clock, pool: pool)
-        // The connection has had its first success.
+        // Give the connection its first success.
         #expect(try await fixture.send(to: "ff").reaction == APNsReaction(.delivered))
         fixture.server.script(APNsFixture.token, behaviours)
         let result = try await fixture.send(push: change)
@@ -199,7 +199,7 @@ import WidgetModel
         fixture.server.goAway(reason: "Shutdown")
         try await Task.sleep(for: .milliseconds(200))
         #expect(try await fixture.send(to: "0b").reaction == APNsReaction(.delivered))
-        // The silent one is still waited for.
+        // The pool still waits for the push without an answer.
         #expect(fixture.pool.figures.underWay == 1)
         await fixture.server.stop()
         #expect(try await silent.outcome == .failed(.connectionEnded))
@@ -284,7 +284,7 @@ import WidgetModel
         #expect(given.requests == 2)
     }
 
-    // MARK: 410, 429, 5xx, and what nobody knows
+    // MARK: 410, 429, 5xx, and unknown reasons
 
     @Test func `410 ExpiredToken drops the token`() async throws {
         let (result, _) = try await result(.refused(.expiredToken, timestamp: 1))

@@ -6,9 +6,9 @@ import WidgetModel
 
 @testable import GatewayDelivery
 
-/// What goes over a connection, byte for byte and without one.
+/// The bytes of a connection, exactly, and without a connection.
 @Suite struct APNsSessionTests {
-    /// Frames as a peer writes them (RFC 9113, section 4.1).
+    /// Returns a frame as a peer sends it (RFC 9113, section 4.1).
     private static func frame(
         _ kind: UInt8, flags: UInt8 = 0, _ stream: Int, _ payload: [UInt8] = []
     ) -> [UInt8] {
@@ -78,7 +78,7 @@ import WidgetModel
                 .ended(1, .answered(status: 410), uniqueID: "u-1"),
                 .ended(2, .failed(.notProcessed)), .retired,
             ])
-        // The last one may still be answered: the GOAWAY includes it.
+        // The last stream may still be answered: the GOAWAY includes it.
         #expect(!session.isOver && session.nextDeadline == 1_000)
         session.expire(now: 1_000, isConnected: true)
         #expect(Self.events(session) == [.ended(3, .failed(.timedOut))])
@@ -104,7 +104,7 @@ import WidgetModel
                 == (0..<3).map { .ended($0, .failed(.notConnected)) } + [.retired])
     }
 
-    /// The bodies of the pushes in what a session wrote, and which of them were ended.
+    /// The bodies of the pushes in a session's output, and the streams that ended.
     private struct Bodies {
         var text: [Int: String] = [:]
         var ended: Set<Int> = []
@@ -112,9 +112,9 @@ import WidgetModel
         var sizes: [Int] = []
         private var unread: [UInt8] = []
 
-        /// Reads what the session has to write now.
+        /// Reads the session's current output.
         ///
-        /// - Parameter prefaceBytes: Bytes before the first frame.
+        /// - Parameter prefaceBytes: The number of bytes before the first frame.
         mutating func read(_ session: APNsSession, prefaceBytes: Int = 0) {
             unread += APNsSessionTests.output(session).dropFirst(prefaceBytes)
             var place = 0
@@ -173,7 +173,7 @@ import WidgetModel
         #expect(bodies.text.values.allSatisfy { $0 == Self.body })
     }
 
-    /// Whatever room the peer gives, and when, each body arrives whole and is ended once.
+    /// Whatever windows the peer grants, and whenever, each body arrives whole and ends once.
     @Test(arguments: 0..<200 as Range<UInt64>)
     func `bodies are whole whatever the windows are`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)

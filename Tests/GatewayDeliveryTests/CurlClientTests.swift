@@ -26,7 +26,7 @@ import WidgetModel
             body: Array(#"{"aps":{}}"#.utf8), timeout: deadline)
     }
 
-    /// The code of what is thrown, if it is the client's.
+    /// Returns the code of the error thrown, if it is the client's.
     static func code(
         _ client: CurlClient, _ request: CurlRequest
     ) async -> CurlError.Code? {
@@ -44,7 +44,7 @@ import WidgetModel
         request.origin = "http://127.0.0.1:\(server.port)"
         #expect(await Self.code(try Self.client(server), request) == .badRequest)
         #expect(try server.seen().isEmpty)
-        // The server speaks TLS: what it is sent now it does not understand.
+        // The server speaks TLS, so it does not understand this request.
         let plain = try Self.client(server) { $0.allowsPlainText = true }
         let code = await Self.code(plain, request)
         #expect(code != nil && code != .badRequest)
@@ -125,7 +125,7 @@ import WidgetModel
         #expect(try server.seen().suffix(1) == ["request 2 ok"])
     }
 
-    /// In one record, so that libcurl hears of all at once.
+    /// In one record, so that libcurl receives everything at once.
     @Test(
         arguments: [ScriptedServer.Action.resetAndGoAway, .goAwayAndReset, .goAwayAndClose],
         [true, false])
@@ -159,7 +159,7 @@ import WidgetModel
         _ = try await client.send(request)
     }
 
-    /// A connection of which one stream is still open, and which takes no other.
+    /// Returns a connection with one open stream that accepts no other.
     private func mute() async throws -> (
         ScriptedServer, CurlClient, Task<CurlError.Code?, any Error>
     ) {
@@ -169,7 +169,7 @@ import WidgetModel
         _ = try await client.send(request)
         let silent = Task { await Self.code(client, request) as CurlError.Code? }
         while try !server.seen().contains("request 1 goAwayAndSilence") {}
-        // Until the client has heard of it.
+        // Time for the client to receive the GOAWAY.
         try await Task.sleep(for: .milliseconds(200))
         return (server, client, Task { await silent.value })
     }
@@ -358,7 +358,7 @@ import WidgetModel
 
     // MARK: Receivers
 
-    /// Records how a request ended, as often as it did.
+    /// Records each end of a request.
     final class Outcome: TransferReceiver {
         let codes = Mutex<[CurlError.Code?]>([])
 
@@ -369,8 +369,8 @@ import WidgetModel
         }
     }
 
-    /// Whatever a peer does, each request has one outcome, and what a peer saw is never more than
-    /// what was sent, and never less than what may have been acted on.
+    /// Whatever a peer does, each request has one outcome. The peer sees at most the requests that
+    /// were sent, and at least those that it may have acted on.
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func `each request has one outcome and is sent once`(seed: UInt64) async throws {
         var random = SplitMix64(seed: seed)

@@ -3,13 +3,13 @@ import GatewayTestSupport
 import Synchronization
 import WidgetModel
 
-/// An HTTP/2 server in another process that does with each request what a test says, in the order
-/// in which requests arrive, whatever they ask for.
+/// An HTTP/2 server in another process that answers requests with the actions of a test, in the
+/// order of their arrival, whatever they ask for.
 ///
-/// It reads frames and no headers, so that it can answer as no library would. The last action is
-/// repeated.
+/// It reads frames and no headers, so that it can answer in ways that no library does. The last
+/// action is repeated.
 final class ScriptedServer: Sendable {
-    /// What one request meets.
+    /// The server's reaction to one request.
     enum Action: String {
         /// 200 without a body.
         case ok
@@ -29,11 +29,11 @@ final class ScriptedServer: Sendable {
         case refuse
         /// RST_STREAM with INTERNAL_ERROR.
         case reset
-        /// Nothing.
+        /// No answer.
         case silence
         /// The connection is closed at once.
         case close
-        /// GOAWAY that names the stream before as the last one; if that one met silence, it is
+        /// GOAWAY that names the previous stream as the last one; if that one got no answer, it is
         /// answered afterwards.
         case goAwayBefore
         /// GOAWAY that names this stream as the last one, which is then answered. After either
@@ -42,21 +42,21 @@ final class ScriptedServer: Sendable {
         /// RST_STREAM with INTERNAL_ERROR, and in the same record GOAWAY that names this stream as
         /// the last one.
         case resetAndGoAway
-        /// The same the other way round.
+        /// The same two frames in the opposite order.
         case goAwayAndReset
         /// GOAWAY that names this stream as the last one, and then the connection is closed.
         case goAwayAndClose
-        /// RST_STREAM with INTERNAL_ERROR for every stream that met silence and for this one, and in
-        /// the same record GOAWAY that names this one.
+        /// RST_STREAM with INTERNAL_ERROR for every stream without an answer and for this one, and
+        /// in the same record GOAWAY that names this one.
         case resetAllAndGoAway
         /// GOAWAY that names this stream as the last one; the stream is not answered, and the
         /// connection stays.
         case goAwayAndSilence
-        /// 200, and no PING is answered any more.
+        /// 200, and no answer to any later PING.
         case deaf
-        /// Bytes that are no frames.
+        /// Bytes that are not frames.
         case garbage
-        /// 200, after which no request is allowed any more.
+        /// 200, and then no more requests are allowed.
         case narrow
     }
 
@@ -68,14 +68,14 @@ final class ScriptedServer: Sendable {
 
     var origin: String { "https://localhost:\(port)" }
     var certificate: String { directory + "/ca.pem" }
-    /// A certificate and key of an authority that did not sign the server's.
+    /// The file of a certificate and key of an authority that did not sign the server's.
     var otherCertificate: String { directory + "/other.pem" }
 
     /// - Parameters:
     ///   - streamsMax: The server's `SETTINGS_MAX_CONCURRENT_STREAMS`.
-    ///   - addresses: Loopback addresses that it listens on, at one port.
-    ///   - wantsCertificate: Whether clients must show a certificate of `ca.pem`'s.
-    ///   - speaks: The protocol that it agrees to (ALPN); `nil` where it does not say.
+    ///   - addresses: The loopback addresses that it listens on, at one port.
+    ///   - wantsCertificate: Whether clients must present a certificate signed by `ca.pem`.
+    ///   - speaks: The protocol that it agrees to (ALPN); `nil` for none.
     init(
         _ script: [Action], streamsMax: Int = 1_000, addresses: [String] = ["127.0.0.1"],
         wantsCertificate: Bool = false, speaks: String? = "h2"
@@ -100,7 +100,8 @@ final class ScriptedServer: Sendable {
             + [speaks ?? "", addresses.joined(separator: ",")] + script.map(\.rawValue)
         let output = Pipe()
         process.standardOutput = output
-        // The server ends with its standard input, so none outlives even a test that crashed.
+        // The server ends when its standard input does, so none is left behind even by a test that
+        // crashes.
         process.standardInput = input
         try process.run()
         lines = Mutex(output.fileHandleForReading)
@@ -115,7 +116,7 @@ final class ScriptedServer: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
-    /// What the server saw so far: one line for each connection and request.
+    /// Returns the server's log so far: one line for each connection and request.
     func seen() throws -> [String] {
         try lines.withLock { handle in
             try input.fileHandleForWriting.write(contentsOf: Data("seen\n".utf8))

@@ -25,7 +25,7 @@ import Testing
             caFile: server.certificate)
     }
 
-    /// A resolver that gives other addresses each time; the last ones again and again.
+    /// Returns a resolver that gives other addresses each time; the last ones are repeated.
     static func resolver(_ answers: [[String]?]) -> NameResolver {
         let left = Mutex(answers)
         return NameResolver { _ in
@@ -45,8 +45,8 @@ import Testing
         }
     }
 
-    /// 127.0.0.1 stands for a public address, 127.0.0.2 for one of the gateway's own network, and
-    /// the same server listens on both.
+    /// 127.0.0.1 stands for a public address, 127.0.0.2 for one of the gateway's own network; the
+    /// same server listens on both.
     @Test func `a name that turns to a private address does not lead there`() async throws {
         let server = try ScriptedServer([.ok], addresses: ["127.0.0.1", "127.0.0.2"])
         let endpoint = try Self.endpoint(server, host: "hooks.example.com")
@@ -67,7 +67,7 @@ import Testing
     @Test func `of several addresses those are tried that may be`() async throws {
         let server = try ScriptedServer([.ok], addresses: ["127.0.0.2", "127.0.0.3"])
         let endpoint = try Self.endpoint(server, host: "hooks.example.com")
-        // Nothing listens on the first, and the second may not be asked.
+        // Nothing listens on the first address, and the second is not permitted.
         let sender = try Self.sender(
             server, allowed: "127.0.0.1", resolver: Self.resolver([["127.0.0.1", "127.0.0.2"]]))
         #expect(try await Self.send(sender, endpoint).code == .unreachable)
