@@ -3,13 +3,13 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Every route with every scope that does not open it, and clients that reach for others.
+/// Every route with every scope that does not grant it, and clients that try to access others.
 @Suite("Authorisation", .othersUnaffected)
 struct AuthorisationTests {
-    /// A route and the scopes that open it (design, section 5).
+    /// A route and the scopes that grant it (design, section 5).
     struct Route: Sendable, CustomTestStringConvertible {
         let method: String
-        /// Below that of the app; empty for the app itself.
+        /// The path below that of the app; empty for the app itself.
         let path: String
         let scopes: Set<Scope>
         var body: JSONValue?

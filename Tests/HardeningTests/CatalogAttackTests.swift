@@ -3,7 +3,8 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Catalogs that are wrong or heavy. Each goes to an app that has none: a bad one leaves it so.
+/// Catalogs that are invalid or expensive. Each goes to an app without a catalog; an invalid one
+/// leaves it without.
 @Suite("Catalog attacks", .othersUnaffected)
 struct CatalogAttackTests {
     private static let app = "com.catalog"

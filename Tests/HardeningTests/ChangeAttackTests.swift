@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Changes that are wrong: none may be taken, not even in part.
+/// Invalid changes: none may be accepted, not even in part.
 @Suite("Change attacks", .othersUnaffected)
 struct ChangeAttackTests {
     @Test("Members of wrong types are 422, each named with its place")

@@ -2,10 +2,10 @@ import Foundation
 import GatewayTestSupport
 import Testing
 
-/// Configurations a gateway must refuse to run by, with words that help.
+/// Configurations that a gateway must refuse, with helpful messages.
 @Suite("Configuration faults")
 struct ConfigurationAttackTests {
-    /// A directory with an authority's files, removed at the end.
+    /// Runs `body` with a directory of an authority's files, which is removed at the end.
     private func inDirectory(
         _ body: (_ directory: String, _ authority: TestAuthority) async throws -> Void
     ) async throws {

@@ -3,7 +3,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Crowds that say nothing, and peers that take nothing.
+/// Crowds that send nothing, and peers that read nothing.
 @Suite("Crowd attacks", .serialized)
 struct CrowdAttackTests {
     private static let app = "com.mygame"
@@ -16,10 +16,11 @@ struct CrowdAttackTests {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0
     }
 
-    /// 600 connections come to a process that may open 256 files while a backend posts: it lives, the
-    /// stream lives, each post is answered, and descriptors are left.
+    /// 600 connections are opened to a process that may open 256 files, while a backend posts. The
+    /// process keeps running, the stream stays open, each post is answered, and descriptors are
+    /// left.
     ///
-    /// - Parameter given: Files that whoever starts the process leaves open to it.
+    /// - Parameter given: The number of files that the process inherits from its parent.
     @Test("A crowd does not take the last descriptors", arguments: [0, 90])
     func descriptors(given: Int) async throws {
         raiseOwnLimit()
@@ -98,7 +99,8 @@ struct CrowdAttackTests {
         setrlimit(resource, &limits)
     }
 
-    /// Half request heads on the plain port: whoever asks is answered, and they go.
+    /// Incomplete request heads on the plain port: other requests are answered, and the incomplete
+    /// ones are closed.
     @Test("Half heads on the plain port are in nobody's way") func plainPort() async throws {
         raiseOwnLimit()
         let admin = try GatewayProcess.freePort()
@@ -115,16 +117,16 @@ struct CrowdAttackTests {
                 probe.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 let bytes = probe.readUntil { !RawAnswer.all(in: $0).isEmpty }.bytes
                 #expect(RawAnswer.all(in: bytes).first?.status == 200)
-                // The TLS port has its descriptors.
+                // The TLS port still has descriptors.
                 _ = try RawSocket(port: Self.port(process), tls: .init())
             }
             #expect(Self.openFiles(process.pid) < 200)
-            // The last ones are closed by their deadline.
+            // The last ones are closed at their deadline.
             #expect(crowd.last?.readUntil(seconds: 60).isClosed == true)
         }
     }
 
-    /// Without a token: a hundred answers asked for, none read.
+    /// A hundred requests without a token, whose answers are not read.
     @Test("Answers that nobody reads end their connection", .othersUnaffected)
     func unreadAnswers() async throws {
         typealias Frames = HTTP2Frames
@@ -145,7 +147,7 @@ struct CrowdAttackTests {
         #expect(isClosed)
     }
 
-    /// A reader of a stream has nothing to say.
+    /// A reader of a stream has no reason to send anything.
     @Test("A reader that floods its stream is ended", .othersUnaffected)
     func talkingReader() async throws {
         let target = try await Target.shared()

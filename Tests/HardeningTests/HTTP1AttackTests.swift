@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Bytes on an HTTP/1.1 connection that two servers could read in two ways, or that never end.
+/// Bytes on an HTTP/1.1 connection that two servers could interpret differently, or that never end.
 @Suite("HTTP/1.1 attacks", .othersUnaffected)
 struct HTTP1AttackTests {
     private static let keys = "GET /.well-known/jwks.json HTTP/1.1\r\nHost: x\r\n"
@@ -14,7 +14,7 @@ struct HTTP1AttackTests {
             + "Content-Type: application/cloudevents+json\r\n\(fields)\r\n\r\n\(rest)"
     }
 
-    /// Sends and expects one refusal and the connection's end.
+    /// Sends a request and expects one refusal and the connection's end.
     private func expectEnd(
         _ request: String, _ status: Int = 400, _ code: String = "malformed",
         sourceLocation: SourceLocation = #_sourceLocation
@@ -150,7 +150,8 @@ struct HTTP1AttackTests {
             + "\r\nGARBAGE\r\n\r\n" + Self.keys + "\r\n"
         let conversation = try await target.converse(Array(request.utf8))
         let statuses = conversation.answers.map(\.status)
-        // What was valid may fall with what follows it, but nothing is answered out of turn.
+        // Valid requests may be lost with the invalid one after them, but nothing is answered out
+        // of order.
         #expect(
             !statuses.isEmpty && statuses == Array([200, 404, 200, 400].prefix(statuses.count)))
         #expect(conversation.isClosed)
@@ -193,7 +194,7 @@ struct HTTP1AttackTests {
             let socket = try RawSocket(port: port, tls: .init())
             socket.send(head)
             let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
-            // At 64 KiB a round, a second's silence in between: what is measured is whether it
+            // 64 KiB per round, with a second's silence between rounds: the test checks whether it
             // ends, not when.
             for _ in 0..<60 {
                 guard socket.send(piece), !socket.readUntil(seconds: 1).isClosed else {

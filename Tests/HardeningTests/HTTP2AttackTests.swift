@@ -2,14 +2,14 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Frames that cost the sender little and a server much.
+/// Frames that are cheap for the sender and expensive for a server.
 @Suite("HTTP/2 attacks", .othersUnaffected)
 struct HTTP2AttackTests {
     typealias Frames = HTTP2Frames
     static let keys = Frames.request("GET", "/.well-known/jwks.json")
 
     struct Outcome: Sendable {
-        /// By stream.
+        /// The statuses by stream.
         var statuses: [UInt32: Int] = [:]
         var resets: Set<UInt32> = []
         var goAways: [UInt8] = []
@@ -50,7 +50,7 @@ struct HTTP2AttackTests {
         }
     }
 
-    /// The gateway has said what is wrong and ended the connection.
+    /// Expects the gateway to state the error and end the connection.
     private func expectEnd(
         _ frames: [UInt8], _ sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

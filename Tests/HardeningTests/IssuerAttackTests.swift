@@ -4,7 +4,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Issuers that reach beyond what the configuration gives them, and client certificates.
+/// Issuers that exceed their rights in the configuration, and client certificates.
 @Suite("Issuer and certificate attacks")
 struct IssuerAttackTests {
     @Test("What the tests start from is believed")
@@ -76,7 +76,7 @@ struct IssuerAttackTests {
         expectRefusal(order, 403, "no-local-issuer", says: "configuration")
     }
 
-    /// Asks for a catalog over a connection with a client certificate; `nil` when there was none.
+    /// Requests a path over a connection with a client certificate; `nil` when there is no answer.
     private func ask(
         _ identity: TestCertificate, _ path: String
     ) async throws -> RawAnswer? {

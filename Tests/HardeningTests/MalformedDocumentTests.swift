@@ -2,10 +2,10 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Bodies that are not what their media type says, on every route that reads one.
+/// Bodies that do not match their media type, on every route that reads one.
 @Suite("Malformed documents", .othersUnaffected)
 struct MalformedDocumentTests {
-    /// A route that reads JSON, with a type it takes.
+    /// A route that reads JSON, with a media type that it accepts.
     struct Writing: Sendable, CustomTestStringConvertible {
         let method: String
         let path: String

@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Methods, representations and queries that lead nowhere.
+/// Unsupported methods, representations and queries.
 @Suite("Method and query attacks", .othersUnaffected)
 struct QueryAttackTests {
     @Test(

@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Registrations that ask for too much or state what is not theirs to state.
+/// Registrations that ask for too much, or state what their sender may not state.
 @Suite("Registration attacks", .othersUnaffected)
 struct RegistrationAttackTests {
     private func put(

@@ -3,7 +3,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Streams held beyond the limit, cursors that lie, acknowledgements that confirm nothing.
+/// Streams beyond the limit, forged cursors, and acknowledgements that confirm nothing.
 @Suite("Stream, cursor and acknowledgement attacks", .othersUnaffected)
 struct StreamAttackTests {
     @Test("A fifth stream is 429 with Retry-After, and closing one makes room")
@@ -21,7 +21,7 @@ struct StreamAttackTests {
         expectRefusal(fifth, 429, "too-many-streams", says: "Close one")
         #expect(fifth.header("retry-after").flatMap { Int($0) } ?? 0 > 0)
         streams[0].close()
-        // The gateway has to notice the close first: ask until it has.
+        // The gateway notices the close only after a while; retry until it has.
         var status: Int?
         for _ in 0..<200 where status != 200 { status = open().head()?.status }
         #expect(status == 200)

@@ -2,7 +2,7 @@ import COpenSSL
 import GatewayTestSupport
 import Testing
 
-/// Peers that never get as far as a request, or take for ever to get there.
+/// Peers that never complete a request, or take for ever to do so.
 @Suite("TLS and slow peers", .othersUnaffected)
 struct TLSAttackTests {
     @Test(
@@ -41,7 +41,7 @@ struct TLSAttackTests {
         #expect(!String(decoding: answer, as: UTF8.self).contains("HTTP"))
     }
 
-    /// Connects, sends `start`, then `drop` again and again; whether the gateway ends that.
+    /// Connects, sends `start`, then `drop` again and again; returns whether the gateway ends that.
     ///
     /// A request of HTTP/2 is also ended by an answer or a reset.
     private func isEnded(

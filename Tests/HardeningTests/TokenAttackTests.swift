@@ -4,7 +4,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Tokens that must not be believed, though every one of them is nearly right.
+/// Tokens that must not be accepted, although each of them is nearly valid.
 @Suite("Token attacks", .othersUnaffected)
 struct TokenAttackTests {
     private func use(_ token: String) async throws -> TestHTTPAnswer {
@@ -162,7 +162,7 @@ struct TokenAttackTests {
         }
     }
 
-    /// An object of one member.
+    /// Returns an object with one member.
     private static func only(_ name: String, _ value: JSONValue) -> JSONObject {
         var object = JSONObject()
         object[name] = value
@@ -240,7 +240,7 @@ struct TokenAttackTests {
         #expect(answer.status == 401)
     }
 
-    /// Attributes that each may be, and that make a longer token than anybody reads.
+    /// Attributes that are each allowed, but make the token longer than any that is read.
     private static var longAttributes: JSONObject {
         var attributes = JSONObject()
         for number in 0..<32 {

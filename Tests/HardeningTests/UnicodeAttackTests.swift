@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Texts that look alike: values compare as bytes, never as what people read.
+/// Texts that look alike: values are compared as bytes, never by their appearance.
 @Suite("Look-alike texts", .othersUnaffected)
 struct UnicodeAttackTests {
     private static let composed = "s3cr3t-\u{E9}"
@@ -55,7 +55,7 @@ struct UnicodeAttackTests {
         let catalog = try await target.send(
             "PUT", "/v1/apps/com.Kid/catalog", token: token, ["app": "com.Kid", "widgets": []])
         #expect(catalog.status == 201)
-        // KELVIN SIGN: the same as K to everyone who compares characters.
+        // KELVIN SIGN: equal to K for any code that compares characters.
         for (method, path) in [("GET", "catalog"), ("GET", "clients"), ("PUT", "clients/x")] {
             let answer = try await target.send(
                 method, "/v1/apps/com.%E2%84%AAid/\(path)", token: token,

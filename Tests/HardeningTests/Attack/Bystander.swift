@@ -40,13 +40,13 @@ final class Bystander: Sendable {
         }
     }
 
-    /// Posts a change for the bystander and waits until its stream tells of it; says what went
-    /// wrong.
+    /// Posts a change for the bystander and waits until its stream reports it; returns the error,
+    /// if any.
     func trouble() async throws -> String? {
         try await elsewhere { [self] in try turn.update { try check(&$0) } }
     }
 
-    /// Under the lock: one check at a time.
+    /// Runs under the lock: one check at a time.
     private func check(_ number: inout Int) throws -> String? {
         number += 1
         let event: JSONValue = [

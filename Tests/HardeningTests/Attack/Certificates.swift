@@ -4,7 +4,7 @@ import Foundation
 /// Certificates for tests, made with the same library that checks them.
 struct TestCertificate: @unchecked Sendable {
     // Sound: nothing changes what the pointers stand for once `init` has returned.
-    /// PEM files.
+    /// The paths of the PEM files.
     let certificate: String
     let key: String
 
@@ -13,7 +13,7 @@ struct TestCertificate: @unchecked Sendable {
 
     struct Failure: Error {}
 
-    /// Makes a certificate in `directory`, signed by `issuer`, or by itself as a CA.
+    /// Makes a certificate in `directory`, signed by `issuer`, or self-signed as a CA.
     init(
         _ name: String, in directory: String, issuer: TestCertificate? = nil,
         alternativeNames: String? = nil

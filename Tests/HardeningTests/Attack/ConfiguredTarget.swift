@@ -15,11 +15,11 @@ final class ConfiguredTarget: Sendable {
     let port: UInt16
     let directory: String
     let authority: TestAuthority
-    /// May do everything for every app.
+    /// An issuer for every app and every scope.
     let operations: Issuer
-    /// Speaks for `com.a` only, and not for the scope operator.
+    /// An issuer for `com.a` only, and not for the scope operator.
     let limited: Issuer
-    /// Speaks for `com.b` only, under the same `iss` as ``limited``.
+    /// An issuer for `com.b` only, with the same `iss` as ``limited``.
     let sibling: Issuer
 
     private init() throws {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Documents that are right, for tests to spoil.
+/// Valid documents, for tests to modify.
 enum Documents {
     static let kind = "com.mygame.character-detail"
     static let statusKind = "com.mygame.game-status"

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// HTTP/2 frames (RFC 9113 section 6), made byte by byte so that they can be wrong.
+/// HTTP/2 frames (RFC 9113 section 6), made byte by byte so that they can be invalid.
 enum HTTP2Frames {
     enum Kind: UInt8 {
         case data, headers, priority, reset, settings, push, ping, goAway, windowUpdate
@@ -33,7 +33,7 @@ enum HTTP2Frames {
         ]
     }
 
-    /// Fields as literals without indexing (RFC 7541 section 6.2.2).
+    /// Returns fields as literals without indexing (RFC 7541 section 6.2.2).
     static func block(_ fields: [(String, String)]) -> [UInt8] {
         block(fields.map { ($0.0, Array($0.1.utf8)) })
     }
@@ -53,12 +53,12 @@ enum HTTP2Frames {
         return length + [UInt8(rest)] + bytes
     }
 
-    /// The pseudo header fields of a request.
+    /// Returns the pseudo header fields of a request.
     static func request(_ method: String, _ path: String) -> [(String, String)] {
         [(":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost")]
     }
 
-    /// Every whole frame in `bytes`.
+    /// Returns every whole frame in `bytes`.
     static func all(in bytes: [UInt8]) -> [Frame] {
         var frames: [Frame] = []
         var index = 0
@@ -76,8 +76,8 @@ enum HTTP2Frames {
         return frames
     }
 
-    /// The status a HEADERS frame begins with: an entry of the static table, or a literal of
-    /// digits under its Huffman code (RFC 7541 appendices A and B); 0 for anything else.
+    /// Returns the status at the start of a HEADERS frame: an entry of the static table, or a
+    /// literal of digits in Huffman code (RFC 7541 appendices A and B); 0 for anything else.
     static func status(_ block: [UInt8]) -> Int {
         guard let first = block.first else { return 0 }
         let indexed = [200, 204, 206, 304, 400, 404, 500]

@@ -2,7 +2,7 @@ import Foundation
 import GatewaySigning
 import WidgetModel
 
-/// Mints tokens with any claims, as an issuer the daemon believes or as somebody else.
+/// Mints tokens with any claims, as an issuer that the daemon trusts or as another one.
 struct Issuer: Sendable {
     static let backendScopes = "catalog:write changes:write clients:write operator tokens:issue"
 
@@ -11,7 +11,7 @@ struct Issuer: Sendable {
     let key: SigningKey
     let kid: String
 
-    /// An issuer of its own.
+    /// An issuer with these claims and this key.
     init(iss: String, aud: String, key: SigningKey) {
         self.iss = iss
         self.aud = aud
@@ -19,7 +19,7 @@ struct Issuer: Sendable {
         kid = key.kid
     }
 
-    /// The issuer that minted `token`, whose private key lies in a directory under its name.
+    /// The issuer that minted `token`; its private key is in a directory, in a file named after it.
     init(likeThatOf token: String, keysIn directory: String) throws {
         let parts = token.split(separator: ".").map { Base64.url.decode(Array($0.utf8)) ?? [] }
         let header = try JSONValue(parsing: parts.first ?? []).objectValue
@@ -32,7 +32,7 @@ struct Issuer: Sendable {
 
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    /// Claims that are believed; `others` replace or, with `null`, remove single ones.
+    /// Returns valid claims; `others` replace single ones or, with `null`, remove them.
     func claims(
         app: String = Target.app, scope: String, sub: String = "backend",
         attributes: JSONValue? = nil, _ others: JSONObject = [:]
@@ -48,7 +48,7 @@ struct Issuer: Sendable {
         return .object(claims)
     }
 
-    /// A token.
+    /// Returns a token with valid claims, except for `others`.
     func token(
         app: String = Target.app, scope: String, sub: String = "backend",
         attributes: JSONValue? = nil, _ others: JSONObject = [:]
@@ -58,7 +58,7 @@ struct Issuer: Sendable {
         return String(decoding: try signer.sign(payload: claims.serialized), as: UTF8.self)
     }
 
-    /// A token with any header; signed with the key, or with `signature` as it is.
+    /// Returns a token with any header; signed with the key, or with `signature` as it is.
     func token(
         header: JSONValue, claims: JSONValue, signature: [UInt8]? = nil
     ) throws -> String {

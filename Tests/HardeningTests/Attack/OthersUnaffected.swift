@@ -1,7 +1,7 @@
 import Testing
 
-/// After each test: a bystander's stream still tells of changes, and nothing of what was sent
-/// stands in the daemon's log.
+/// Checks after each test that a bystander's stream still reports changes, and that the daemon's
+/// log contains nothing of the attack.
 struct OthersUnaffected: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
@@ -17,11 +17,12 @@ struct OthersUnaffected: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OthersUnaffected {
-    /// The attack must not be felt by anyone else, nor leave secrets in the log.
+    /// Requires that the attack affects no one else and leaves no secrets in the log.
     static var othersUnaffected: OthersUnaffected { OthersUnaffected() }
 }
 
-/// Expects that no token (they begin with the base64url of `{"`) and no marked value is in `log`.
+/// Expects that `log` contains no token (they begin with the base64url of `{"`) and no marked
+/// value.
 func expectNothingLeaked(_ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
     for needle in ["eyJ", Target.secret, Target.pushToken] {
         let line = log.split(separator: "\n").first { $0.contains(needle) }

@@ -1,16 +1,16 @@
 import WidgetModel
 
-/// An answer as it stood on an HTTP/1.1 connection, or in an HTTP/2 stream.
+/// An answer as it was sent on an HTTP/1.1 connection, or in an HTTP/2 stream.
 struct RawAnswer: Sendable {
     var status = 0
-    /// Header fields, names in lower case.
+    /// The header fields, with names in lower case.
     var headers: [String: String] = [:]
     var body: [UInt8] = []
 
     var json: JSONValue? { try? JSONValue(parsing: body) }
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Every whole answer in `bytes`, interim ones included.
+    /// Returns every whole answer in `bytes`, including interim ones.
     static func all(in bytes: [UInt8]) -> [RawAnswer] {
         var answers: [RawAnswer] = []
         var rest = bytes[...]
@@ -51,7 +51,7 @@ struct RawAnswer: Sendable {
     }
 }
 
-/// What a raw HTTP/1.1 conversation brought.
+/// The result of a raw HTTP/1.1 conversation.
 struct RawConversation: Sendable {
     let answers: [RawAnswer]
     let isClosed: Bool

@@ -2,16 +2,16 @@ import COpenSSL
 import Foundation
 import GatewayTestSupport
 
-/// A connection whose every byte the test chooses, over TLS or bare TCP.
+/// A connection over TLS or plain TCP on which the test chooses every byte.
 ///
 /// Blocking; used by one thread at a time, see ``elsewhere(_:)``.
 final class RawSocket {
-    /// How to speak TLS.
+    /// The TLS settings of the client.
     struct TLS: Sendable {
         var alpn = "http/1.1"
-        /// Lowest and highest version offered.
+        /// The lowest and highest version offered.
         var versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
-        /// PEM files of a client certificate and its key.
+        /// The PEM files of a client certificate and its key.
         var identity: (certificate: String, key: String)?
     }
 
@@ -19,10 +19,10 @@ final class RawSocket {
     private var context: OpaquePointer?
     private var session: OpaquePointer?
 
-    /// The version agreed on, such as `TLSv1.3`.
+    /// The version agreed on, such as `TLSv1.3`; empty without TLS.
     var version: String { session.map { String(cString: SSL_get_version($0)) } ?? "" }
 
-    /// Connects to `port` of this machine, and shakes hands unless `tls` is `nil`.
+    /// Connects to `port` of this machine, and performs a TLS handshake unless `tls` is `nil`.
     init(port: UInt16, tls: TLS?) throws {
         socket = Glibc.socket(
             AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -46,7 +46,7 @@ final class RawSocket {
         if socket >= 0 { Glibc.close(socket) }
     }
 
-    /// Reads and writes give up after so long.
+    /// Sets the timeout of reads and writes.
     func wait(seconds: Double) {
         let whole = seconds.rounded(.down)
         var time = timeval(tv_sec: Int(whole), tv_usec: Int((seconds - whole) * 1_000_000))
@@ -77,7 +77,7 @@ final class RawSocket {
         }
     }
 
-    /// Writes everything; `false` when the peer does not take it any more.
+    /// Writes all bytes; returns false when the peer no longer accepts them.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
         var start = 0
@@ -99,12 +99,12 @@ final class RawSocket {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// What reading brought.
+    /// The result of a read.
     enum Read {
         case bytes([UInt8])
         /// The peer ended the connection.
         case closed
-        /// Nothing came in time.
+        /// Nothing arrived in time.
         case quiet
     }
 
@@ -145,7 +145,8 @@ final class RawSocket {
     }
 }
 
-/// Runs blocking work on a thread of its own, so that no test's task waits for another's socket.
+/// Runs blocking work on a thread of its own, so that no test's task waits for another test's
+/// socket.
 func elsewhere<Result: Sendable>(
     _ work: @escaping @Sendable () throws -> Result
 ) async throws -> Result {

@@ -2,7 +2,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// What all answers share that refusals are checked by.
+/// The parts of any kind of answer that are needed to check a refusal.
 protocol AnswerToJudge {
     var judgedStatus: Int { get }
     var judgedType: String? { get }
@@ -21,11 +21,11 @@ extension RawAnswer: AnswerToJudge {
     var judgedBody: [UInt8] { body }
 }
 
-/// Expects a problem (RFC 9457) that says what is wrong and where.
+/// Expects a problem document (RFC 9457) that says what is wrong and where.
 ///
 /// - Parameters:
 ///   - code: The end of its `type`.
-///   - words: Texts of which each must stand in `detail` or in a fault.
+///   - words: Texts that must each occur in `detail` or in a fault.
 ///   - place: The place of one of its faults.
 func expectRefusal(
     _ answer: some AnswerToJudge, _ status: Int, _ code: String, place: String? = nil,

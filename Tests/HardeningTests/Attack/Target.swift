@@ -4,12 +4,12 @@ import GatewayTestSupport
 import WidgetModel
 
 /// The daemon under attack: one for all tests, with a catalog, keys to mint tokens with, and a
-/// bystander whose stream has to go on.
+/// bystander whose stream must not end.
 final class Target: Sendable {
     static let app = "com.mygame"
-    /// In every value, identifier and payload that must never reach the log.
+    /// A mark in every value, identifier and payload that must never get into the log.
     static let secret = "s3cr3t"
-    /// A piece of every push token, which must not reach it either.
+    /// A part of every push token, which must not get into the log, either.
     static let pushToken = "feedc0de"
 
     /// The shared daemon.
@@ -39,7 +39,7 @@ final class Target: Sendable {
         bystander = try Bystander(process, issuer)
     }
 
-    /// A token for one client of the app.
+    /// Returns a token for one client of the app.
     func clientToken(_ client: String, attributes: JSONValue? = nil) throws -> String {
         try issuer.token(scope: "client", sub: client, attributes: attributes)
     }
@@ -77,7 +77,7 @@ final class Target: Sendable {
             .array(batch))
     }
 
-    /// Where the log stands: an empty batch is taken and moves nothing.
+    /// Returns the position of the log: an empty batch is accepted and changes nothing.
     func sequence() async throws -> Int64 {
         try await post(batch: [])["sequence"]?.integerValue ?? -1
     }
@@ -89,9 +89,10 @@ final class Target: Sendable {
             "PUT", "clients/\(client)", token: backend, Documents.registration(character ?? client))
     }
 
-    /// Sends bytes as they are over TLS and reads the answers.
+    /// Sends bytes unchanged over TLS and reads the answers.
     ///
-    /// - Parameter answers: So many are waited for; `nil` waits for the connection's end.
+    /// - Parameter answers: The number of answers to wait for; `nil` waits for the connection's
+    ///   end.
     func converse(_ bytes: [UInt8], answers: Int? = nil) async throws -> RawConversation {
         let port = port
         return try await elsewhere {
@@ -105,16 +106,16 @@ final class Target: Sendable {
         }
     }
 
-    /// Everything the daemon wrote to standard error so far.
+    /// Returns everything that the daemon has written to standard error.
     func log() -> String {
         let path = "/proc/\(process.pid)/fd/2"
         return (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     }
 }
 
-/// Ends the daemon with this process: values of statics are never released.
+/// Ends the daemon when this process exits, because values of statics are never released.
 ///
-/// - Parameter directory: Removed with its data.
+/// - Parameter directory: A directory to remove with the daemon's data.
 func killAtExit(_ process: GatewayProcess, removing directory: String? = nil) {
     started.update { started in
         started.append((process.pid, process.data))
