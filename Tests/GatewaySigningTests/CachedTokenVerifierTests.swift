@@ -51,7 +51,7 @@ import WidgetModel
         #expect(cache.count == 0 && cache.refusalCount == 1)
     }
 
-    /// A flood of refused tokens, each another one, pushes out refusals and nothing else.
+    /// A flood of different rejected tokens evicts only rejections.
     @Test func refusalsAreBoundedAndPushOutNoBelievedToken() throws {
         let cache = CachedTokenVerifier(
             TokenVerifier(policy: policy), entriesMax: 20, refusalsMax: 8)
@@ -74,7 +74,7 @@ import WidgetModel
         #expect(throws: TokenRejection.notYetValid) { try cache.verify(token, now: now - 61) }
         #expect(throws: TokenRejection.expired) { try cache.verify(token, now: now + 160) }
         #expect(cache.refusalCount == 0)
-        // A clock that was wrong, and is right again.
+        // The clock was wrong, and is right again.
         _ = try cache.verify(token, now: now)
         var short = policy
         short.clientLifetimeMax = 50
@@ -88,7 +88,7 @@ import WidgetModel
         let token = bytes(
             try TokenIssuer(key: own, iss: "local", aud: "gateway").issue(
                 sub: "c", app: "game", scopes: [.client], ttl: 100, now: now))
-        // Both keys are called alike: one took the place of the other.
+        // Both keys have the same id: one replaces the other.
         func policy(_ key: SigningKey) throws -> TokenPolicy {
             var jwk = key.publicKey.jwk
             jwk["kid"] = .string(own.kid)
@@ -104,7 +104,7 @@ import WidgetModel
         #expect(cache.refusalCount == 0)
         let verified = try cache.verify(token, now: now)
         #expect(try policy(own).trusts(verified, now: now))
-        // The same name, another key.
+        // The same id, another key.
         #expect(try !policy(other).trusts(verified, now: now))
     }
 
@@ -116,7 +116,7 @@ import WidgetModel
         for time in [now, now + 49] {
             #expect(throws: TokenRejection.denied) { try cache.verify(token, now: time) }
         }
-        // Its signature was checked once, and good.
+        // Its signature was verified once, successfully.
         #expect(cache.count == 1 && cache.refusalCount == 0)
         _ = try cache.verify(token, now: now + 50)
         #expect(throws: TokenRejection.denied) {
@@ -182,8 +182,8 @@ import WidgetModel
                 }
             }
             group.addTask {
-                // A check begun under the open policy may end under the closed one: its answer is
-                // good for who asked, but must not be remembered.
+                // A check begun under the open policy may end under the closed one: its result is
+                // valid for that caller, but must not be cached.
                 var wrong = 0
                 for _ in 0..<100 {
                     cache.replace(with: closed)
@@ -199,7 +199,7 @@ import WidgetModel
         }
         #expect(wrong == 0)
         #expect(cache.count <= 16)
-        // Nothing judged by the open policy may answer under the closed one.
+        // No result of the open policy may be returned under the closed one.
         cache.replace(with: closed)
         for token in tokens {
             #expect(throws: TokenRejection.unknownIssuer) { try cache.verify(token, now: now) }

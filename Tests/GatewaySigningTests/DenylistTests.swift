@@ -30,7 +30,7 @@ import Testing
         #expect(!list.denies(token("game", "d"), now: now))
         #expect(!list.denies(token("other", "c"), now: now))
         #expect(!list.denies(token("*", "c"), now: now))
-        // App and subject are apart, however they are cut.
+        // App and subject are compared separately, not joined.
         #expect(
             !Denylist([.init(.subject(app: "ga", sub: "mec"))]).denies(token("game", "c"), now: now)
         )
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `names are compared byte by byte`() {
-        // U+212A is equal to K by Unicode, and the two spellings of the letter are equal to each other.
+        // By Unicode, U+212A equals K, and the two spellings of the letter equal each other.
         let list = Denylist([
             .init(.subject(app: "game", sub: "Kelvin")), .init(.token(jti: "caf\u{E9}")),
         ])
@@ -77,7 +77,7 @@ import Testing
             ], audiences: ["g"], denied: denied)
     }
 
-    /// A token as an earlier policy believed it.
+    /// A token as an earlier policy accepted it.
     private var token: VerifiedToken {
         VerifiedToken(
             issuer: "i", subject: "c", app: "game", scopes: [.client], expires: 0,

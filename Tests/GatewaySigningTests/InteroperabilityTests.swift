@@ -3,7 +3,7 @@ import GatewaySigning
 import Testing
 import WidgetModel
 
-/// The same keys and signatures in the hands of others: the openssl command line and Python.
+/// The same keys and signatures with other software: the openssl command and Python.
 @Suite struct InteroperabilityTests {
     /// Runs a program that may be missing.
     enum Tool {

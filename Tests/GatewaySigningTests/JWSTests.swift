@@ -51,7 +51,7 @@ import WidgetModel
         )
     }
 
-    /// Every byte replaced by every other letter that could stand there: nothing else verifies.
+    /// Replaces every byte with every other letter that is allowed there: nothing else verifies.
     @Test func noByteOfACompactTextMayChange() throws {
         let compact = try JWSSigner.reloads(key).sign(payload: bytes(#"{"seq":42}"#))
         #expect(rejection(compact) == nil)
@@ -85,7 +85,7 @@ import WidgetModel
         #expect(rejection(other) == .badSignature)
     }
 
-    /// RFC 8725 section 2.1: the public key, which everybody has, used as the secret of an HMAC.
+    /// RFC 8725 section 2.1: the public key, which is known to all, used as the secret of an HMAC.
     @Test func anHMACWithThePublicKeyAsItsSecretIsRefused() throws {
         let raw = try #require(key.publicJWK["x"]?.stringValue.flatMap { Base64.url.decode($0) })
         for secret in [raw, try key.publicKey.pem(), JSONValue.object(key.publicJWK).serialized] {

@@ -39,8 +39,8 @@ import Testing
         #expect(try open() == ring)
     }
 
-    /// A gateway advances its ring while people rotate it: no key that was published is lost, and no
-    /// key that a ring names.
+    /// A gateway advances its ring while people rotate it: no published key is lost, and no key
+    /// that a ring names.
     @Test func manyMayChangeARingAtATime() async throws {
         let (store, timing) = (store, timing)
         let kids = try await withThrowingTaskGroup(of: Set<String>.self) { group in
@@ -52,7 +52,7 @@ import Testing
                         return []
                     }
                     let before = Set(ring.publishedKeys.keys.map(\.kid))
-                    // Each at a moment of its own: at one moment they would be one rotation.
+                    // Each at another time: rotations at the same time count as one.
                     try store.rotate(&ring, to: .es256, now: 1_000 + 100 * Int64(number))
                     return Set(ring.publishedKeys.keys.map(\.kid)).subtracting(before)
                 }
@@ -74,7 +74,7 @@ import Testing
             try store.rotate(&other, now: moment)
             #expect(other == once)
         }
-        // Another algorithm, or another moment, is another rotation.
+        // Another algorithm, or another time, is another rotation.
         try store.rotate(&ring, to: .es256, now: 2_000)
         #expect(ring.others.count == 2)
         try store.rotate(&ring, now: 2_011)
@@ -139,7 +139,7 @@ import Testing
         #expect(try directory.names(in: "keys") == ["\(ring.signingKey.kid).pem"])
     }
 
-    /// Whatever was signed goes on to verify, and the key that signs is one that verifiers know.
+    /// All earlier signatures still verify, and verifiers know the key that signs.
     @Test func keysThatLostTheirManifestAreTakenUpAgain() throws {
         var ring = try open()
         try store.rotate(&ring, to: .es256, now: 2_000)
@@ -157,7 +157,7 @@ import Testing
         #expect(taken.others.map(\.key) == [new])
         #expect(taken.others.map(\.state) == [.retiring(until: 6_900)])
         #expect(try store.openExisting(timing: timing) == taken)
-        // A file that is no key is not passed over.
+        // A file that is not a key is an error.
         try FileManager.default.removeItem(atPath: directory.path + "/keys/ring.json")
         try directory.write("half", to: "keys/\(new.kid).pem")
         #expect(throws: SigningError.self) { try store.open(timing: timing, now: 3_000) }

@@ -84,14 +84,16 @@ import WidgetModel
         #expect(ring == full)
     }
 
-    /// Days of rotations at random times, watched by verifiers who keep a key set as long as they
-    /// are allowed to. At every step each of them must know the key of every message still valid.
+    /// Simulates days of rotations at random times, with verifiers that keep a key set as long as
+    /// they are allowed to. At every step each of them must know the key of every message still
+    /// valid.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func everyUnexpiredMessageVerifiesAtEveryMoment(seed: UInt64) throws {
         #expect(try unknownKeys(seed: seed, keepsSetsFor: Self.timing.publishLead) == 0)
     }
 
-    /// The same with verifiers who keep sets four times as long: the watch above can fail.
+    /// The same with verifiers that keep sets four times as long: proves that the test above can
+    /// fail.
     @Test func aVerifierThatKeepsASetTooLongMeetsUnknownKeys() throws {
         #expect(try unknownKeys(seed: 1, keepsSetsFor: Self.timing.publishLead * 4) > 0)
     }
@@ -106,7 +108,8 @@ import WidgetModel
 
     /// Simulates thirty days.
     ///
-    /// - Returns: how often a verifier would have met a valid message of a key it does not know.
+    /// - Returns: The number of times that a verifier would have got a valid message with a key
+    ///   that it does not know.
     private func unknownKeys(
         seed: UInt64, keepsSetsFor cacheTime: Int64, messageLifetime: Int64? = nil
     ) throws -> Int {
@@ -125,7 +128,7 @@ import WidgetModel
         var misses = 0
         while now < end {
             now += Int64.random(in: 1...400, using: &generator)
-            // Who fetches just before a rotation holds the old set longest.
+            // A verifier that fetches just before a rotation keeps the old set longest.
             func fetch(chance: Int) {
                 for index in verifiers.indices {
                     let isStale = now - verifiers[index].fetched >= cacheTime
@@ -136,7 +139,8 @@ import WidgetModel
             }
             fetch(chance: 4)
             if Int.random(in: 0..<60, using: &generator) == 0 {
-                // A full ring refuses, which the operator sees; here it just means no rotation.
+                // A full ring rejects the rotation and the operator is informed; here it just means
+                // no rotation.
                 try? ring.rotate(now: now, newKey: SigningKey())
             }
             if Int.random(in: 0..<3, using: &generator) > 0 { _ = ring.advance(now: now) }

@@ -46,7 +46,7 @@ import WidgetModel
         #expect(dumped.contains(key.kid))
     }
 
-    /// ECDSA is random: one signature in 128 has an r or s that DER spells with fewer bytes.
+    /// ECDSA is randomised: in one signature of 128, DER encodes r or s in fewer bytes.
     @Test func everyP256SignatureHas64BytesAndVerifies() throws {
         let key = try SigningKey(generating: .es256)
         for round in 0..<500 {
@@ -108,7 +108,7 @@ import WidgetModel
         }
     }
 
-    /// TLS on the same thread looks at the same queue and would take our refusal for its own.
+    /// TLS on the same thread reads the same queue and would take our failure for its own.
     @Test func aFailureLeavesNothingInTheErrorQueueOfTheThread() throws {
         ERR_clear_error()
         let key = try SigningKey(generating: .es256)

@@ -3,7 +3,7 @@ import GatewaySigning
 import Testing
 import WidgetModel
 
-/// What the standards themselves give as examples.
+/// The examples in the standards themselves.
 @Suite struct RFCVectorTests {
     static let ed25519JWK: JSONObject = [
         "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
@@ -15,7 +15,7 @@ import WidgetModel
 
     @Test func theEd25519ExampleOfRFC8037IsReproduced() throws {
         let seed = try #require(Base64.url.decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"))
-        // PKCS#8 of an Ed25519 key (RFC 8410 section 7): fixed but for the seed.
+        // PKCS#8 of an Ed25519 key (RFC 8410 section 7): fixed except for the seed.
         let prefix: [UInt8] = [
             0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22,
             0x04, 0x20,
@@ -50,8 +50,8 @@ import WidgetModel
         #expect(!key.verify(signature, over: bytes(input + "A")))
     }
 
-    /// The example key of RFC 7638 is RSA, which is not supported here; that of RFC 8037 appendix
-    /// A.3 follows the same rule, and for P-256 the canonical JSON is written out by hand.
+    /// The example key of RFC 7638 is RSA, which is not supported here. That of RFC 8037 appendix
+    /// A.3 follows the same rule, and for P-256 the canonical JSON is written by hand.
     @Test func thumbprintsFollowRFC7638() throws {
         let ed25519 = try VerificationKey(jwk: Self.ed25519JWK)
         #expect(ed25519.kid == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")

@@ -3,19 +3,19 @@ import GatewaySigning
 import Testing
 import WidgetModel
 
-/// Bytes of a text.
+/// Returns the bytes of a text.
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// Text of bytes.
+/// Returns the text of bytes.
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-/// A compact text with any header and payload, signed by `key` whatever the header says.
+/// Returns a compact JWS with any header and payload, signed with `key` whatever the header says.
 func forge(header: String, payload: String, by key: SigningKey) throws -> [UInt8] {
     let input = Base64.url.string(bytes(header)) + "." + Base64.url.string(bytes(payload))
     return bytes(input + "." + Base64.url.string(try key.sign(bytes(input))))
 }
 
-/// A directory that is gone when the test is.
+/// A directory that is removed at the end of the test.
 final class TemporaryDirectory {
     let path: String
 
@@ -29,13 +29,13 @@ final class TemporaryDirectory {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Permission bits of a file in it.
+    /// Returns the permission bits of a file in it.
     func mode(_ name: String) throws -> Int {
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
         return try #require(attributes[.posixPermissions] as? Int)
     }
 
-    /// Names of the files in it or in a directory in it.
+    /// Returns the names of the files in it, or in one of its directories.
     func names(in directory: String = "") throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "\(path)/\(directory)").sorted()
     }

@@ -152,7 +152,8 @@ import WidgetModel
         #expect(rejection(try forge(header: header, payload: payload, by: key)) == nil)
     }
 
-    /// Whatever else is wrong with a token that nobody signed is nobody's business.
+    /// Claims of a token without a valid signature are not examined, whatever else is wrong with
+    /// them.
     @Test func claimsAreNotJudgedBeforeTheSignature() throws {
         let header = #"{"alg":"EdDSA","kid":"\#(key.kid)"}"#
         let payload = JSONValue.object(claims(["exp": 1, "app": "*", "aud": "x"])).text
@@ -193,14 +194,14 @@ import WidgetModel
         let limit: Int64 = 30 * 24 * 3_600
         #expect(try rejection(of: ["exp": .integer(now + limit)]) == nil)
         #expect(try rejection(of: ["exp": .integer(now + limit + 1)]) == .livesTooLong)
-        // An old `iat` counts from there, a missing one from now.
+        // The lifetime counts from an old `iat`, and from now without one.
         #expect(
             try rejection(of: ["iat": .integer(now - limit), "exp": .integer(now + 1)])
                 == .livesTooLong)
         let without = try sign(claims(["exp": .integer(now + limit + 61)], without: "iat"))
         #expect(rejection(without) == .livesTooLong)
         #expect(rejection(without, now: now + 1) == nil)
-        // A backend's own token may live longer.
+        // A backend's own token may have a longer lifetime.
         #expect(
             try rejection(of: ["scope": "changes:write", "exp": .integer(now + 2 * limit)]) == nil)
     }

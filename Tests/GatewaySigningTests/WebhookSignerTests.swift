@@ -2,13 +2,13 @@ import Foundation
 import GatewaySigning
 import Testing
 
-/// Signatures of Standard Webhooks, checked by those who know nothing of ours: the openssl command
-/// line for the signature, and Python's standard library for everything around it.
+/// Signatures of Standard Webhooks, verified with code that shares nothing with ours: the openssl
+/// command for the signature, and Python's standard library for everything else.
 @Suite struct WebhookSignerTests {
     typealias Tool = InteroperabilityTests.Tool
 
-    /// Verifies as the specification tells a receiver to, from the text of a public key, three
-    /// header fields and a body; prints which of the signatures was good.
+    /// Verifies as the specification tells a receiver to, given the text of a public key, three
+    /// header fields and a body; prints which of the signatures is valid.
     static let verifier = """
         import base64, subprocess, sys, tempfile, os
         directory, public, identifier, timestamp, signatures = sys.argv[1:6]
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `the signature of a known key is the known one`() throws {
-        // RFC 8032 section 7.1, test 1: the key; what is signed is ours.
+        // The key of RFC 8032 section 7.1, test 1; the signed content is ours.
         let seed = "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A="
         let info =
             [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20] as [UInt8]

@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayStorage
 
 @Suite struct FaultTests {
-    /// Lets the database file grow no further than it has, or as far as it likes.
+    /// Keeps the database file from growing, or allows it again.
     private func fillDisk(_ store: SQLiteStore, _ isFull: Bool) async throws {
         try await store.database.writeWithoutTransaction { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
@@ -46,7 +46,8 @@ import Testing
             #expect(store.head == 1)
             #expect(seen.values == [1])
         }
-        // What needs no new page still works, and so does everything once there is space again.
+        // Work that needs no new page still succeeds, and everything does once there is space
+        // again.
         #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 2)
         try await fillDisk(store, false)
         #expect(try await store.appendChange(payload: Data(count: 100_000), seen: seen) == 2)
@@ -75,13 +76,12 @@ import Testing
         #expect(try await store.appendChange() == 1)
     }
 
-    /// Stands in for a kill: what the files hold at some moment in the middle of the work is all
-    /// that is left.
+    /// Simulates a kill: only the contents of the files at some moment during the work are left.
     @Test func whatWasAnsweredIsThereAfterACrash() async throws {
         let directory = try TemporaryDirectory()
         var configuration = StoreConfiguration()
-        // Files are copied one after the other, which is only like a crash while the database
-        // file itself rests.
+        // Files are copied one after the other, which resembles a crash only while the database
+        // file itself is not written.
         configuration.checkpointPages = .max
         let store = try SQLiteStore(directory: directory.path, configuration: configuration)
         let answered = Recorder<UInt64>()
@@ -102,7 +102,7 @@ import Testing
                 for file in ["store.sqlite", "store.sqlite-wal"] {
                     let data = try Data(
                         contentsOf: URL(fileURLWithPath: directory.path + "/" + file))
-                    // The last write may have been cut short anywhere.
+                    // The last write may be cut short anywhere.
                     let cut = file.hasSuffix("wal") ? data.dropLast(crash * 700) : data
                     let kept = crash == 0 ? data : cut
                     try kept.write(to: URL(fileURLWithPath: copy.path + "/" + file))
@@ -130,7 +130,7 @@ import Testing
         for _ in 0..<300 { try await store.appendChange(payload: Data(count: 4_000)) }
         let figures = store.figures
         #expect(figures.checkpoints >= 10)
-        // Without checkpoints it would have grown to more than 300 pages of payload alone.
+        // Without checkpoints it would have more than 300 pages of payload alone.
         #expect(figures.walBytes < 200 * 4_096)
         #expect(figures.databaseBytes > 200 * 4_096)
         try await store.close()
@@ -143,19 +143,19 @@ import Testing
         await #expect(throws: StoreError.self) {
             try await store.appendChange(payload: Data(count: 100_000))
         }
-        // Transactions that change nothing get through, as those that only repeat events do.
+        // Transactions without changes succeed, like those that only repeat events.
         for _ in 0..<20 {
             _ = try await store.write(cost: 0) { $0.nextSequence }
             #expect(store.figures.isRefusingWrites)
         }
         #expect(store.figures.failedCommits == 1)
-        // Nobody writes any more: the store finds out by itself.
+        // No one writes any more: the store notices on its own.
         try await fillDisk(store, false)
         while store.figures.isRefusingWrites { try await Task.sleep(for: .milliseconds(20)) }
         #expect(store.head == 0)
     }
 
-    /// Free space as a test wants it.
+    /// The free space, as a test sets it.
     private final class FreeSpace: Sendable {
         private let bytes: Mutex<Int64?>
         init(_ bytes: Int64?) { self.bytes = Mutex(bytes) }
@@ -180,9 +180,9 @@ import Testing
             return reason.contains("the disk of \(directory.path) is full: 1 MB free")
         }
         #expect(store.figures.isRefusingWrites && store.head == 20)
-        // An event that is posted again changes nothing, and is answered.
+        // An event that is posted again changes nothing, and is accepted.
         #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 21)
-        // In one transaction, what frees space is done and the rest refused.
+        // Within one transaction, jobs that free space succeed and the others fail.
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await store.gathering(2) {
                 group.addTask {
@@ -209,7 +209,7 @@ import Testing
         let store = try SQLiteStore(directory: directory.path, configuration: free.configuration)
         for _ in 0..<300 {
             try await store.appendChange(payload: Data(count: 20_000))
-            // A quarter of what is free, and the commit that went beyond it.
+            // A quarter of the free space, and the commit that exceeded it.
             #expect(store.figures.walBytes < (1 << 20) + 150_000)
         }
         #expect(store.figures.databaseBytes > 5 << 20)
@@ -218,7 +218,7 @@ import Testing
 
     @Test func errorsOfTheDiskNameItsFile() throws {
         let files = StoreFiles(directory: "/data")
-        // As it comes from a copy: the message is that of the other connection.
+        // An error of a copy carries the message of the other connection.
         let full = DatabaseError(resultCode: .SQLITE_FULL, message: "not an error")
         #expect(
             StoreError(full, files: files).description.hasPrefix(

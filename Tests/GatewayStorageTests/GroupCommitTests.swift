@@ -159,7 +159,7 @@ import Testing
     }
 
     /// The first set reaches the limit of jobs, the second the limit of cost: its only job costs
-    /// more than may wait at all, and is taken because nothing waits.
+    /// more than the queue allows, and is accepted because nothing waits.
     @Test(arguments: [[1, 1, 1], [500]])
     func aJobBeyondTheLimitsOfTheQueueIsRefusedAtOnce(costs: [Int]) async throws {
         var configuration = StoreConfiguration()
@@ -185,8 +185,8 @@ import Testing
         #expect(store.head == 1)
     }
 
-    /// An app that posts as much as it can: its jobs stay in order, those of another app come
-    /// between them, and there is room for another app's.
+    /// One app posts as much as it can: its jobs stay in order, those of another app are
+    /// interleaved, and there is room for them.
     @Test func appsTakeTurnsBeforeTheWriter() async throws {
         var configuration = StoreConfiguration()
         configuration.pendingJobsMax = 20

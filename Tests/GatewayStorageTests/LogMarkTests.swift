@@ -15,7 +15,7 @@ import Testing
     @Test func `a mark of this file and this log shows no loss`() {
         #expect(loss(content) == nil)
         #expect(loss(content, head: 101) == nil)
-        // Numbered anew by another mount.
+        // Another mount assigns other inode numbers.
         #expect(loss(content, inode: 6) == nil)
     }
 

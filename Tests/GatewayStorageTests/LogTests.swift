@@ -130,7 +130,7 @@ import Testing
         #expect(store.head == 1)
     }
 
-    /// The embedded database would read such a text back cut short.
+    /// The embedded database would return such a text cut short.
     @Test func textWithANulIsRejected() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         let rejected = StoreError.rejected(reason: "a text holds a NUL")

@@ -65,7 +65,7 @@ import Testing
         }
         try await store.close()
         #expect(throws: StoreError.newerVersion) { try SQLiteStore(directory: directory.path) }
-        // The refusal has left the directory free: the error stays the same.
+        // The failed attempt has released the directory: the error stays the same.
         #expect(throws: StoreError.newerVersion) { try SQLiteStore(directory: directory.path) }
     }
 
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// Nothing of what is left is lost by the refusal, and none of it is taken for an empty store.
+    /// The refusal destroys nothing that is left, and takes none of it for an empty store.
     @Test(arguments: ["missing", "empty", "without its log"])
     func aDatabaseThatWasLostIsRefusedWhereOneIsExpected(_ loss: String) async throws {
         let directory = try TemporaryDirectory()
@@ -157,7 +157,7 @@ import Testing
         _ = try store.openEpoch(id: 4, now: 10, voidOlder: false)
         #expect(try store.epochs().map(\.ordinal) == [2, 3, 4])
         #expect(try store.epochs().map(\.isVoid) == [true, false, false])
-        // Ordinals may leap: the number that is kept counts epochs.
+        // Ordinals may have gaps: the limit applies to the number of epochs kept.
         _ = try store.openEpoch(id: 5, atLeast: 100, now: 11, voidOlder: true)
         #expect(try store.epochs().map(\.ordinal) == [3, 4, 100])
         #expect(try store.epochs().map(\.isVoid) == [true, true, false])

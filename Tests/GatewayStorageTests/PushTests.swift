@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What is kept of pushes.
+/// The persisted state of pushes.
 @Suite struct PushTests {
     private func key(_ client: String) -> RegistrationKey {
         RegistrationKey(app: "app", client: client)
@@ -102,8 +102,8 @@ import Testing
         try await store.close()
     }
 
-    /// A task that waited for a connection on its thread would keep the thread from those that are
-    /// to give one back: with as many such tasks as threads, nothing would ever go on.
+    /// A task that blocked its thread while waiting for a connection would keep the thread from the
+    /// tasks that return one: with as many such tasks as threads, nothing would ever continue.
     @Test func `who waits for a connection leaves the threads to others`() async throws {
         let directory = try TemporaryDirectory()
         var configuration = StoreConfiguration()
@@ -118,7 +118,7 @@ import Testing
             }
         }
         let wasRun = await withCheckedContinuation { continuation in
-            // No thread of tasks' may judge whether tasks have threads.
+            // A thread outside the pool has to check that tasks get threads.
             Thread.detachNewThread {
                 isTaken.wait()
                 let threads = ProcessInfo.processInfo.activeProcessorCount
@@ -143,7 +143,7 @@ import Testing
     @Test func `an issuer has one provider token`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteStore(directory: directory.path)
-        // The third comes late: what it knows of is not there any more.
+        // The third is late: the token that it would replace is not stored any more.
         for (issuedAt, old, held) in [(1, nil, "t1"), (2, "t1", "t2"), (3, "t1", "t2")] {
             let row = ProviderTokenRow(
                 issuer: "team.key", issuedAt: Int64(issuedAt), token: "t\(issuedAt)")

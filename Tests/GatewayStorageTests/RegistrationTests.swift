@@ -114,7 +114,7 @@ import Testing
             _ = try await store.write(cost: 0) { try $0.touch(keys, seenAt: time) }
         }
         try await touch(["c4", "nobody"], 40)
-        // A touch that comes late does not make a client look older than it is.
+        // A late touch does not make a client look older than it is.
         try await touch(["c1"], 15)
         func remove(limit: Int) async throws -> [String] {
             try await store.write(cost: 0) {

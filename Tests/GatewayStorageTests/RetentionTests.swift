@@ -15,7 +15,7 @@ import Testing
 
     @Test func rowsGoByAge() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        // The clock went back once: the young row before an old one keeps both.
+        // The clock went back once: the young row keeps the old one that follows it.
         for time: Int64 in [10, 20, 30, 90, 40, 100] {
             try await store.appendChange(acceptedAt: time)
         }

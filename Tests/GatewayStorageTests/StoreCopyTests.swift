@@ -21,8 +21,8 @@ import Testing
         }
         let path = directory.path + "/copy.sqlite"
         let steps = Recorder<Int64>()
-        // Each step waits until the writer got on: a copy that began anew with each write, as one
-        // without a transaction does, would not end.
+        // Each step waits for the writer to continue: a copy that started again with each write, as
+        // one without a transaction does, would never end.
         try StoreCopy.make(of: directory.path, to: path) { done, _ in
             steps.record(done)
             let head = store.head
@@ -62,7 +62,7 @@ import Testing
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
         #expect(mode as? Int == 0o600)
         try await store.close()
-        // And of a store that nobody has open.
+        // And of a store that is not open.
         try StoreCopy.make(of: directory.path, to: path + "2") { _, _ in }
         #expect(try StoreCopy(checking: path + "2").head == 1)
     }

@@ -33,11 +33,11 @@ final class Recorder<Value: Sendable>: Sendable {
     }
 }
 
-/// An error of a job itself.
+/// An error that a job itself throws.
 struct JobError: Error, Equatable {}
 
 extension SQLiteStore {
-    /// Appends one change in a job of its own, which is `seen` when it is on disk.
+    /// Appends one change in a job of its own, which records it in `seen` once it is on disk.
     @discardableResult
     func appendChange(
         app: String = "com.mygame", eventID: String? = nil, acceptedAt: Int64 = 1,
@@ -52,15 +52,15 @@ extension SQLiteStore {
         }.value
     }
 
-    /// Everything in the log.
+    /// Returns every row of the log.
     func rows(after sequence: UInt64 = 0, batch: Int = 100) throws -> [LogRow] {
         var rows: [LogRow] = []
         try replay(after: sequence, batch: batch) { rows += $0 }
         return rows
     }
 
-    /// Keeps the writer busy while `queueing` runs until as many jobs wait as it should have
-    /// queued; they then share one transaction.
+    /// Keeps the writer busy until `queueing` has queued this number of jobs, which then share one
+    /// transaction.
     func gathering(_ jobs: Int, _ queueing: () async -> Void) async throws {
         let entered = Recorder<Bool>()
         let gate = DispatchSemaphore(value: 0)

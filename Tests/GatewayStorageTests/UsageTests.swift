@@ -7,7 +7,7 @@ import WidgetModel
 
 @testable import GatewayStorage
 
-/// The usage of apps is kept beside the rows: it has to be what counting them all anew comes to.
+/// The usage of apps is stored beside the rows: it has to equal a new count of all rows.
 @Suite struct UsageTests {
     private static func counted(_ store: SQLiteStore) throws -> UsageTable {
         var usage = UsageTable()
@@ -17,7 +17,7 @@ import WidgetModel
         return usage
     }
 
-    /// Something that a job does.
+    /// One step of a job.
     private enum Step: Sendable {
         case change(String, bytes: Int)
         case catalog(String, bytes: Int)
@@ -57,7 +57,7 @@ import WidgetModel
                 _ = try Self.append(.change, of: app, bytes: bytes, at: time, &transaction)
             case .catalog(let app, let bytes):
                 let sequence = try Self.append(.catalog, of: app, bytes: 0, at: time, &transaction)
-                // The second puts another one in the place of the first.
+                // The second catalog replaces the first.
                 for bytes in [bytes / 2, bytes] {
                     try transaction.putCatalog(
                         app: app, sequence: sequence, payload: Data(count: bytes))
@@ -88,7 +88,7 @@ import WidgetModel
         var random = SplitMix64(seed: seed)
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         for round in 0..<40 {
-            // Jobs that share a transaction, of which some fail after they have changed something.
+            // Jobs that share a transaction; some fail after they have changed something.
             let jobs = (0..<Int.random(in: 1...5, using: &random)).map { _ in
                 (
                     steps: (0..<Int.random(in: 1...6, using: &random)).map { _ in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What the writer's own way of binding must do as GRDB's does.
+/// The writer's own way of binding values must have the same results as GRDB's.
 @Suite struct WriterStatementTests {
     private static let texts = [
         "", "a", "fifteen letters", "more than fifteen letters", "größer", "日本語 👩‍👩‍👧", "a\u{301}",
@@ -36,7 +36,7 @@ import Testing
         for row in rows { #expect(Array(row.app.utf8) == Array(text.utf8)) }
     }
 
-    /// An empty text is a text, and empty bytes are NULL.
+    /// An empty text is stored as a text, and empty bytes as NULL.
     @Test func emptyIsNotNull() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         try await store.appendChange(app: "", eventID: "", payload: Data())
@@ -50,7 +50,7 @@ import Testing
         #expect(types == "text text null")
     }
 
-    /// A statement that failed is as good as new, within its transaction and after it.
+    /// A statement that failed can be used again, within its transaction and after it.
     @Test func aStatementThatFailedRunsAgain() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         try await store.database.writeWithoutTransaction { db in

@@ -103,7 +103,7 @@ private struct Broken: Error {
             spans[0].events.first?.attributes
                 == [.init(name: "exception.type", value: .text("Broken"))])
         #expect(!"\(spans[0])".contains("hunter2"))
-        // It never ends before it began.
+        // A span never ends before it begins.
         #expect(spans[1].end == spans[1].start)
     }
 

@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import OpenTelemetry
 
-/// A span with a name.
+/// Returns a span with this name.
 func span(_ name: String, at time: UInt64 = 1) -> SpanRecord {
     var random = SplitMix64(seed: time)
     let context = TraceContext(
@@ -22,7 +22,7 @@ extension SpanBatcher.Step {
     }
 }
 
-/// A batcher that expectations can ask for its next step.
+/// A batcher whose next step a test can read.
 private final class Batching {
     private var batcher: SpanBatcher
 
@@ -86,7 +86,7 @@ private final class Batching {
         for name in ["a", "b", "c"] { _ = narrow.add(span(name), now: 0) }
         #expect(narrow.counts == .init(dropped: 1) && narrow.count == 2)
         #expect(narrow.next(now: 100).names == ["a", "b"])
-        // What is under way makes room.
+        // Spans in flight make room in the queue.
         _ = narrow.add(span("d"), now: 100)
         #expect(narrow.counts == .init(dropped: 1))
     }
@@ -135,7 +135,7 @@ private final class Batching {
         batcher.answered(.refused, now: 100, random: 0)
         #expect(batcher.counts == .init(refused: 1))
         #expect(batcher.next(now: 100) == .idle && batcher.count == 0)
-        // An answer to nothing changes nothing.
+        // An answer without a request changes nothing.
         batcher.answered(.refused, now: 100, random: 0)
         #expect(batcher.counts == .init(refused: 1))
     }

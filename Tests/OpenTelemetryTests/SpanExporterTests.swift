@@ -3,7 +3,7 @@ import Testing
 
 @testable import OpenTelemetry
 
-/// The shell, with a collector that answers as a test says.
+/// The exporter, with a collector whose answers a test prescribes.
 @Suite struct SpanExporterTests {
     private func terms() -> SpanBatcher.Terms {
         var terms = SpanBatcher.Terms()

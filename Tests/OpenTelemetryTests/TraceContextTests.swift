@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import OpenTelemetry
 
-/// What is read of `traceparent`, by the rules of W3C Trace Context Level 2, section 3.2.
+/// Parsing of `traceparent` by the rules of W3C Trace Context Level 2, section 3.2.
 @Suite struct TraceContextTests {
     static let trace = "0af7651916cd43dd8448eb211c80319c"
     static let span = "b7ad6b7169203331"
