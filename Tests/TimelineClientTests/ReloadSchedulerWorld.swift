@@ -25,9 +25,9 @@ struct ReloadSchedulerWorld {
     private var accounts: [WidgetInfo: Account] = [:]
     private var placed: [WidgetInfo] = []
     private var now = date(0)
-    /// Of what happens.
+    /// The generator of the events.
     private var chance: SplitMix64
-    /// Of the jitter: the account draws the same.
+    /// The generator of the jitter; the account draws the same values as the scheduler.
     private var jitter: SplitMix64
     private let settings: ReloadScheduler.Settings
     private let widgets = (0..<5).map { character("c\($0)") }
