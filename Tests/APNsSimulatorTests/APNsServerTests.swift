@@ -6,9 +6,9 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// The service over TLS, asked by libcurl.
+/// The service over TLS, with libcurl as its client.
 @Suite struct APNsServerTests {
-    /// A listening service, and what a client needs.
+    /// A listening service, and the settings that a client needs.
     private final class Service: Sendable {
         let authorization: String
         let server: APNsServer

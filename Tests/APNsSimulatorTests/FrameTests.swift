@@ -8,9 +8,9 @@ import Testing
 
 @testable import APNsSimulator
 
-/// Exactly what a connection puts on the wire, as a client's HTTP/2 takes it apart.
+/// The exact frames that a connection sends, as a client's HTTP/2 implementation parses them.
 @Suite struct FrameTests {
-    /// A client's and a server's end, without TLS and sockets between them.
+    /// A client and a server, without TLS and sockets between them.
     private final class Wire {
         let authorization: String
         let service: APNsService
@@ -74,7 +74,8 @@ import Testing
             client.flush()
         }
 
-        /// Carries bytes both ways until nothing is left; the frames the client saw.
+        /// Carries bytes both ways until none are left; returns the frames that the client
+        /// received.
         func exchange() throws -> [String] {
             var frames: [String] = []
             var isMoving = true
@@ -96,7 +97,7 @@ import Testing
             return frames
         }
 
-        /// Exchanges bytes, after which the client has seen these frames.
+        /// Exchanges bytes, and expects the client to have received these frames.
         func expect(
             _ expected: [String], sourceLocation: SourceLocation = #_sourceLocation
         ) throws {

@@ -2,7 +2,7 @@ import APNsSimulator
 import GatewaySigning
 import WidgetModel
 
-/// A team's key, and the tokens it makes.
+/// A team's key, which makes provider tokens.
 struct TeamKey: Sendable {
     let key: SigningKey
     let id: String
@@ -13,14 +13,14 @@ struct TeamKey: Sendable {
         (self.id, self.team) = (id, team)
     }
 
-    /// The key as the simulator knows it.
+    /// Returns the key as it is registered with the simulator.
     func registered(
         _ environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
     ) throws -> ProviderKey {
         try ProviderKey(id: id, team: team, key: key.publicKey, environments: environments)
     }
 
-    /// An `authorization` field.
+    /// Returns an `authorization` field.
     func bearer(issuedAt: Int64, team: String? = nil) throws -> String {
         let header = #"{"alg":"ES256","kid":"\#(id)"}"#
         let claims = #"{"iss":"\#(team ?? self.team)","iat":\#(issuedAt)}"#
@@ -30,13 +30,13 @@ struct TeamKey: Sendable {
     }
 }
 
-/// A simulated APNs, one connection to it, and a push that it takes.
+/// A simulated APNs, one connection to it, and a push that it accepts.
 struct JudgeFixture {
     static let token = String(repeating: "0a", count: 32)
     static let start = SimulatedAPNs.Moment(now: 1_000_000, wall: 1_800_000_000_000)
 
     let team: TeamKey
-    /// The token of its pushes.
+    /// The provider token of its pushes.
     let authorization: String
     var apns: SimulatedAPNs
     var moment = Self.start
@@ -57,13 +57,13 @@ struct JudgeFixture {
         connect(certificate: certificate)
     }
 
-    /// Another connection, which is used from here on.
+    /// Opens another connection, which is used from here on.
     mutating func connect(certificate: Set<String>? = nil) {
         connection = apns.opened(certificateTopics: certificate, at: moment).connection
         stream = -1
     }
 
-    /// A push that nothing is wrong with.
+    /// Returns a valid push.
     mutating func request(to token: String = Self.token) throws -> PushRequest {
         pushes += 1
         var request = PushRequest()
@@ -83,7 +83,7 @@ struct JudgeFixture {
             + digits
     }
 
-    /// Sends a request on the next stream; what follows from it.
+    /// Sends a request on the next stream; returns the effects.
     mutating func send(_ request: PushRequest) -> [SimulatedAPNs.Effect] {
         stream += 2
         var effects: [SimulatedAPNs.Effect] = []
@@ -92,13 +92,13 @@ struct JudgeFixture {
         return effects
     }
 
-    /// The answer to a request that is answered at once.
+    /// Returns the answer to a request; `nil` if it is not answered at once.
     mutating func answer(to request: PushRequest) -> PushAnswer? {
         for case .answer(stream: stream, let answer, id: _) in send(request) { return answer }
         return nil
     }
 
-    /// A push that is taken, so that the connection is like any other.
+    /// Sends a push that is accepted, so that further pushes are not limited as the first one is.
     mutating func warmUp() throws {
         let request = try request(to: String(repeating: "ff", count: 32))
         _ = send(request)

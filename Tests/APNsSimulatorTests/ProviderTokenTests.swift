@@ -84,7 +84,7 @@ import Testing
         #expect(
             fixture.answer(to: request)
                 == (isTaken ? .taken : .refused(.tooManyProviderTokenUpdates)))
-        // The one before is as good as ever where the new one was refused.
+        // If the new token is rejected, the previous one stays valid.
         if !isTaken { #expect(try fixture.answer(to: fixture.request()) == .taken) }
     }
 

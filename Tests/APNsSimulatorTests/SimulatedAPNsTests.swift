@@ -5,7 +5,7 @@ import Testing
 @Suite struct SimulatedAPNsTests {
     private static let device = JudgeFixture.token
 
-    /// A fixture whose device does something, on a connection that has seen a success.
+    /// A fixture whose device has these behaviours, with a connection that has had a success.
     private func scripted(_ behaviours: [PushBehaviour]) throws -> JudgeFixture {
         var fixture = try JudgeFixture()
         try fixture.warmUp()
@@ -197,7 +197,7 @@ import Testing
         #expect(fixture.apns.record.violations.isEmpty)
         _ = try fixture.send(fixture.request())
         #expect(fixture.apns.record.violations == [.pushedToDead: 1])
-        // A token that is registered again is another matter.
+        // A token that is registered again may be used again.
         fixture.apns.script(Self.device, [.take])
         #expect(try fixture.answer(to: fixture.request()) == .taken)
         #expect(fixture.apns.record.violations == [.pushedToDead: 1])

@@ -40,8 +40,8 @@ import Testing
         #expect(profile.calls.isEmpty)
     }
 
-    /// The call with a cost beyond all bounds is one during which a dump was made, and the numbers
-    /// of calls are wrong as those of calls are that were made elsewhere as well.
+    /// A dump was made during the call with an excessive cost. The numbers of calls are wrong, as
+    /// they are for functions that are also called from elsewhere.
     private static let text = """
         # callgrind format
         version: 1

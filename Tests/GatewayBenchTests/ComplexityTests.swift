@@ -157,7 +157,8 @@ extension TurnHistogram {
         #expect(try Self.missed([Self.outcome()]) == [])
     }
 
-    /// A turn that is long once may be the host's doing; one that is long each time is ours.
+    /// A turn that is long once may be caused by the host; one that is long each time is caused by
+    /// our code.
     @Test func aShapeIsJudgedByTheTurnsOfItsLastMeasurement() throws {
         var outcome = Self.outcome(page: Self.page(long: ["event_loop": 1]))
         #expect(outcome.hasLongTurns)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import gateway_bench
 
-/// The bytes of servers over HTTP/2, cut at every byte.
+/// The bytes of HTTP/2 servers, cut at every byte.
 @Suite struct HTTP2StreamTests {
     private static func frame(
         _ kind: UInt8, flags: UInt8 = 0, stream: UInt8 = 1, _ payload: [UInt8]
@@ -14,14 +14,14 @@ import Testing
     private static let settings = frame(4, stream: 0, [0, 3, 0, 0, 0, 100])
     /// `:status: 200` and `a: b`, by RFC 7541.
     private static let ok = frame(1, flags: 0x4, [0x88, 0x00, 0x01, 0x61, 0x01, 0x62])
-    /// With the acknowledgement of the client's settings.
+    /// The start of a response, after the acknowledgement of the client's settings.
     private static let start = settings + frame(4, flags: 0x1, stream: 0, []) + ok
 
     private static func data(_ text: String, flags: UInt8 = 0) -> [UInt8] {
         frame(0, flags: flags, Array(text.utf8))
     }
 
-    /// Gives pieces to a stream with a request, and returns it with the whole body.
+    /// Feeds pieces to a stream with a request; returns the stream, and the whole body.
     private static func read(
         _ pieces: [[UInt8]]
     ) throws -> (stream: HTTP2Stream, body: String, isSound: Bool) {
@@ -105,14 +105,14 @@ import Testing
     }
 
     private static let broken: [[UInt8]] = [
-        // A frame that is too long, and bytes that are no frames.
+        // A frame that is too long, and bytes that are not frames.
         [0x7F, 0, 0, 0, 0, 0, 0, 0, 1], Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
     ]
 
     @Test(arguments: broken)
     func brokenFramesEndTheConnection(bytes: [UInt8]) throws {
         let read = try Self.read([bytes])
-        // nghttp2 answers what it cannot read with GOAWAY, kind 7.
+        // nghttp2 answers invalid bytes with GOAWAY, type 7.
         #expect(!read.isSound || read.stream.outgoing().contains(7))
     }
 }

@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import gateway_bench
 
-/// The program itself, against a real gateway, with everything as small as it gets.
+/// The program itself, with a real gateway and the smallest sizes.
 @Suite(.serialized) struct RunTests {
     @Test func aQuickRunMeasuresEverythingAndLeavesNothingBehind() throws {
         let run = try BenchRun(
@@ -101,8 +101,8 @@ private final class BenchRun {
     let program: TestProgram
     private let directory: String
 
-    /// Starts it. It measures the gateway that `TIMELINE_GATEWAY_BINARY` names, or the one beside it,
-    /// which is the one beside the tests.
+    /// Starts the program. It measures the gateway that `TIMELINE_GATEWAY_BINARY` names, or the one
+    /// in its own directory, which is that of the tests.
     init(_ arguments: [String]) throws {
         directory = try GatewayProcess.temporaryDirectory()
         let gateway = ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]
@@ -114,7 +114,7 @@ private final class BenchRun {
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    /// The end of its standard error so far.
+    /// The last part of its standard error so far.
     var errors: String { program.standardErrorTail }
 
     /// Waits for its end.
@@ -122,7 +122,7 @@ private final class BenchRun {
         (program.waitForExit(seconds: 600), program.waitForOutput(seconds: 10) ?? "")
     }
 
-    /// The temporary files that it left.
+    /// Returns the temporary files that it left behind.
     func leftovers() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory)
     }

@@ -13,7 +13,7 @@ import Testing
                 && verdict.unansweredPosts > 0 && verdict.registrations > 25
         }
         defer { context.campaign?.stop() }
-        // Few requests long: a kill often comes amid the work of one.
+        // Each kill comes after a few requests, so it often hits the processing of one.
         try context.kill(pauses: 0.02...0.5)
         let campaign = try #require(context.campaign)
         let verdict = Judge.judge(campaign.recorder.record)

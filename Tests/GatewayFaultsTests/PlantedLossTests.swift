@@ -4,7 +4,8 @@ import WidgetModel
 
 @testable import gateway_faults
 
-/// The judge against a model gateway that does everything right, and against one notification less.
+/// The judge's verdicts on a model gateway without faults, and on the same run with one
+/// notification removed.
 @Suite struct PlantedLossTests {
     @Test(arguments: 1...50)
     func everyPlantedLossIsFound(seed: UInt64) throws {
@@ -28,7 +29,8 @@ import WidgetModel
         #expect(PlantedLoss.plant(in: run.record, using: &generator) == nil)
     }
 
-    /// A run of a gateway that tells every holder at once, with registrations that change.
+    /// Records a run of a gateway that notifies every holder at once, with registrations that
+    /// change.
     private static func record(_ generator: inout SplitMix64) -> Record {
         let all = (0..<6).map { Interest(kind: .detail, subject: .character("\($0)")) }
         let clients = ["anna", "ben", "cleo"]
@@ -42,7 +44,7 @@ import WidgetModel
             run.begin(holdings[client] ?? [], as: client)
         }
         for step in 0..<80 {
-            // No registration comes at the end, so that there is something to plant.
+            // No registration at the end, so that there is a notification to remove.
             if generator.happens(10), step < 40 {
                 let client = generator.pick(clients)
                 holdings[client] = choice(&generator)

@@ -1,6 +1,6 @@
 @testable import gateway_faults
 
-/// Builds a record by hand, an entry a second.
+/// Builds a record by hand, with one entry per second.
 struct RecordBuilder {
     private(set) var record = Record()
     private var numbers: [String: Int] = [:]
@@ -42,7 +42,8 @@ struct RecordBuilder {
         return batch
     }
 
-    /// One attempt to post; `sent` before its answer, and right before it if left out.
+    /// Records one attempt to post. It was `sent` some time before its answer; by default just
+    /// before it.
     mutating func attempt(
         _ batch: Int, _ subjects: [Subject], _ outcome: PostOutcome, sent: Double? = nil
     ) {
@@ -67,6 +68,6 @@ struct RecordBuilder {
         add(.watermark(client: client, sequence: sequence ?? self.sequence))
     }
 
-    /// The kinds of what the judge finds.
+    /// The kinds of violations that the judge finds.
     var kinds: [Violation.Kind] { Judge.judge(record).violations.map(\.kind) }
 }

@@ -4,9 +4,9 @@ import WidgetModel
 
 @testable import gateway_faults
 
-/// The contents of a file after a loss of power, from the lines of strace.
+/// The contents of a file after a power loss, computed from the output of strace.
 @Suite struct WriteJournalTests {
-    /// The contents that 100 losses of power leave.
+    /// Returns the different contents that 100 power losses leave.
     private func outcomes(_ lines: [String], of content: [UInt8] = []) -> Set<[UInt8]> {
         var outcomes: Set<[UInt8]> = []
         for seed in 0..<100 {

@@ -6,7 +6,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// The interface that an app with WidgetKit uses, against the real daemon over real TLS.
+/// The API for an app with WidgetKit, with the real daemon over real TLS.
 @Suite(.serialized, .timeLimit(.minutes(2))) final class ExtensionTests: Sendable {
     private let gateway: GatewayProcess
     private let backend: String
@@ -64,7 +64,7 @@ import WidgetModel
         #expect(try await client.stale().isEmpty)
         let (told, continuation) = AsyncStream.makeStream(of: StaleContent.self)
         let run = Task { try await client.follow { continuation.yield($0) } }
-        // Whether the stream is open by then or resumes later: it says it.
+        // The stream reports it, whether it is open by then or resumes later.
         try change("bramble")
         var iterator = told.makeAsyncIterator()
         #expect(await iterator.next()?.timelines == [CharacterGame.detail])

@@ -6,7 +6,7 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Two devices of one person, and a widget that the person uses on one of them: against the real
+/// Two devices of one person, and a widget that the person uses on one of them, with the real
 /// daemon over real TLS.
 @Suite(.serialized, .timeLimit(.minutes(4))) final class InteractionTests {
     private let gateway: GatewayProcess
@@ -37,7 +37,8 @@ import WidgetModel
             .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
     }
 
-    /// Something that both devices have to be told of: what came before it has been heard then.
+    /// Posts a change for both devices and waits for it: all earlier notifications have arrived by
+    /// then.
     private func waitForAnotherChange(_ devices: [Room], builds: Int) async throws {
         try lamp.toggle()
         for device in devices { await device.waitForBuild(builds) }
@@ -62,8 +63,8 @@ import WidgetModel
         }
     }
 
-    /// The gateway is killed when the change is answered and heard by the device that made it, and
-    /// while the other is away.
+    /// The gateway is killed after the change is answered and has reached the device that made it,
+    /// while the other device is away.
     @Test func aGatewayThatIsKilledInBetweenTellsTheOtherDeviceAndNotTheFirst() async throws {
         let (phone, pad) = (try device("phone"), try device("pad"))
         try await phone.running {
@@ -92,9 +93,9 @@ import WidgetModel
     }
 }
 
-/// The state that the widget shows, on the person's server.
+/// The state that the widget shows, as the person's server has it.
 private final class Lamp: Sendable {
-    /// The one that the app's code reaches.
+    /// The instance that the app's code uses.
     static let current = Mutex<Lamp?>(nil)
 
     private let gateway: GatewayProcess
@@ -104,7 +105,7 @@ private final class Lamp: Sendable {
 
     var isLit: Bool { isOn.withLock { $0 } }
 
-    /// Changes it, and then tells the gateway.
+    /// Changes the state, and then posts the change to the gateway.
     func toggle() throws {
         isOn.withLock { $0.toggle() }
         let token = try gateway.token(app: CharacterGame.app, scope: "changes:write")
@@ -148,7 +149,7 @@ private struct LampProvider: AsyncTimelineProvider {
     }
 }
 
-/// A device with the one widget.
+/// A device with only this widget.
 private final class Room: Sendable {
     let name: String
     let connection: MovingConnection
@@ -192,9 +193,9 @@ private final class Room: Sendable {
             archive: ClientArchive(directory: archive))
     }
 
-    /// How often the provider was asked.
+    /// The number of requests to the provider.
     var builds: Int { counts.builds.withLock { $0 } }
-    /// Of how many changes it was notified.
+    /// The number of changes that it was notified of.
     var changesTold: Int { counts.told.withLock(\.count) }
 
     /// The text of its widget.
@@ -214,7 +215,7 @@ private final class Room: Sendable {
         }
     }
 
-    /// Taps the toggle, once it is shown: a stream may be open before the first timeline is drawn.
+    /// Taps the toggle once it is shown: a stream may be open before the first timeline is drawn.
     func tap() async throws {
         let call = IntentCall(intent: "ToggleLamp", parameters: [:])
         while true {
@@ -226,7 +227,7 @@ private final class Room: Sendable {
         }
     }
 
-    /// Is in use while `body` runs.
+    /// Runs the device while `body` runs.
     func running(_ body: () async throws -> Void) async throws {
         let run = Task { await client.run() }
         let result: Result<Void, any Error>
@@ -236,14 +237,14 @@ private final class Room: Sendable {
         try result.get()
     }
 
-    /// The time limit of the suite bounds it.
+    /// Waits for a condition. The time limit of the suite bounds the wait.
     func wait(until condition: () -> Bool) async {
         while !condition() { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
     func waitForBuild(_ count: Int) async { await wait { builds >= count } }
 
-    /// Waits until the widget shows it.
+    /// Waits until the widget shows this state.
     func waitForLight(_ isLit: Bool) async {
         while await self.isLit != isLit { try? await Task.sleep(for: .milliseconds(5)) }
     }
@@ -253,7 +254,7 @@ private final class Room: Sendable {
     }
 }
 
-/// A connection to a gateway that may go on at another address.
+/// A connection to a gateway that may restart at another address.
 private final class MovingConnection: GatewayConnection {
     private let current: Mutex<CurlConnection>
 

@@ -19,7 +19,7 @@ private struct BossEntry: RelevanceEntry {
     let name: String
 }
 
-/// Reads what the game's server knows now.
+/// Reads the current data of the game's server.
 private struct BossProvider: RelevanceEntriesProvider {
     let server: @Sendable () -> [String]
 
@@ -37,7 +37,7 @@ private struct BossProvider: RelevanceEntriesProvider {
     func placeholder(context: Context) -> BossEntry { BossEntry(name: "") }
 }
 
-/// A widget that is not placed, on a watch that follows a real gateway.
+/// A widget that people do not place, on a watch connected to a real gateway.
 @Suite(.serialized, .timeLimit(.minutes(2))) final class LiveRelevanceTests: Sendable {
     private static let app = "com.mygame"
     private let bosses = Mutex(["Troll"])

@@ -20,7 +20,7 @@ private struct NumberProvider: AsyncTimelineProvider {
 }
 
 /// A gateway that is restored from a backup older than a registration: its clients register again,
-/// so that widgets placed since are notified.
+/// so that notifications include widgets placed since.
 @Suite(.serialized, .timeLimit(.minutes(4))) struct RestoredRegistrationTests {
     private static let app = "com.mygame"
     private static let kinds = ["first", "second"]
@@ -31,7 +31,7 @@ private struct NumberProvider: AsyncTimelineProvider {
         let backend: String
         let token: String
         let place: String
-        /// The gateway of now.
+        /// The gateway that is running now.
         var current: GatewayProcess
 
         init() throws {
@@ -77,7 +77,7 @@ private struct NumberProvider: AsyncTimelineProvider {
             try run("backup", "--data", gateway.data, "--to", place + "/copy")
         }
 
-        /// The changes after the backup are lost.
+        /// Restores the gateway from its backup; the changes after the backup are lost.
         func restore() throws {
             gateway.kill()
             try run("restore", "--from", place + "/copy", "--data", place + "/data")
@@ -113,7 +113,7 @@ private struct NumberProvider: AsyncTimelineProvider {
     @Test func theClientRegistersAgain() async throws {
         let world = try World()
 
-        /// One pass of an app with these widgets, from what the pass before archived.
+        /// Runs the client of an app with these widgets once, from the archive of its previous run.
         func refresh(_ kinds: [String]) async throws {
             var configuration = try #require(
                 TimelineClientConfiguration(

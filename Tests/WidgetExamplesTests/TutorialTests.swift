@@ -3,7 +3,7 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// A file of the tutorial.
+/// Returns a file of the tutorial.
 private func resource(_ name: String) throws -> String {
     let directory = #filePath.replacing(
         "Tests/WidgetExamplesTests/TutorialTests.swift",
@@ -11,14 +11,15 @@ private func resource(_ name: String) throws -> String {
     return try String(contentsOfFile: directory + name, encoding: .utf8)
 }
 
-/// The program at the tutorial's end, and the reader's next steps.
+/// The program at the end of the tutorial, and the steps of its reader.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct TutorialTests {
-    /// Every command, as its reader types it. Two things stand in: a gateway that runs already for
-    /// the one that `Deploy/run` starts, and what `swift run` would build and run for `swift`.
+    /// Runs every command as its reader types it, with two substitutions: a running gateway for the
+    /// one that `Deploy/run` starts, and for `swift` the program that `swift run` would build and
+    /// run.
     @Test func theWidgetFollowsTheServer() throws {
         let gateway = try GatewayProcess()
         let reader = try Reader(gateway)
-        // The files that the reader made in the sections before.
+        // The files that the reader made in earlier sections.
         try reader.write("ferry/catalog.yaml", resource("Ferry-catalog.yaml"))
         let first = try reader.terminal("variables", "commands")
         defer { reader.endSwift() }
@@ -28,7 +29,7 @@ private func resource(_ name: String) throws -> String {
         try reader.wait(for: "12 minutes late", in: first)
     }
 
-    /// Each stage has what the one before had, as its reader types it.
+    /// Each stage contains everything of the previous one, as its reader types it.
     @Test func everyStageGoesOnFromTheOneBefore() throws {
         var before: [Substring] = []
         for name in ["Ferry-1", "Ferry-2", "Ferry-3", "Final/Ferry-4"] {
@@ -44,7 +45,7 @@ private func resource(_ name: String) throws -> String {
     }
 }
 
-/// Somebody who follows the tutorial, in a directory that holds this project and `ferry`.
+/// A reader who follows the tutorial, in a directory that contains this project and `ferry`.
 private struct Reader {
     private let directory: String
 
@@ -82,7 +83,7 @@ private struct Reader {
         try text.write(toFile: directory + "/" + path, atomically: true, encoding: .utf8)
     }
 
-    /// A terminal in which the snippets are typed, one after the other; it goes on.
+    /// Starts a terminal in which the snippets are typed, one after the other; it keeps running.
     func terminal(_ snippets: String...) throws -> TestProgram {
         try TestProgram("/bin/bash", arguments(snippets))
     }
@@ -91,7 +92,7 @@ private struct Reader {
         try GatewayProcess.run(arguments(snippets), program: "/bin/bash")
     }
 
-    /// Shows the widget in the second terminal until it says this.
+    /// Shows the widget in the second terminal until it contains this text.
     func wait(for text: String, in first: TestProgram) throws {
         let end = ContinuousClock.now + .seconds(60)
         while true {
@@ -104,7 +105,7 @@ private struct Reader {
         }
     }
 
-    /// Ctrl-C, for what goes on in the first terminal.
+    /// Stops the program that runs in the first terminal, like Ctrl-C.
     func endSwift() {
         let text = try? String(contentsOfFile: directory + "/swift.pid", encoding: .utf8)
         let pid = text.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }

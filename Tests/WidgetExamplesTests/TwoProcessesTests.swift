@@ -4,8 +4,8 @@ import Testing
 import TimelineClient
 import WidgetModel
 
-/// An app and its widget extension as the processes they are, with one archive between them and the
-/// real daemon behind them: whatever dies, nothing of what another one knows is lost.
+/// An app and its widget extension as two real processes that share one archive, with the real
+/// daemon: whatever is killed, no other process loses what it knows.
 @Suite(.serialized, .timeLimit(.minutes(4))) struct TwoProcessesTests {
     private static let app = "com.example.lamp"
     private static let catalog = """
@@ -74,7 +74,7 @@ import WidgetModel
 
     // MARK: What each of them has done
 
-    /// The registration as the gateway has it; `nil` when it has none.
+    /// Returns the registration that the gateway has; `nil` when it has none.
     private func registration() throws -> JSONObject? {
         let answer = try gateway.http().request(
             "GET", "/v1/apps/\(Self.app)/clients/my-phone", token: backend)
@@ -92,7 +92,7 @@ import WidgetModel
         #expect(controls == (control.map { [.string($0)] } ?? []))
     }
 
-    /// A push token, as the gateway shows it.
+    /// Returns a push token as the gateway displays it.
     private func masked(_ push: String) -> JSONValue {
         let text = push.utf8.map { String($0, radix: 16) }.joined()
         return .string(text.prefix(8) + "…")
@@ -107,7 +107,7 @@ import WidgetModel
         try #require(answer.status == 202, "\(answer.text)")
     }
 
-    /// Whether the archive shows the lamp as lit; `nil` while it has no timeline of it.
+    /// Returns whether the archive shows the lamp as lit; `nil` while it has no timeline of it.
     private func isShownLit() throws -> Bool? {
         let archive = ClientArchive(directory: directory + "/archive")
         let light = WidgetInfo(kind: "com.example.lamp.light", family: .systemSmall)
@@ -119,7 +119,7 @@ import WidgetModel
         return isOn
     }
 
-    /// How often the timeline of the light was asked for, and that of the room.
+    /// Returns the numbers of requests for the light's timeline and for the room's.
     private func builds() -> [Int] {
         let text = (try? String(contentsOfFile: directory + "/builds", encoding: .utf8)) ?? ""
         let kinds = text.split(separator: "\n")
@@ -129,7 +129,7 @@ import WidgetModel
     // MARK: Tests
 
     @Test func theAppInteractsAndTheExtensionBuilds() throws {
-        // The app is there before the extension: what it knows waits in the archive.
+        // The app runs before the extension: its data waits in the archive.
         try run("push", "1-token")
         #expect(try registration() == nil)
         let widgets = try start("extension")
@@ -158,7 +158,7 @@ import WidgetModel
         try wait(for: "a build that takes long", of: widgets) { builds() == [2, 1] }
         widgets.kill()
         #expect(try isShownLit() == false, "what was there before is whole")
-        // The app goes on alone.
+        // The app continues alone.
         try run("push", "3-token")
         try expectRegistered(push: "3-token", control: "hall")
         try FileManager.default.removeItem(atPath: directory + "/slow")
@@ -175,7 +175,7 @@ import WidgetModel
         let widgets = try start("extension")
         try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
         try run("push", "4-token")
-        // The gateway does not answer: the app waits for it, and dies.
+        // The gateway does not answer; the app waits for it, and is killed.
         kill(gateway.pid, SIGSTOP)
         let app: TestProgram
         do {
@@ -191,7 +191,7 @@ import WidgetModel
         try run("app")
         try change()
         try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
-        // The next one says it again.
+        // The next process registers it again.
         try run("push", "5-token")
         try expectRegistered(push: "5-token", control: nil)
     }

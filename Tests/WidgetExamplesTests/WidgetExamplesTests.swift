@@ -2,7 +2,7 @@ import Foundation
 import GatewayTestSupport
 import Testing
 
-/// The sample programs as they are run by hand: a real daemon, the real program, real TLS.
+/// The sample programs run as by hand: a real daemon, the real program, real TLS.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct WidgetExamplesTests {
     private let gateway: GatewayProcess
 
@@ -25,7 +25,7 @@ import Testing
         #expect(output.contains("🐟 Marlin · health 100 %"))
     }
 
-    /// A widget that is not told goes on showing what it did.
+    /// Without a notification a widget keeps showing its old content.
     @Test func aWidgetThatShowsSomethingWrongIsAFailure() throws {
         let rule = "entity: GameStatus\n        match: { account: "
         let parts = CharacterGame.catalogYAML.split(

@@ -36,7 +36,7 @@ import WidgetModel
         #expect(Base64.standard.decode(spelling) == nil)
     }
 
-    /// Two bits of a last letter, or four, carry nothing: of all spellings exactly one is accepted.
+    /// Two or four bits of the last letter are unused: of all spellings exactly one is accepted.
     @Test func everyByteStringOfOneOrTwoBytesHasOneSpelling() {
         let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
         var seen: [[UInt8]: Int] = [:]

@@ -10,7 +10,7 @@ import Testing
         try Catalog(value, app: app, limits: limits)
     }
 
-    /// The sample with `text` in place of `original`, and what is wrong with it.
+    /// Returns the faults of the sample with `text` in place of `original`.
     static func faults(_ original: String, _ text: String) throws -> [String] {
         let pieces = CharacterGame.catalogYAML.split(
             separator: original, omittingEmptySubsequences: false)
@@ -129,8 +129,8 @@ import Testing
         #expect(faults.contains { $0.hasPrefix(fault) }, "\(faults)")
     }
 
-    /// A kind without a configuration ended the reading of the kind: its other faults came to light
-    /// one upload later.
+    /// A kind without a configuration used to end the reading of that kind, so that its other
+    /// faults were reported only after the next upload.
     @Test func `every fault is listed at once`() throws {
         let catalog: JSONValue = [
             "app": "a",
@@ -258,7 +258,8 @@ import Testing
         #expect(throws: Faults.self) { try JSONValue(yaml: yaml) }
     }
 
-    /// Composing compared names by value: one that is an alias of aliases of aliases never ended.
+    /// Composing used to compare names by value, which never ended for an alias of aliases of
+    /// aliases.
     @Test(arguments: [
         "- ? *a40\n  : 1", "- *a40 : 1", "- {[*a40]: 1}", "- [ [ *a40 ] : 1 ]",
         "- ? - *a40\n  : 1", "- {? *a40 : 1}", "- {{a: *a40} : 1}",

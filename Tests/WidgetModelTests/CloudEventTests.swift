@@ -22,7 +22,7 @@ import Testing
         event.merging(patch: .object(changes))
     }
 
-    /// Places of the faults of a document that is well-formed but wrong.
+    /// Returns the places of the faults of a document that is well-formed but invalid.
     static func places(_ body: () throws -> Void) -> [String] {
         do {
             try body()

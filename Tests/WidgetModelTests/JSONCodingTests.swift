@@ -3,7 +3,7 @@ import Testing
 
 @testable import WidgetModel
 
-/// Documents to JSON trees, and back.
+/// Encoding documents to JSON trees, and decoding them again.
 @Suite struct JSONCodingTests {
     struct Part: Codable, Equatable {
         var name: String

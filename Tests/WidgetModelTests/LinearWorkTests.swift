@@ -2,7 +2,7 @@ import Testing
 
 @testable import WidgetModel
 
-/// Work on documents grows with their size and no faster.
+/// Work on documents grows linearly with their size.
 @Suite struct LinearWorkTests {
     private static func object(_ names: Range<Int>) -> JSONObject {
         var object = JSONObject()
@@ -56,7 +56,7 @@ import Testing
             default: return .integer(Int64.random(in: 0..<9, using: &random))
             }
         }
-        /// The pseudocode of RFC 7396 section 2.
+        /// Applies a patch by the pseudocode of RFC 7396 section 2.
         func naive(_ target: JSONValue?, _ patch: JSONValue) -> JSONValue {
             guard case .object(let changes) = patch else { return patch }
             var members = target?.objectValue?.members ?? []
@@ -123,7 +123,7 @@ import Testing
                     "abcA".randomElement(using: &random) ?? "a"
                 })
         }
-        /// Levenshtein's distance by its definition.
+        /// Returns Levenshtein's distance by its definition.
         func distance(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Int {
             guard let a = left.first, let b = right.first else {
                 return left.count + right.count
