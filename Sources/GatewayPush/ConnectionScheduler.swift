@@ -90,7 +90,7 @@ package struct ConnectionScheduler: Sendable {
     /// The number of pushes in flight.
     package var underWayCount: Int { lanes.values.reduce(0) { $0 + $1.underWay } }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// Adds a push to send.
     ///
@@ -150,7 +150,7 @@ package struct ConnectionScheduler: Sendable {
         lanes[number] = lane
     }
 
-    // MARK: What to do
+    // MARK: Decisions
 
     /// Returns the next action; `nil` if there is none before the next event. Call it repeatedly
     /// until then.

@@ -127,7 +127,7 @@ package struct DeliveryAttempts: Sendable {
     /// Whether any change is neither confirmed nor known to be irrelevant.
     package var isOwed: Bool { latest > max(confirmed, moot) }
 
-    // MARK: What happens to the client
+    // MARK: Events of the client
 
     /// Records a change that affects the client.
     ///
@@ -221,7 +221,7 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    // MARK: What to do
+    // MARK: Decisions
 
     /// Returns the next action. It stays the same until the next event or the returned time.
     package func next(now: Int64) -> Step {

@@ -164,7 +164,7 @@ extension PushDesk {
         address.apns.map { hash([app, $0.pushType, $0.token].joined(separator: "\0")) }
     }
 
-    // MARK: What the client does
+    // MARK: Activity of clients
 
     /// Records the opening of a stream at a cursor; 0 when everything was stale for it.
     package mutating func streamOpened(_ key: ClientKey, resuming cursor: UInt64, now: Int64) {

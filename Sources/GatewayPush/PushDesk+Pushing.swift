@@ -169,7 +169,7 @@ extension PushDesk {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     /// Records the result of a push. Only the first result of each push counts.
     ///

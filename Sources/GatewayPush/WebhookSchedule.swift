@@ -20,7 +20,7 @@ package struct WebhookResponse: Sendable, Hashable {
 /// The state of one webhook endpoint: the time of its next attempt after a failure, the id of its
 /// current message, and whether it is disabled. Times are on the caller's monotonic clock, ms.
 ///
-/// The waits are those that Standard Webhooks suggests. The content is determined anew for each
+/// The waits are those that Standard Webhooks suggests. The content is determined again for each
 /// attempt; waiting attempts are stored with the owed notifications (``DeliveryAttempts``).
 package struct WebhookSchedule: Sendable, Hashable {
     /// The waits after consecutive failures, ms; the last applies to all further ones.

@@ -32,7 +32,7 @@ struct ReadPass: Sendable {
         }
     }
 
-    // MARK: While the wire is lent
+    // MARK: During a use of the wire
 
     /// Continues the handshake; returns whether it is done.
     mutating func handshake(_ ssl: OpaquePointer) -> Bool {

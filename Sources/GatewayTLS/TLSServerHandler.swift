@@ -90,7 +90,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         self.settings = settings
     }
 
-    // MARK: What the peer showed
+    // MARK: The negotiated session
 
     /// The protocol version as OpenSSL names it, such as `TLSv1.3`; `nil` outside a connection.
     package var protocolVersion: String? {

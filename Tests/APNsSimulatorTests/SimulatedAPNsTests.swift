@@ -148,7 +148,7 @@ import Testing
         #expect(told[1].effects == [.goAway(lastStream: 0, reason: "BadCertificate"), .close])
     }
 
-    // MARK: What clients must not do
+    // MARK: Violations by clients
 
     @Test func aPushThatWasTakenIsNotRepeated() throws {
         var fixture = try scripted([.take])

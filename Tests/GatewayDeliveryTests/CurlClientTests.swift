@@ -75,7 +75,7 @@ import WidgetModel
         #expect(client.stats == CurlClient.Stats())
     }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
     @Test(arguments: [
         ([ScriptedServer.Action.refuse, .ok], CurlError.Code.notProcessed),
@@ -279,7 +279,7 @@ import WidgetModel
         #expect(await Self.code(client, request) == .notTrusted)
     }
 
-    // MARK: How many at once
+    // MARK: Concurrency
 
     @Test(arguments: [1, 3, 1_000])
     func `a peer's bound on streams is obeyed over one connection`(streamsMax: Int) async throws {

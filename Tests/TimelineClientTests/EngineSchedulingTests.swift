@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import TimelineClient
 
-/// When the engine has stale timelines built, and what that costs of their budgets.
+/// The times at which the engine has stale timelines built, and the budget that this costs.
 @Suite struct EngineSchedulingTests {
     private let panda = character("Power Panda")
     private let day = Duration.seconds(86_400)

@@ -177,7 +177,7 @@ struct EngineWorld {
         }
     }
 
-    // MARK: What can happen
+    // MARK: Events
 
     mutating func step(faults: Bool) {
         now += .milliseconds(pick(400))
@@ -406,7 +406,7 @@ struct EngineWorld {
         hand(.woke)
     }
 
-    // MARK: What can go wrong
+    // MARK: Faults
 
     mutating func dropStream() {
         guard let attempt = openAttempt else { return }

@@ -98,7 +98,7 @@ struct ReloadSchedulerWorld {
         return reasons
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func step() {
         switch Int.random(in: 0..<100, using: &chance) {
@@ -228,7 +228,7 @@ struct ReloadSchedulerWorld {
         now = max(now, due)
     }
 
-    // MARK: What must hold
+    // MARK: Invariants
 
     /// Checks that nothing is due before `nextDue`, and that something is due at it.
     private mutating func checkNextDue() {

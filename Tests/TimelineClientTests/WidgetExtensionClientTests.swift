@@ -185,7 +185,7 @@ import WidgetModel
         try await run.value
     }
 
-    // MARK: What is written
+    // MARK: Files
 
     @Test func aDamagedFileIsNothing() async throws {
         _ = try await shown()

@@ -72,7 +72,7 @@ import WidgetModel
         }
     }
 
-    // MARK: What each of them has done
+    // MARK: Results
 
     /// Returns the registration that the gateway has; `nil` when it has none.
     private func registration() throws -> JSONObject? {

@@ -90,7 +90,7 @@ final class APNsConnection {
         return options.areTaken
     }
 
-    // MARK: For the pool
+    // MARK: Used by the pool
 
     /// Returns the events since the last call, replacing the contents of `told`.
     func takeEvents(into told: inout [APNsSession.Event]) { session.takeEvents(into: &told) }

@@ -195,7 +195,7 @@ final class APNsSession {
         return place >= 0 ? place : nil
     }
 
-    // MARK: What nghttp2 tells
+    // MARK: Events of nghttp2
 
     fileprivate func took(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ stream: Int32

@@ -315,7 +315,7 @@ final class ArrivalLoop {
         while let token = closings.takePassed(now: now, isSet) { forget(token) }
     }
 
-    // MARK: The end
+    // MARK: Stopping
 
     private func beginStopping() {
         epoll_ctl(poll, EPOLL_CTL_DEL, handle.wake, nil)

@@ -10,8 +10,8 @@ package struct Arrived: Sendable {
     /// The deadline for its first request.
     package let requestDue: NIODeadline
 
-    /// The plaintext received so far. `nil` when there is none, as may be for HTTP/2, whose client
-    /// may wait for the server to speak first, and when the peer has already ended.
+    /// The plaintext received so far. `nil` when there is none, which is normal for HTTP/2, whose
+    /// client may wait for the server, and when the peer has already ended.
     package var firstBytes: ByteBuffer? { first.end == nil ? first.plaintext : nil }
 }
 

@@ -33,7 +33,7 @@ struct TrafficSecrets {
             && areSentCounted && areReceivedCounted && !areOutdated
     }
 
-    // MARK: Beside OpenSSL's object
+    // MARK: Attaching to OpenSSL's object
 
     /// Makes the connections of a context report their secrets and records.
     static func observe(_ context: OpaquePointer) {

@@ -5,7 +5,7 @@ import WidgetModel
 
 /// Registrations that come, go and move to other accounts, at every step of opening a stream.
 extension HistoryWorld {
-    // MARK: What apps and backends register
+    // MARK: Registering
 
     func register(_ app: String, _ client: String) throws {
         let old = records[client]

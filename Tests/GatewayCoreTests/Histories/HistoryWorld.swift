@@ -253,7 +253,7 @@ final class HistoryWorld {
         return nil
     }
 
-    // MARK: What backends, operators and apps do
+    // MARK: Backends, operators and apps
 
     func append(_ app: String, _ body: Remembered.Body) throws {
         let before = catalog(of: app)

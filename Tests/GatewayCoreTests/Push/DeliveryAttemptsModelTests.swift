@@ -118,7 +118,7 @@ struct DeliveryHistory {
         expect(usable.contains { $0.said >= latest }, "somebody was told")
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     private mutating func change() {
         let others = UInt64(random.below(3))
@@ -244,7 +244,7 @@ struct DeliveryHistory {
         }
     }
 
-    // MARK: - What is pushed
+    // MARK: - Pushes
 
     private mutating func run(asksBudget: Bool) {
         for _ in 0..<40 where violation == nil {

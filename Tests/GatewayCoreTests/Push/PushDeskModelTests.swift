@@ -123,7 +123,7 @@ struct PushHistory {
         changes.last { $0.sequence > since && ($0.item.map(items.contains) ?? true) }?.sequence ?? 0
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private mutating func change() throws {
         let item: String? = random.below(12) == 0 ? nil : "\(random.below(6))"

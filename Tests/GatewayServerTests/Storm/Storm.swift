@@ -67,7 +67,7 @@ struct Storm {
         try await world.register(devices)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// Changes some characters, now and then all, and lets devices poll, acknowledge and register.
     mutating func round() async throws {
@@ -121,7 +121,7 @@ struct Storm {
         Int64(range.lowerBound + random.below(range.count)) * 60_000
     }
 
-    // MARK: How it stands
+    // MARK: Status
 
     /// Returns the times at which a device's content changed, in order.
     func changes(of device: StormDevice) -> [Int64] {

@@ -93,7 +93,7 @@ final class StreamFixture: Sendable {
         try await group.shutdownGracefully()
     }
 
-    // MARK: What backends and clients do
+    // MARK: Backends and clients
 
     func putCatalog(_ text: String = StreamFixture.catalog) async throws {
         let catalog = try Catalog(JSONValue(yaml: text), app: Self.app, limits: Limits())
