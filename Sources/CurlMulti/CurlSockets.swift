@@ -3,8 +3,8 @@ import Foundation
 
 /// The sockets that a multi handle waits for, and the time at which it has something to do.
 ///
-/// libcurl could wait itself (`curl_multi_poll`), but when requests wait for a connection, version
-/// 7.88 then sleeps although it has already read answers.
+/// libcurl could wait itself (`curl_multi_poll`), but when requests wait for a place on a
+/// connection, version 7.88 then sleeps although it has already read answers.
 final class CurlSockets {
     /// A socket that is ready.
     struct Ready {

@@ -36,7 +36,7 @@ package struct TLSContextSettings: Sendable {
     package var applicationProtocols = ["h2", "http/1.1"]
     /// Whether clients are asked for a certificate.
     package var clientCertificates = ClientCertificates.none
-    /// The time for which a ticket can resume a session, in seconds.
+    /// The lifetime of a ticket that resumes a session, in seconds.
     package var ticketLifetimeSeconds = 7200
 
     package init() {}
