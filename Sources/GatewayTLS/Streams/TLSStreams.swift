@@ -8,6 +8,8 @@ import NIOCore
 ///
 /// A TLS 1.3 connection gives up OpenSSL's object, which takes more memory than the rest of it, and
 /// keeps only a handful of keys (`RecordLayer`). All members are used on the loop only.
+// Sound: `Sendable` is needed for the watcher's thread and for timers, which hop to the loop before
+// they touch anything; every other use is on the loop already.
 package final class TLSStreams: @unchecked Sendable {
     /// Callbacks to the streams' owner, each with the name that the owner gave the stream.
     package struct Owner {
