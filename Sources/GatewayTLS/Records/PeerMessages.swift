@@ -15,7 +15,7 @@ struct PeerMessages {
         case refuse(Alert)
     }
 
-    /// The beginning of a handshake message that is split across records.
+    /// The beginning of a handshake message that is split across records: at most four bytes.
     private var begun: [UInt8] = []
 
     /// The first four bytes of a KeyUpdate: its type and the length of its body.
