@@ -101,9 +101,19 @@ extension RowContext {
     }
 
     /// A long run without faults but cut streams: memory and descriptors do not grow.
+    ///
+    /// The log is short, so that the database's page cache, 64 MiB at most, is as full in the first
+    /// third as it gets.
     func soak() throws {
-        let gateway = try GatewayProcess()
-        let campaign = try startCampaign(on: gateway) { ($0.streams, $0.pollers) = (40, 20) }
+        let entries: UInt64 = 20_000
+        let configuration = try GatewayConfiguration([
+            "publicURL: https://gateway.test", "retention: { changes: \(entries) }",
+        ])
+        let gateway = try GatewayProcess(
+            data: configuration.folder, configuration: configuration.file)
+        let campaign = try makeCampaign(on: gateway) { ($0.streams, $0.pollers) = (40, 20) }
+        campaign.recorder.add(.logKeeps(entries: entries))
+        campaign.start(&generator)
         func files() -> Int {
             let folder = "/proc/\(gateway.pid)/fd"
             return (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
