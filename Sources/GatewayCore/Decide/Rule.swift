@@ -128,8 +128,8 @@ package final class Rule: Sendable {
 
     /// Returns the rule's content as JSON, an encoding that is unique for each content.
     static func identity(
-        _ declaration: DependencyRule, _ target: Target, _ kind: String,
-        _ intent: IntentDeclaration?
+        of declaration: DependencyRule, target: Target, kind: String,
+        intent: IntentDeclaration?
     ) -> [UInt8] {
         let bindings = bindings(of: declaration, intent)
         let operations = declaration.operations.map(\.rawValue).sorted()
@@ -214,8 +214,8 @@ package final class Rule: Sendable {
     /// - Throws: ``RuleSet/TooManyKeys`` for more than `limits.changeRuleKeysMax` combinations of
     ///   values, or if `keys` would exceed `limits.changeKeysMax`; `keys` is then unchanged.
     func raise(
-        _ change: Change, slot: Int, _ limits: Limits, _ isBroad: inout Bool,
-        _ keys: inout RaisedKeys
+        _ change: Change, slot: Int, limits: Limits, isBroad: inout Bool,
+        into keys: inout RaisedKeys
     ) throws(RuleSet.TooManyKeys) {
         for literal in literals where change.valueCount(of: literal.attribute) == nil {
             isBroad = true

@@ -47,7 +47,8 @@ package final class RuleSet: Sendable {
             let intent = catalog.intent(of: widget)
             func add(_ declarations: [DependencyRule], _ target: Target) {
                 for declaration in declarations {
-                    let identity = Rule.identity(declaration, target, widget.kind, intent)
+                    let identity = Rule.identity(
+                        of: declaration, target: target, kind: widget.kind, intent: intent)
                     guard identities.insert(identity).inserted else { continue }
                     rules.append(
                         Rule(
@@ -164,7 +165,9 @@ package final class RuleSet: Sendable {
         for slot in slots(ofEntity: change.entity) {
             let rule = rules[slot]
             guard case .hit = rule.verdict(onOwnEntity: change) else { continue }
-            try rule.raise(change, slot: slot, limits, &decision.isBroad, &decision.keys)
+            try rule.raise(
+                change, slot: slot, limits: limits, isBroad: &decision.isBroad,
+                into: &decision.keys)
         }
         return decision
     }

@@ -38,7 +38,7 @@ extension RuleSet {
             let verdict = rule.verdict(onOwnEntity: change)
             var (keys, isBroad) = (RaisedKeys(), false)
             if case .hit = verdict {
-                try rule.raise(change, slot: slot, limits, &isBroad, &keys)
+                try rule.raise(change, slot: slot, limits: limits, isBroad: &isBroad, into: &keys)
             }
             considered.append(
                 .init(

@@ -63,7 +63,9 @@ package struct ChangeReach: Sendable {
                 guard (rule.target == .recommendations) == item.isSet else { continue }
                 for parameters in parameters {
                     rule.visitKeys(parameters: parameters, attributes: record.attributes) {
-                        visitHits(of: $0, rule, slot, isBroad) { hits.append($0) }
+                        visitHits(of: $0, rule: rule, slot: slot, isBroad: isBroad) {
+                            hits.append($0)
+                        }
                     }
                 }
             }
@@ -73,7 +75,7 @@ package struct ChangeReach: Sendable {
     }
 
     private func visitHits(
-        of values: BoundValues, _ rule: Rule, _ slot: Int, _ isBroad: Bool,
+        of values: BoundValues, rule: Rule, slot: Int, isBroad: Bool,
         _ body: ((change: Int, key: UInt64)) -> Void
     ) {
         func look(_ hash: UInt64) {

@@ -43,14 +43,15 @@ extension Shard {
         let app = apps[number]
         var items: [ItemStanding] = []
         app.ruleSet.visitItems(of: record.registration) { item, rules, parameters in
-            items.append(standing(of: item, rules, parameters, record, app))
+            items.append(
+                standing(of: item, rules: rules, parameters: parameters, for: record, in: app))
         }
         return (items, app.versions.floor)
     }
 
     private func standing(
-        of item: HeldItem, _ rules: KindRules, _ parameters: [[String: ParameterValue]],
-        _ record: ClientRecord, _ app: AppState
+        of item: HeldItem, rules: KindRules, parameters: [[String: ParameterValue]],
+        for record: ClientRecord, in app: AppState
     ) -> ItemStanding {
         var standing = ItemStanding(
             item: item, version: item.isSet ? rules.newestSet : rules.newestTimelines,
@@ -86,8 +87,8 @@ extension Shard {
             }
         }
         standing.telling = telling(
-            record.client, app: app.name, kind: item.kind, tellings, of: Array(tellings.keys),
-            at: standing.version)
+            to: record.client, app: app.name, kind: item.kind, tellings: tellings,
+            of: Array(tellings.keys), at: standing.version)
         return standing
     }
 }

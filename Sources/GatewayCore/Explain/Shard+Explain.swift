@@ -93,7 +93,7 @@ extension Shard {
     ///   - sequence: The sequence of the change; `nil` for a hypothetical one.
     /// - Returns: `nil` when no stream is open for the kind.
     package func telling(
-        _ client: String, app name: String, kind: String, _ tellings: [UInt64: Telling],
+        to client: String, app name: String, kind: String, tellings: [UInt64: Telling],
         of keys: [UInt64], at sequence: UInt64?
     ) -> Telling? {
         guard let app = number(ofApp: name) else { return nil }
@@ -104,15 +104,16 @@ extension Shard {
             else { continue }
             let stream = streams[Int(slot)]
             telling = Self.telling(
-                stream, openedAt: subscription.openedAt, tellings, keys, sequence
+                to: stream, openedAt: subscription.openedAt, tellings: tellings, of: keys,
+                at: sequence
             ).sooner(telling)
         }
         return telling
     }
 
     private static func telling(
-        _ stream: StreamRecord, openedAt: UInt64, _ tellings: [UInt64: Telling], _ keys: [UInt64],
-        _ sequence: UInt64?
+        to stream: StreamRecord, openedAt: UInt64, tellings: [UInt64: Telling],
+        of keys: [UInt64], at sequence: UInt64?
     ) -> Telling {
         if let sequence {
             if openedAt >= sequence && !stream.isLagging { return .sent }

@@ -36,8 +36,8 @@ extension ShardLoop {
             }
             return questions.map {
                 self.shard.telling(
-                    $0.client, app: subject.app, kind: $0.kind, keys[$0.change], of: $0.keys,
-                    at: subject.sequence)
+                    to: $0.client, app: subject.app, kind: $0.kind, tellings: keys[$0.change],
+                    of: $0.keys, at: subject.sequence)
             }
         }.get()
     }

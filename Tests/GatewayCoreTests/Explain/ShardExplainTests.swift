@@ -16,7 +16,7 @@ import WidgetModel
         let record = client([widget(["a": .single("1")])], name: name)
         let hold = try #require(ChangeReach([keys], by: ruleSet).holds(of: record).first)
         return gateway.shard.telling(
-            name, app: "app", kind: "k", tellings, of: hold.keys, at: sequence)
+            to: name, app: "app", kind: "k", tellings: tellings, of: hold.keys, at: sequence)
     }
 
     private func gateway(collapse: Int64 = 100) throws -> SmallGateway {
