@@ -87,16 +87,17 @@ extension Shard {
         ) -> Void
     ) {
         let isDelivered = Self.write(
-            frame.watermark, batch, &apps[app].index, &streams, &output, visitAll)
+            watermark: frame.watermark, batch: batch, index: &apps[app].index, streams: &streams,
+            to: &output, visitAll: visitAll)
         if isDelivered { output.add(frame) }
     }
 
     /// Returns whether any stream got the frame that is added to `output` next.
     @inline(__always)
     private static func write(
-        _ watermark: UInt64, _ batch: Int32, _ index: inout SubscriptionIndex,
-        _ streams: inout [StreamRecord], _ output: inout ShardOutput,
-        _ visitAll: (
+        watermark: UInt64, batch: Int32, index: inout SubscriptionIndex,
+        streams: inout [StreamRecord], to output: inout ShardOutput,
+        visitAll: (
             inout SubscriptionIndex,
             (UnsafeBufferPointer<SubscriptionIndex.Holder>, _ changed: UInt64) -> Void
         ) -> Void

@@ -113,7 +113,7 @@ package struct Shard: Sendable {
         case .removal: remove(entry.app)
         case .change(let decision, let causeTime):
             guard let app = number(ofApp: entry.app) else { return }
-            apply(decision.keys, entry, causeTime, app, now)
+            apply(decision.keys, of: entry, causeTime: causeTime, to: app, now: now)
         case .reload(let scope):
             guard let app = number(ofApp: entry.app) else { return }
             reload(scope, entry, app)
@@ -144,11 +144,12 @@ package struct Shard: Sendable {
     }
 
     private mutating func apply(
-        _ keys: RaisedKeys, _ entry: LogEntry, _ causeTime: String?, _ app: Int, _ now: Int64
+        _ keys: RaisedKeys, of entry: LogEntry, causeTime: String?, to app: Int, now: Int64
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
-        collapsed &+= Self.raise(keys, &apps[app], by: entry, now: now, &firing, &notified)
+        collapsed &+= Self.raise(
+            keys, in: &apps[app], by: entry, now: now, firing: &firing, notified: &notified)
         if !firing.isEmpty {
             send(
                 keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
@@ -161,8 +162,8 @@ package struct Shard: Sendable {
     /// Bumps the keys of a change and applies their collapse windows. Appends the keys to notify
     /// now to `firing`; returns the number of those that wait.
     private static func raise(
-        _ keys: RaisedKeys, _ app: inout AppState, by entry: LogEntry, now: Int64,
-        _ firing: inout [FiringKey], _ notified: inout RecentChanges
+        _ keys: RaisedKeys, in app: inout AppState, by entry: LogEntry, now: Int64,
+        firing: inout [FiringKey], notified: inout RecentChanges
     ) -> UInt64 {
         var waiting: UInt64 = 0
         // The version and the index entry of a key are far apart in memory; prefetching overlaps
