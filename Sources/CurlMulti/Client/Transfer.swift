@@ -22,8 +22,8 @@ final class Transfer {
     private var parser = ResponseHeadParser()
 
     init(
-        _ call: CurlCall, _ easy: CurlEasy, _ configuration: CurlClient.Configuration,
-        _ sockets: ClientSockets
+        _ call: CurlCall, easy: CurlEasy, configuration: CurlClient.Configuration,
+        sockets: ClientSockets
     ) {
         (self.call, self.easy) = (call, easy)
         (self.configuration, self.sockets) = (configuration, sockets)

@@ -34,7 +34,7 @@ struct TransferDriver: CurlDriver {
             note(transfer.expiry?.at)
         case .cancel(let call):
             guard let transfer = transfers[ObjectIdentifier(call)] else { return }
-            finish(transfer, nil, .isCancelled, multi)
+            finish(transfer, head: nil, failure: .isCancelled, on: multi)
         }
     }
 
@@ -43,7 +43,7 @@ struct TransferDriver: CurlDriver {
         // Sound: the context is the transfer, which `transfers` keeps as long as its handle is in
         // `multi`.
         let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-        finish(transfer, transfer.head, transfer.failure(code), multi)
+        finish(transfer, head: transfer.head, failure: transfer.failure(code), on: multi)
     }
 
     /// Gives up expired transfers, and returns the time until the next one expires.
@@ -54,7 +54,7 @@ struct TransferDriver: CurlDriver {
             for transfer in Array(transfers.values) {
                 guard let expiry = transfer.expiry else { continue }
                 if expiry.at <= now {
-                    finish(transfer, nil, expiry.reason, multi)
+                    finish(transfer, head: nil, failure: expiry.reason, on: multi)
                 } else {
                     note(expiry.at)
                 }
@@ -64,7 +64,9 @@ struct TransferDriver: CurlDriver {
     }
 
     mutating func stop(_ multi: CurlMulti) {
-        for transfer in Array(transfers.values) { finish(transfer, nil, .isClosed, multi) }
+        for transfer in Array(transfers.values) {
+            finish(transfer, head: nil, failure: .isClosed, on: multi)
+        }
         for easy in idle { easy.free() }
         limiter.countHandles(-idle.count)
         idle.removeAll()
@@ -83,7 +85,8 @@ struct TransferDriver: CurlDriver {
     private mutating func start(_ call: CurlCall, _ multi: CurlMulti) -> Bool {
         var failure = CurlError(.noMemory, "libcurl has no memory")
         if let easy = idle.popLast() ?? newHandle() {
-            let transfer = Transfer(call, easy, configuration, sockets)
+            let transfer = Transfer(
+                call, easy: easy, configuration: configuration, sockets: sockets)
             if let refusal = transfer.configure() {
                 failure = refusal
             } else if multi.add(easy) {
@@ -118,7 +121,7 @@ struct TransferDriver: CurlDriver {
     }
 
     private mutating func finish(
-        _ transfer: Transfer, _ head: CurlHead?, _ failure: CurlError?, _ multi: CurlMulti
+        _ transfer: Transfer, head: CurlHead?, failure: CurlError?, on multi: CurlMulti
     ) {
         multi.remove(transfer.easy)
         transfers[ObjectIdentifier(transfer.call)] = nil
