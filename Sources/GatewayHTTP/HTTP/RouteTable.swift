@@ -46,16 +46,16 @@ package struct RouteTable: Sendable {
         let context = GatewayContext(
             channel: channel, names: segments.names(route.path), reader: reader)
         guard let tracing, route.isTraced else {
-            return try await answer(request, route, context, logger)
+            return try await answer(request, to: route, context: context, logger: logger)
         }
         return try await tracing.request(request, to: route) {
-            try await answer(request, route, context, logger)
+            try await answer(request, to: route, context: context, logger: logger)
         }
     }
 
     private func answer(
-        _ request: GatewayRequest, _ route: GatewayRoute, _ context: GatewayContext,
-        _ logger: Logger
+        _ request: GatewayRequest, to route: GatewayRoute, context: GatewayContext,
+        logger: Logger
     ) async throws -> GatewayAnswer {
         let account = limits.map { RequestAccount($0, context.channel) }
         defer { account?.close() }

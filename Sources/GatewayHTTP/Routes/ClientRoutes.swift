@@ -207,7 +207,8 @@ struct Acknowledgement: Sendable {
         let failed = entries("failed")
         var claims: [RebuildReport] = []
         for (index, entry) in rebuilt.enumerated() {
-            Self.check(entry, at: "rebuilt[\(index)]", limits, &faults) { object, place, faults in
+            Self.check(entry, at: "rebuilt[\(index)]", limits: limits, faults: &faults) {
+                object, place, faults in
                 var milliseconds: Double?
                 if let time = object["ms"], time != .null {
                     switch time {
@@ -224,14 +225,15 @@ struct Acknowledgement: Sendable {
             }
         }
         for (index, entry) in failed.enumerated() {
-            Self.check(entry, at: "failed[\(index)]", limits, &faults) { object, place, faults in
+            Self.check(entry, at: "failed[\(index)]", limits: limits, faults: &faults) {
+                object, place, faults in
                 guard let reason = object["reason"], reason != .null else { return }
                 if reason.stringValue == nil { faults.add("\(place).reason", "must be a string") }
             }
         }
         let recommendations = entries("recommendations")
         for (index, kind) in recommendations.enumerated() {
-            Self.checkKind(kind, at: "recommendations[\(index)]", limits, &faults)
+            Self.checkKind(kind, at: "recommendations[\(index)]", limits: limits, faults: &faults)
         }
         guard faults.isEmpty, let cursor else { throw Problem.wrong(faults) }
         self.cursor = cursor
@@ -252,14 +254,14 @@ struct Acknowledgement: Sendable {
     }
 
     private static func check(
-        _ entry: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults,
+        _ entry: JSONValue, at place: String, limits: Limits, faults: inout Faults,
         _ rest: (JSONObject, String, inout Faults) -> Void
     ) {
         guard let object = entry.objectValue else {
             faults.add(place, "must be an object with at least `kind`, not \(entry.shape)")
             return
         }
-        checkKind(object["kind"] ?? .null, at: "\(place).kind", limits, &faults)
+        checkKind(object["kind"] ?? .null, at: "\(place).kind", limits: limits, faults: &faults)
         if let parameters = object["parameters"], parameters != .null,
             parameters.objectValue == nil
         {
@@ -269,7 +271,7 @@ struct Acknowledgement: Sendable {
     }
 
     private static func checkKind(
-        _ kind: JSONValue, at place: String, _ limits: Limits, _ faults: inout Faults
+        _ kind: JSONValue, at place: String, limits: Limits, faults: inout Faults
     ) {
         guard let text = kind.stringValue else {
             faults.add(place, "must be a kind, as a string")

@@ -37,7 +37,8 @@ extension GatewayRoutes {
         metrics.polls.increment()
         admission.registry.noteSeen(admitted.key)
         if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
-        let answer = try await LongPoll.answer(admitted, wait: wait, on: shard, admission.registry)
+        let answer = try await LongPoll.answer(
+            admitted, wait: wait, on: shard, registry: admission.registry)
         let (stale, position) = (answer.stale, answer.position)
         admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
         var notifications: [JSONValue] = []
@@ -91,20 +92,20 @@ enum LongPoll {
     /// Asks the shard; with `wait` seconds, waits until something becomes stale.
     static func answer(
         _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
-        _ registry: Registry
+        registry: Registry
     ) async throws -> Answer {
         let promise = shard.loop.makePromise(of: Answer.self)
         shard.loop.execute {
             shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
-                ask(admitted, wait: wait, shard, registry, promise)
+                ask(admitted, wait: wait, on: shard, registry: registry, promise: promise)
             }
         }
         return try await promise.futureResult.get()
     }
 
     private static func ask(
-        _ admitted: StreamAdmission.Admitted, wait: Int, _ shard: ShardLoop, _ registry: Registry,
-        _ promise: EventLoopPromise<Answer>
+        _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop, registry: Registry,
+        promise: EventLoopPromise<Answer>
     ) {
         let answer: Answer
         do throws(ShardLoop.Failure) {

@@ -172,7 +172,7 @@ final class StreamFixture: Sendable {
         _ admitted: StreamAdmission.Admitted, on loop: Int = 0, wait: Int = 0
     ) async throws -> (stale: [String], cursor: String) {
         let answer = try await LongPoll.answer(
-            admitted, wait: wait, on: loops.all[loop], engine.registry)
+            admitted, wait: wait, on: loops.all[loop], registry: engine.registry)
         return (answer.stale.words, cursors.text(answer.position, in: answer.epoch))
     }
 
