@@ -70,15 +70,15 @@ extension PushDesk {
         for address in client.addresses.values { claim(address.address, for: key) }
         for (sort, addresses) in sorts {
             open(
-                sort, addresses.map { $0.id(hash) }, record.narrowed(to: sort), key,
-                attempts[sort], now: now)
+                sort, addresses: addresses.map { $0.id(hash) }, record: record.narrowed(to: sort),
+                client: key, attempts: attempts[sort], now: now)
         }
     }
 
     /// Opens the stream of a category, and checks what is stale already.
     private mutating func open(
-        _ sort: PushCategory, _ addresses: [UInt64], _ record: ClientRecord, _ key: ClientKey,
-        _ known: DeliveryAttempts?, now: Int64
+        _ sort: PushCategory, addresses: [UInt64], record: ClientRecord, client key: ClientKey,
+        attempts known: DeliveryAttempts?, now: Int64
     ) {
         guard
             let stream = shard.open(

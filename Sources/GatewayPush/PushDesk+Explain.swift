@@ -26,7 +26,8 @@ extension PushDesk {
         }
         guard turn.due > now else { return .withheld(.queue, until: nil) }
         let reason = attempts.reason(turn.address, due: turn.due)
-        return withheld(reason, until: turn.due, lane, key, turn.address.id, now: now)
+        return withheld(
+            reason, until: turn.due, on: lane, client: key, address: turn.address.id, now: now)
     }
 
     /// Predicts the outcome of the pushes for an item if a change that affects it were made now.
@@ -50,7 +51,8 @@ extension PushDesk {
         guard let turn = attempts.turn(now: now) else { return .withheld(.underWay, until: nil) }
         let due = max(now, turn.due)
         if let hold = hold(
-            lane, key, turn.address.id, also: [item.kind], attempts.urgency, now: due)
+            on: lane, client: key, address: turn.address.id, also: [item.kind],
+            urgency: attempts.urgency, now: due)
         {
             return hold
         }
@@ -127,19 +129,20 @@ extension PushDesk {
     /// Returns the outcome for a withheld push, with the reason of the budget if the budget
     /// withheld it.
     private func withheld(
-        _ reason: Outcome.Reason, until: Int64, _ lane: PushTarget, _ key: ClientKey,
-        _ address: UInt64, now: Int64
+        _ reason: Outcome.Reason, until: Int64, on lane: PushTarget, client key: ClientKey,
+        address: UInt64, now: Int64
     ) -> Outcome {
         guard reason == .budget else { return .withheld(reason, until: until) }
-        return hold(lane, key, address, lane.attempts.urgency, now: now)
+        return hold(
+            on: lane, client: key, address: address, urgency: lane.attempts.urgency, now: now)
             ?? .withheld(.budget, until: until)
     }
 
     /// Returns the outcome if the budget or a stop withholds a push of everything stale, and of
     /// `more` kinds in addition; `nil` when it may be sent.
     private func hold(
-        _ lane: PushTarget, _ key: ClientKey, _ id: UInt64, also more: [String] = [],
-        _ urgency: Urgency, now: Int64
+        on lane: PushTarget, client key: ClientKey, address id: UInt64, also more: [String] = [],
+        urgency: Urgency, now: Int64
     ) -> Outcome? {
         guard let address = clients[key]?.addresses[id], let apns = address.address.apns,
             let environment = address.environment
