@@ -270,7 +270,8 @@ package struct Gateway: Sendable {
         let probes = configuration.probes.map { address in
             let table = admin.probeTable
             return operatorPort(
-                address, nil, configuration.probeConnectionsMax, ports
+                at: address, socket: nil, connectionsMax: configuration.probeConnectionsMax,
+                ports: ports
             ) { try await table.respond(to: $0, on: $1, logger: quiet) }
         }
         for loop in engine.loops.all { loop.start() }
@@ -333,15 +334,15 @@ package struct Gateway: Sendable {
             table: table, access: AdminAccess(isLoopback: address.isLoopback),
             authorizer: authorizer)
         return operatorPort(
-            address, adminSocket, configuration.adminConnectionsMax, fields: AdminHeaders.fields,
-            ports
+            at: address, socket: adminSocket, connectionsMax: configuration.adminConnectionsMax,
+            fields: AdminHeaders.fields, ports: ports
         ) { try await responder.respond(to: $0, on: $1, logger: logger) }
     }
 
     /// A port for operators or probes, with all its work done on one thread.
     private func operatorPort(
-        _ address: Address, _ socket: ListeningSocket?, _ connectionsMax: Int,
-        fields: [(name: String, value: String)] = [], _ ports: OpenPorts,
+        at address: Address, socket: ListeningSocket?, connectionsMax: Int,
+        fields: [(name: String, value: String)] = [], ports: OpenPorts,
         _ respond: @escaping Respond
     ) -> Listener {
         let loop = operatorGroup.next()
