@@ -114,7 +114,7 @@ extension ArrivalLoop {
         TLSLoopCounters.add(sent, to: counters.direct)
         guard sent < bytes.count else { return true }
         places[Int(token.place)].arrival?.unsent.append(contentsOf: bytes[sent...])
-        return watch(EPOLL_CTL_MOD, socket, EPOLLOUT.rawValue, token)
+        return watch(EPOLL_CTL_MOD, socket: socket, events: EPOLLOUT.rawValue, token: token)
     }
 
     /// Sends unsent bytes when the socket is writable again.
@@ -129,7 +129,7 @@ extension ArrivalLoop {
         if arrival.phase == .closing { shutdown(socket, Int32(SHUT_WR)) }
         if let first = arrival.first {
             handOn(token, first)
-        } else if !watch(EPOLL_CTL_MOD, socket, EPOLLIN.rawValue, token) {
+        } else if !watch(EPOLL_CTL_MOD, socket: socket, events: EPOLLIN.rawValue, token: token) {
             forget(token)
         }
     }

@@ -76,9 +76,9 @@ final class ArrivalLoop {
     ///
     /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     static func start(
-        _ socket: ListeningSocket, _ identity: TLSIdentity, _ settings: TLSServerSettings,
-        _ limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
-        _ reception: @escaping @Sendable () -> any Reception, onEnd: @escaping @Sendable () -> Void
+        on socket: ListeningSocket, identity: TLSIdentity, settings: TLSServerSettings,
+        limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
+        reception: @escaping @Sendable () -> any Reception, onEnd: @escaping @Sendable () -> Void
     ) throws(TLSError) -> Handle {
         let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
         let wake = eventfd(0, Int32(EFD_CLOEXEC))
@@ -92,8 +92,8 @@ final class ArrivalLoop {
         let thread = Thread {
             gateway_name_thread("arrivals")
             ArrivalLoop(
-                poll: poll, handle: handle, socket, identity, settings, limit, waits,
-                reception())?
+                poll: poll, handle: handle, socket: socket, identity: identity, settings: settings,
+                limit: limit, waits: waits, reception: reception())?
                 .run()
             Glibc.close(poll)
             onEnd()
@@ -104,9 +104,9 @@ final class ArrivalLoop {
     }
 
     private init?(
-        poll: Int32, handle: Handle, _ socket: ListeningSocket, _ identity: TLSIdentity,
-        _ settings: TLSServerSettings, _ limit: ConnectionLimit,
-        _ waits: @escaping @Sendable (String?) -> Bool, _ reception: any Reception
+        poll: Int32, handle: Handle, socket: ListeningSocket, identity: TLSIdentity,
+        settings: TLSServerSettings, limit: ConnectionLimit,
+        waits: @escaping @Sendable (String?) -> Bool, reception: any Reception
     ) {
         guard let wire = TLSWire.ofThread() else { return nil }
         (self.poll, self.handle, self.wire) = (poll, handle, wire)
@@ -254,12 +254,14 @@ final class ArrivalLoop {
         let token = Token(place: place, serial: places[Int(place)].serial)
         places[Int(place)].arrival = Arrival(
             connection, deadline: handshakes.set(token, now: now), now: now)
-        guard watch(EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, token) else { return forget(token) }
+        guard watch(EPOLL_CTL_ADD, socket: socket, events: EPOLLIN.rawValue, token: token) else {
+            return forget(token)
+        }
     }
 
     // MARK: Places
 
-    func watch(_ operation: Int32, _ socket: Int32, _ events: UInt32, _ token: Token) -> Bool {
+    func watch(_ operation: Int32, socket: Int32, events: UInt32, token: Token) -> Bool {
         var event = epoll_event()
         event.events = events
         event.data.u64 = UInt64(token.serial) << 32 | UInt64(token.place)

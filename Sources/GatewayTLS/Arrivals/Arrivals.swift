@@ -56,8 +56,8 @@ package final class Arrivals: Sendable {
             do throws(TLSError) {
                 loops.append(
                     try ArrivalLoop.start(
-                        socket, identity, settings, limit, waits: waits, reception,
-                        onEnd: { end.oneEnded() }))
+                        on: socket, identity: identity, settings: settings, limit: limit,
+                        waits: waits, reception: reception, onEnd: { end.oneEnded() }))
             } catch {
                 for loop in loops { loop.stop() }
                 throw error

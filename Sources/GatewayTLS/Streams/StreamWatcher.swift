@@ -61,16 +61,16 @@ final class StreamWatcher: Sendable {
 
     /// Watches a socket until it is closed; returns whether the kernel agreed.
     func add(_ socket: Int32, token: UInt64) -> Bool {
-        control(EPOLL_CTL_ADD, socket, Self.input, token)
+        control(EPOLL_CTL_ADD, socket: socket, events: Self.input, token: token)
     }
 
     /// Reports also when the socket accepts bytes, from now on; returns whether the kernel agreed.
     func watchRoom(_ socket: Int32, token: UInt64) -> Bool {
-        control(EPOLL_CTL_MOD, socket, Self.input | EPOLLOUT.rawValue, token)
+        control(EPOLL_CTL_MOD, socket: socket, events: Self.input | EPOLLOUT.rawValue, token: token)
     }
 
     private func control(
-        _ operation: Int32, _ socket: Int32, _ events: UInt32, _ token: UInt64
+        _ operation: Int32, socket: Int32, events: UInt32, token: UInt64
     ) -> Bool {
         var event = epoll_event()
         event.events = events
