@@ -21,8 +21,8 @@ struct ReadPass: Sendable {
 
     /// Lends `input` to OpenSSL and collects the outcome.
     mutating func run(
-        _ ssl: OpaquePointer, _ wire: TLSWire, _ input: ByteBuffer,
-        _ allocator: ByteBufferAllocator
+        with ssl: OpaquePointer, on wire: TLSWire, input: ByteBuffer,
+        allocator: ByteBufferAllocator
     ) {
         input.withUnsafeReadableBytes { bytes in
             wire.begin(input: bytes)

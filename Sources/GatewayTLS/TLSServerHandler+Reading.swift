@@ -14,7 +14,7 @@ extension TLSServerHandler {
         switch phase {
         case .open:
             var pass = ReadPass()
-            pass.run(ssl, wire, input, context.channel.allocator)
+            pass.run(with: ssl, on: wire, input: input, allocator: context.channel.allocator)
             let empty = emptyInput.record(
                 received: input.readableBytes, content: pass.plaintext?.readableBytes ?? 0)
             conclude(pass, context)
@@ -24,7 +24,7 @@ extension TLSServerHandler {
             fail(TLSError(.protocolViolation, "the peer sends records without content"), context)
         case .closing where goodbyeAwaited && !inputClosed:
             var pass = ReadPass()
-            pass.run(ssl, wire, input, context.channel.allocator)
+            pass.run(with: ssl, on: wire, input: input, allocator: context.channel.allocator)
             if pass.end != nil {
                 inputClosed = true
                 closeWhenDone(context)

@@ -158,10 +158,10 @@ extension TLSStreams {
         switch stream.engine {
         case .records(let layer):
             wire.begin()
-            end = read(bytes, stream, layer, engines, now)
+            end = read(bytes, of: stream, layer: layer, engines: engines, now: now)
         case .openSSL(let ssl):
             wire.begin(input: UnsafeRawBufferPointer(bytes))
-            end = discard(ssl, wire, stream, bytes.count, now)
+            end = discard(with: ssl, on: wire, of: stream, bytes: bytes.count, now: now)
         }
         switch end {
         case nil:
@@ -195,22 +195,24 @@ extension TLSStreams {
     }
 
     private func read(
-        _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
-        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
+        _ bytes: UnsafeMutableRawBufferPointer, of stream: TLSStream,
+        layer: UnsafeMutablePointer<RecordLayer>, engines: Engines, now: NIODeadline
     ) -> PeerEnd? {
         guard !layer.pointee.partial.isEmpty else {
-            return readWhole(bytes, stream, layer, engines, now)
+            return readWhole(bytes, of: stream, layer: layer, engines: engines, now: now)
         }
         var joined = layer.pointee.partial
         layer.pointee.partial = []
         joined.append(contentsOf: bytes)
-        return joined.withUnsafeMutableBytes { readWhole($0, stream, layer, engines, now) }
+        return joined.withUnsafeMutableBytes {
+            readWhole($0, of: stream, layer: layer, engines: engines, now: now)
+        }
     }
 
     /// Reads the records in `bytes` and keeps the beginning of the last one if it is incomplete.
     private func readWhole(
-        _ bytes: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
-        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
+        _ bytes: UnsafeMutableRawBufferPointer, of stream: TLSStream,
+        layer: UnsafeMutablePointer<RecordLayer>, engines: Engines, now: NIODeadline
     ) -> PeerEnd? {
         var rest = bytes
         while true {
@@ -228,14 +230,18 @@ extension TLSStreams {
                     stream.input.spend(
                         count + InputBudget.recordCost, settings.readerInput, now: now)
                 else { return flood(layer, engines) }
-                if let end = read(record: record, stream, layer, engines, now) { return end }
+                if let end = read(
+                    record: record, of: stream, layer: layer, engines: engines, now: now)
+                {
+                    return end
+                }
             }
         }
     }
 
     private func read(
-        record: UnsafeMutableRawBufferPointer, _ stream: TLSStream,
-        _ layer: UnsafeMutablePointer<RecordLayer>, _ engines: Engines, _ now: NIODeadline
+        record: UnsafeMutableRawBufferPointer, of stream: TLSStream,
+        layer: UnsafeMutablePointer<RecordLayer>, engines: Engines, now: NIODeadline
     ) -> PeerEnd? {
         let (cipher, wire) = (engines.cipher, engines.wire)
         let action: PeerMessages.Action =
@@ -276,8 +282,8 @@ extension TLSStreams {
     }
 
     private func discard(
-        _ ssl: OpaquePointer, _ wire: TLSWire, _ stream: TLSStream, _ bytes: Int,
-        _ now: NIODeadline
+        with ssl: OpaquePointer, on wire: TLSWire, of stream: TLSStream, bytes: Int,
+        now: NIODeadline
     ) -> PeerEnd? {
         var cost = bytes
         while true {
