@@ -28,7 +28,9 @@ struct ExpositionWriter {
     }
 
     /// Writes a sample with a single value.
-    mutating func sample(_ family: MetricFamily, _ values: [String], _ value: Samples.Value) {
+    mutating func sample(
+        _ family: MetricFamily, labels values: [String], value: Samples.Value
+    ) {
         let text =
             switch value {
             case .count(let count): String(count)
@@ -39,8 +41,8 @@ struct ExpositionWriter {
 
     /// Writes the samples of a histogram, with cumulative buckets.
     mutating func histogram(
-        _ family: MetricFamily, _ values: [String], _ bounds: [Double],
-        _ value: HistogramSeries.Value
+        _ family: MetricFamily, labels values: [String], bounds: [Double],
+        value: HistogramSeries.Value
     ) {
         let pairs = Self.pairs(family, values)
         var total: UInt64 = 0

@@ -127,14 +127,17 @@ package final class MetricsRegistry: MetricsFactory {
         for (family, state) in zip(families, states) {
             let sampled = samples.values[family.name] ?? []
             writer.head(family)
-            for (values, value) in sampled { writer.sample(family, values, value) }
+            for (values, value) in sampled { writer.sample(family, labels: values, value: value) }
             let ordered = state.series.sorted { $0.key.lexicographicallyPrecedes($1.key) }
             for (values, series) in ordered {
                 switch series {
-                case .counter(let series): writer.sample(family, values, .count(series.value))
-                case .gauge(let series): writer.sample(family, values, .number(series.value))
+                case .counter(let series):
+                    writer.sample(family, labels: values, value: .count(series.value))
+                case .gauge(let series):
+                    writer.sample(family, labels: values, value: .number(series.value))
                 case .histogram(let series):
-                    writer.histogram(family, values, series.bounds, series.value)
+                    writer.histogram(
+                        family, labels: values, bounds: series.bounds, value: series.value)
                 }
             }
         }
