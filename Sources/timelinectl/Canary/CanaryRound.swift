@@ -70,36 +70,39 @@ struct CanaryFigures: Sendable {
     /// The page, in Prometheus's text format 0.0.4.
     var text: String {
         var lines: [String] = []
-        func add(_ name: String, _ type: String, _ help: String, _ samples: [(String, String)]) {
+        func add(_ name: String, type: String, help: String, samples: [(String, String)]) {
             guard !samples.isEmpty else { return }
             lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"]
             lines += samples.map { "\(name){app=\"\(app)\"\($0.0)} \($0.1)" }
         }
         add(
-            "timeline_canary_rounds_total", "counter",
-            "Changes that timelinectl canary posted, by what came of them.",
-            rounds.sorted { $0.key < $1.key }.map { (",outcome=\"\($0.key)\"", "\($0.value)") })
+            "timeline_canary_rounds_total", type: "counter",
+            help: "Changes that timelinectl canary posted, by what came of them.",
+            samples: rounds.sorted { $0.key < $1.key }.map {
+                (",outcome=\"\($0.key)\"", "\($0.value)")
+            })
         if let last {
             var isUp = false
             if case .confirmed = last { isUp = true }
             add(
-                "timeline_canary_up", "gauge", "Whether the last change was told and confirmed.",
-                [("", isUp ? "1" : "0")])
+                "timeline_canary_up", type: "gauge",
+                help: "Whether the last change was told and confirmed.",
+                samples: [("", isUp ? "1" : "0")])
         }
         if case .confirmed(_, let notified, let confirmed) = last {
             add(
-                "timeline_canary_notified_seconds", "gauge",
-                "From the post of the last change to its notification.",
-                [("", "\(notified.inSeconds)")])
+                "timeline_canary_notified_seconds", type: "gauge",
+                help: "From the post of the last change to its notification.",
+                samples: [("", "\(notified.inSeconds)")])
             add(
-                "timeline_canary_confirmed_seconds", "gauge",
-                "From the post of the last change to its acknowledgement.",
-                [("", "\(confirmed.inSeconds)")])
+                "timeline_canary_confirmed_seconds", type: "gauge",
+                help: "From the post of the last change to its acknowledgement.",
+                samples: [("", "\(confirmed.inSeconds)")])
         }
         add(
-            "timeline_canary_last_confirmed_timestamp_seconds", "gauge",
-            "When a change was confirmed last.",
-            lastConfirmedAt.map { [("", "\($0)")] } ?? [])
+            "timeline_canary_last_confirmed_timestamp_seconds", type: "gauge",
+            help: "When a change was confirmed last.",
+            samples: lastConfirmedAt.map { [("", "\($0)")] } ?? [])
         return lines.joined(separator: "\n") + "\n"
     }
 }
