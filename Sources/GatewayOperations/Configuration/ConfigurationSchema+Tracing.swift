@@ -4,25 +4,34 @@ extension ConfigurationSchema {
     /// The options for tracing and the collector.
     static let tracing = [
         option(
-            "tracing.endpoint", .text, "none, and nothing is traced",
-            "Collector of traces, by OTLP/HTTP in JSON: the URL before `/v1/traces`, such as "
+            "tracing.endpoint", kind: .text, default: "none, and nothing is traced",
+            help: "Collector of traces, by OTLP/HTTP in JSON: the URL before `/v1/traces`, such as "
                 + "`https://collector.example.com:4318`. `OTEL_EXPORTER_OTLP_ENDPOINT` in the "
                 + "environment says the same."),
         option(
-            "tracing.share", .fraction, "1",
-            "Of the traces that begin here, the share that is recorded. Who sends `traceparent` "
-                + "decides with its sampled flag."),
+            "tracing.share", kind: .fraction, default: "1",
+            help:
+                "Of the traces that begin here, the share that is recorded. Who sends "
+                + "`traceparent` decides with its sampled flag."),
         option(
-            "tracing.headers", .path, "none",
-            "File with header fields for the collector, such as a key: `NAME: VALUE`, one a line."),
+            "tracing.headers", kind: .path, default: "none",
+            help:
+                "File with header fields for the collector, such as a key: `NAME: VALUE`, one a "
+                + "line."),
         option(
-            "tracing.ca", .path, "the system's", "Certificates to trust at the collector, PEM."),
-        option("tracing.timeout", .duration, "10s", "Longest wait for the collector's answer."),
+            "tracing.ca", kind: .path, default: "the system's",
+            help: "Certificates to trust at the collector, PEM."),
         option(
-            "tracing.serviceName", .text, "timeline-gateway",
-            "`service.name` of all spans. `OTEL_SERVICE_NAME` in the environment says the same."),
+            "tracing.timeout", kind: .duration, default: "10s",
+            help: "Longest wait for the collector's answer."),
         option(
-            "tracing.attributes", .texts, "none",
-            "What else is said of this gateway, such as `deployment.environment.name=production`."),
+            "tracing.serviceName", kind: .text, default: "timeline-gateway",
+            help: "`service.name` of all spans. `OTEL_SERVICE_NAME` in the environment says the "
+                + "same."),
+        option(
+            "tracing.attributes", kind: .texts, default: "none",
+            help:
+                "What else is said of this gateway, such as "
+                + "`deployment.environment.name=production`."),
     ]
 }
