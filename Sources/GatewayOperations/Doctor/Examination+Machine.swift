@@ -17,15 +17,16 @@ extension Examination {
             let reason = Self.whyNotOpen(address)
             let isTaken = reason == EADDRINUSE
             switch (reason, holder) {
-            case (nil, _): return Finding(.ok, option, "\(address) is free")
+            case (nil, _): return Finding(.ok, subject: option, what: "\(address) is free")
             case (_?, let pid?) where isTaken:
                 return Finding(
-                    .ok, option, "\(address) is in use, and process \(pid) runs on the data")
+                    .ok, subject: option,
+                    what: "\(address) is in use, and process \(pid) runs on the data")
             case (let code?, _):
                 return Finding(
-                    .fail, option,
-                    "\(address) cannot be opened: \(String(cString: strerror(code)))",
-                    isTaken
+                    .fail, subject: option,
+                    what: "\(address) cannot be opened: \(String(cString: strerror(code)))",
+                    remedy: isTaken
                         ? "Another program has it, and no gateway runs on the data directory: "
                             + "`ss -ltnp` names it."
                         : "Name an address of this machine, and a port this user may open.")
@@ -79,13 +80,17 @@ extension Examination {
         let wanted = configuration.connectionsMax
         guard let budget = configuration.descriptorBudget(openFiles: limit) else {
             return Finding(
-                .fail, "file limit", "\(what), too few to start with", "Raise it \(advice).")
+                .fail, subject: "file limit", what: "\(what), too few to start with",
+                remedy: "Raise it \(advice).")
         }
-        guard budget.connections < wanted else { return Finding(.ok, "file limit", what) }
+        guard budget.connections < wanted else {
+            return Finding(.ok, subject: "file limit", what: what)
+        }
         return Finding(
-            .warn, "file limit",
-            "\(what), which lowers limits.connections from \(wanted) to \(budget.connections)",
-            "Raise it to \(wanted + budget.reserve) or more \(advice), or lower "
+            .warn, subject: "file limit",
+            what:
+                "\(what), which lowers limits.connections from \(wanted) to \(budget.connections)",
+            remedy: "Raise it to \(wanted + budget.reserve) or more \(advice), or lower "
                 + "limits.connections.")
     }
 
@@ -94,23 +99,27 @@ extension Examination {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
             let count = Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
         else { return nil }
-        guard count < 1_024 else { return Finding(.ok, "kernel", "somaxconn is \(count)") }
+        guard count < 1_024 else {
+            return Finding(.ok, subject: "kernel", what: "somaxconn is \(count)")
+        }
         return Finding(
-            .warn, "kernel", "somaxconn is \(count): of many who connect at once some are refused",
-            "sysctl -w net.core.somaxconn=4096")
+            .warn, subject: "kernel",
+            what: "somaxconn is \(count): of many who connect at once some are refused",
+            remedy: "sysctl -w net.core.somaxconn=4096")
     }
 
     // MARK: Clock and names
 
     func clock() -> [Finding] {
         switch gateway_clock_is_synchronised() {
-        case 1: [Finding(.ok, "clock", "is kept right, as the kernel says")]
+        case 1: [Finding(.ok, subject: "clock", what: "is kept right, as the kernel says")]
         case 0:
             [
                 Finding(
-                    .warn, "clock", "is kept right by nothing, as the kernel says",
-                    "Run chrony or systemd-timesyncd: tokens, notifications and APNs go by time. In "
-                        + "a container the host does so.")
+                    .warn, subject: "clock", what: "is kept right by nothing, as the kernel says",
+                    remedy:
+                        "Run chrony or systemd-timesyncd: tokens, notifications and APNs go by "
+                        + "time. In a container the host does so.")
             ]
         default: []
         }
@@ -127,10 +136,13 @@ extension Examination {
             var found: UnsafeMutablePointer<addrinfo>?
             let code = getaddrinfo(host, nil, &hints, &found)
             defer { if let found { freeaddrinfo(found) } }
-            guard code != 0 else { return Finding(.ok, "DNS", "\(host) has an address") }
+            guard code != 0 else {
+                return Finding(.ok, subject: "DNS", what: "\(host) has an address")
+            }
             return Finding(
-                .warn, "DNS", "\(host) is not resolved: \(String(cString: gai_strerror(code)))",
-                "Look at /etc/resolv.conf, and at what answers there.")
+                .warn, subject: "DNS",
+                what: "\(host) is not resolved: \(String(cString: gai_strerror(code)))",
+                remedy: "Look at /etc/resolv.conf, and at what answers there.")
         }
     }
 }

@@ -50,17 +50,21 @@ package struct Examination: Sendable {
             try configuration.checkFiles()
             return [
                 Finding(
-                    .ok, "configuration",
-                    configuration.isDevelopment ? "none: the development mode" : "is right")
+                    .ok, subject: "configuration",
+                    what: configuration.isDevelopment ? "none: the development mode" : "is right")
             ]
         } catch let faults as Faults {
             return faults.list.map {
                 Finding(
-                    .fail, "configuration", $0.description,
-                    "Mend it; `timeline-gateway check-config` says the same.")
+                    .fail, subject: "configuration", what: $0.description,
+                    remedy: "Mend it; `timeline-gateway check-config` says the same.")
             }
         } catch {
-            return [Finding(.fail, "configuration", "\(error)", "Mend the file it names.")]
+            return [
+                Finding(
+                    .fail, subject: "configuration", what: "\(error)",
+                    remedy: "Mend the file it names.")
+            ]
         }
     }
 
@@ -78,14 +82,16 @@ package struct Examination: Sendable {
         if let host = publicHost, !context.isCertificate(of: host) {
             findings.append(
                 Finding(
-                    .fail, "certificate", "is not one for \(host), by which clients call",
-                    "Have it issued for that name, or set publicURL to one of its names."))
+                    .fail, subject: "certificate",
+                    what: "is not one for \(host), by which clients call",
+                    remedy: "Have it issued for that name, or set publicURL to one of its names."))
         }
         if let mode = Self.mode(key), mode & 0o077 != 0 {
             findings.append(
                 Finding(
-                    .warn, "certificate", "its key \(key) has the mode \(String(mode, radix: 8))",
-                    "Let its owner alone read it: chmod 600."))
+                    .warn, subject: "certificate",
+                    what: "its key \(key) has the mode \(String(mode, radix: 8))",
+                    remedy: "Let its owner alone read it: chmod 600."))
         }
         return findings
     }
@@ -110,9 +116,9 @@ package struct Examination: Sendable {
         let days = Int((notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
         let ends = "ends \(timestamp(Int64(notAfter.timeIntervalSince1970) * 1000))"
         return switch days {
-        case ..<0: Finding(.fail, subject, "has ended: it \(ends)", ended)
-        case ..<14: Finding(.warn, subject, "\(ends), in \(days) d", ending)
-        default: Finding(.ok, subject, "\(ends), in \(days) d")
+        case ..<0: Finding(.fail, subject: subject, what: "has ended: it \(ends)", remedy: ended)
+        case ..<14: Finding(.warn, subject: subject, what: "\(ends), in \(days) d", remedy: ending)
+        default: Finding(.ok, subject: subject, what: "\(ends), in \(days) d")
         }
     }
 
@@ -131,15 +137,18 @@ package struct Examination: Sendable {
         let path = configuration.data
         guard let mode = Self.mode(path) else {
             return [
-                Finding(.ok, "data directory", "\(path) is not there yet: the first start makes it")
+                Finding(
+                    .ok, subject: "data directory",
+                    what: "\(path) is not there yet: the first start makes it")
             ]
         }
         var findings: [Finding] = []
         if mode & 0o077 != 0 {
             findings.append(
                 Finding(
-                    .warn, "data directory", "\(path) has the mode \(String(mode, radix: 8))",
-                    "Let its owner alone look into it: chmod 700."))
+                    .warn, subject: "data directory",
+                    what: "\(path) has the mode \(String(mode, radix: 8))",
+                    remedy: "Let its owner alone look into it: chmod 700."))
         }
         let open = DataDirectory(path).privateFiles.filter {
             (Self.mode(path + "/" + $0) ?? 0) & 0o077 != 0
@@ -147,20 +156,22 @@ package struct Examination: Sendable {
         if !open.isEmpty {
             findings.append(
                 Finding(
-                    .fail, "data directory",
-                    "others may read or write \(open.prefix(4).joined(separator: ", "))"
+                    .fail, subject: "data directory",
+                    what: "others may read or write \(open.prefix(4).joined(separator: ", "))"
                         + (open.count > 4 ? " and \(open.count - 4) more" : ""),
-                    "Let their owner alone do so: chmod 600. If others could get at them, rotate "
-                        + "the keys: `timeline-gateway keys rotate`."))
+                    remedy:
+                        "Let their owner alone do so: chmod 600. If others could get at them, "
+                        + "rotate the keys: `timeline-gateway keys rotate`."))
         }
         if DataDirectory.exists(path + "/.restoring") {
             findings.append(
                 Finding(
-                    .fail, "data directory", "a restore into it broke off",
-                    "Empty it and restore again."))
+                    .fail, subject: "data directory", what: "a restore into it broke off",
+                    remedy: "Empty it and restore again."))
         }
         if findings.isEmpty {
-            findings.append(Finding(.ok, "data directory", "\(path) is its owner's alone"))
+            findings.append(
+                Finding(.ok, subject: "data directory", what: "\(path) is its owner's alone"))
         }
         return findings
     }
@@ -173,9 +184,9 @@ package struct Examination: Sendable {
         guard statvfs(path, &status) == 0 else {
             return [
                 Finding(
-                    .fail, "disk",
-                    "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
-                    "Name a directory on a disk that is there.")
+                    .fail, subject: "disk",
+                    what: "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
+                    remedy: "Name a directory on a disk that is there.")
             ]
         }
         let free = Double(status.f_bavail) * Double(status.f_frsize)
@@ -187,21 +198,23 @@ package struct Examination: Sendable {
         if free < 256e6 {
             findings.append(
                 Finding(
-                    .fail, "disk", words, "Make room: a full disk stops every post with 503."))
+                    .fail, subject: "disk", what: words,
+                    remedy: "Make room: a full disk stops every post with 503."))
         } else if free < wanted {
             findings.append(
                 Finding(
-                    .warn, "disk",
-                    "\(words), and a log of retention.changes may take \(Self.megabytes(wanted))",
-                    "Make room, or lower retention.changes."))
+                    .warn, subject: "disk",
+                    what: "\(words), and a log of retention.changes may take "
+                        + "\(Self.megabytes(wanted))",
+                    remedy: "Make room, or lower retention.changes."))
         } else {
-            findings.append(Finding(.ok, "disk", words))
+            findings.append(Finding(.ok, subject: "disk", what: words))
         }
         if status.f_files > 0, status.f_favail < 1_000 {
             findings.append(
                 Finding(
-                    .fail, "disk", "\(status.f_favail) inodes are free",
-                    "Remove small files from that file system."))
+                    .fail, subject: "disk", what: "\(status.f_favail) inodes are free",
+                    remedy: "Remove small files from that file system."))
         }
         return findings
     }
@@ -221,8 +234,8 @@ package struct Examination: Sendable {
         } catch {
             return [
                 Finding(
-                    .fail, "database", "cannot be read: \(error)", "Run this as the gateway's user."
-                )
+                    .fail, subject: "database", what: "cannot be read: \(error)",
+                    remedy: "Run this as the gateway's user.")
             ]
         }
     }
@@ -241,22 +254,22 @@ package struct Examination: Sendable {
         } catch StoreError.newerVersion {
             return [
                 Finding(
-                    .fail, "database", "\(StoreError.newerVersion)",
-                    "Run the version that wrote it, or a newer one.")
+                    .fail, subject: "database", what: "\(StoreError.newerVersion)",
+                    remedy: "Run the version that wrote it, or a newer one.")
             ]
         } catch {
             let reason =
                 if case StoreError.corrupt(let reason) = error { reason } else { "\(error)" }
             return [
                 Finding(
-                    .fail, "database", "is damaged: \(reason)",
-                    "Restore a backup: `timelinectl restore`. Look at the disk before.")
+                    .fail, subject: "database", what: "is damaged: \(reason)",
+                    remedy: "Restore a backup: `timelinectl restore`. Look at the disk before.")
             ]
         }
         return [
             Finding(
-                .ok, "database",
-                "is sound: log up to \(copy.head), \(copy.clients) clients of "
+                .ok, subject: "database",
+                what: "is sound: log up to \(copy.head), \(copy.clients) clients of "
                     + "\(copy.apps) apps")
         ]
     }
@@ -284,17 +297,19 @@ package struct Examination: Sendable {
                 return nil
             } catch {
                 return Finding(
-                    .fail, "keys", "of \(name.rawValue)/ cannot be read: \(error)",
-                    "Restore the file from a backup. Without one, remove \(name.rawValue)/ring.json "
-                        + "and files that hold no key, and start once with `timeline-gateway serve "
-                        + "--new`: it takes up the keys that are left, or makes new ones.")
+                    .fail, subject: "keys", what: "of \(name.rawValue)/ cannot be read: \(error)",
+                    remedy:
+                        "Restore the file from a backup. Without one, remove "
+                        + "\(name.rawValue)/ring.json and files that hold no key, and start once "
+                        + "with `timeline-gateway serve --new`: it takes up the keys that are "
+                        + "left, or makes new ones.")
             }
         }
     }
 
     private static func lost(_ part: DataDirectoryLoss.Part) -> Finding {
         Finding(
-            .fail, part == .database ? "database" : "keys", "is gone: \(part)",
-            DataDirectoryLoss.remedy)
+            .fail, subject: part == .database ? "database" : "keys", what: "is gone: \(part)",
+            remedy: DataDirectoryLoss.remedy)
     }
 }

@@ -23,7 +23,7 @@ package struct Finding: Sendable, Equatable {
     package let remedy: String
 
     /// Creates a finding.
-    package init(_ level: Level, _ subject: String, _ what: String, _ remedy: String = "") {
+    package init(_ level: Level, subject: String, what: String, remedy: String = "") {
         (self.level, self.subject, self.what, self.remedy) = (level, subject, what, remedy)
     }
 

@@ -87,8 +87,9 @@ struct DoctorCommand: AsyncParsableCommand {
         } catch {
             return error.list.map {
                 Finding(
-                    .fail, "configuration", $0.description,
-                    "Mend it; `timeline-gateway check-config --options` lists what there is.")
+                    .fail, subject: "configuration", what: $0.description,
+                    remedy:
+                        "Mend it; `timeline-gateway check-config --options` lists what there is.")
             }
         }
         let examination = Examination(configuration)

@@ -22,13 +22,16 @@ enum DoctorVisit {
         } catch {
             return [
                 Finding(
-                    .fail, "gateway", error.message,
-                    "Look at the address and whether it runs; for a certificate that is not "
+                    .fail, subject: "gateway", what: error.message,
+                    remedy:
+                        "Look at the address and whether it runs; for a certificate that is not "
                         + "trusted, at --ca and the names it is issued for.")
             ]
         }
         var findings = [
-            Finding(.ok, "gateway", "is reached, by a certificate that is trusted and its name")
+            Finding(
+                .ok, subject: "gateway",
+                what: "is reached, by a certificate that is trusted and its name")
         ]
         findings.append(keys(response))
         if let finding = clock(response.head["date"], now: Int64(Date().timeIntervalSince1970)) {
@@ -40,15 +43,18 @@ enum DoctorVisit {
     private static func keys(_ response: GatewayResponse) -> Finding {
         guard response.head.status == 200, let set = try? JWKSet(parsing: response.body) else {
             return Finding(
-                .fail, "published keys", "are not read: status \(response.head.status)",
-                "Ask for /.well-known/jwks.json with curl: something else may answer there.")
+                .fail, subject: "published keys",
+                what: "are not read: status \(response.head.status)",
+                remedy: "Ask for /.well-known/jwks.json with curl: something else may answer "
+                    + "there.")
         }
         guard !set.keys.isEmpty else {
             return Finding(
-                .fail, "published keys", "are none: no notification verifies",
-                "Look at the gateway's log.")
+                .fail, subject: "published keys", what: "are none: no notification verifies",
+                remedy: "Look at the gateway's log.")
         }
-        return Finding(.ok, "published keys", "\(set.keys.count), of which any may sign")
+        return Finding(
+            .ok, subject: "published keys", what: "\(set.keys.count), of which any may sign")
     }
 
     /// Compares the clock of the sender of a `Date` header with ours.
@@ -56,10 +62,12 @@ enum DoctorVisit {
         guard let date, let theirs = HTTPDate.seconds(date) else { return nil }
         let ahead = theirs - now
         let words = "its clock is \(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") this one"
-        if abs(ahead) <= clockWarn { return Finding(.ok, "clock", "agrees with this one") }
+        if abs(ahead) <= clockWarn {
+            return Finding(.ok, subject: "clock", what: "agrees with this one")
+        }
         return Finding(
-            abs(ahead) > clockFail ? .fail : .warn, "clock", words,
-            "Tokens and notifications go by time: keep both right with chrony or "
+            abs(ahead) > clockFail ? .fail : .warn, subject: "clock", what: words,
+            remedy: "Tokens and notifications go by time: keep both right with chrony or "
                 + "systemd-timesyncd.")
     }
 
@@ -70,17 +78,21 @@ enum DoctorVisit {
                 answer: .object(try await admin.page("/api/overview?after=\(Int64.max)")))
             let first =
                 overview.ready
-                ? Finding(.ok, "readiness", "is ready")
-                : Finding(.fail, "readiness", "is not ready", "See below for what fails.")
+                ? Finding(.ok, subject: "readiness", what: "is ready")
+                : Finding(
+                    .fail, subject: "readiness", what: "is not ready",
+                    remedy: "See below for what fails.")
             return [first]
                 + overview.troubles.map {
-                    Finding($0.level == "critical" ? .fail : .warn, "now", $0.what, $0.remedy)
+                    Finding(
+                        $0.level == "critical" ? .fail : .warn, subject: "now", what: $0.what,
+                        remedy: $0.remedy)
                 }
         } catch {
             return [
                 Finding(
-                    .fail, "admin port", "\(error)",
-                    "Look at the option admin, and whether the gateway runs.")
+                    .fail, subject: "admin port", what: "\(error)",
+                    remedy: "Look at the option admin, and whether the gateway runs.")
             ]
         }
     }
@@ -96,12 +108,13 @@ enum DoctorVisit {
             let connection = try CurlConnection(configuration)
             let response = try await connection.send(GatewayRequest(target: "/"))
             return Finding(
-                .ok, "APNs",
-                "\(place) answers, with the status \(response.head.status) to what is no push")
+                .ok, subject: "APNs",
+                what: "\(place) answers, with the status \(response.head.status) to what is no "
+                    + "push")
         } catch {
             return Finding(
-                .warn, "APNs", "\(place): \(error.message)",
-                "Let the firewall pass TCP to it (443 and 2197), and keep the system's CA "
+                .warn, subject: "APNs", what: "\(place): \(error.message)",
+                remedy: "Let the firewall pass TCP to it (443 and 2197), and keep the system's CA "
                     + "certificates up to date.")
         }
     }
