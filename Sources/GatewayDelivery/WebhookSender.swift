@@ -121,7 +121,7 @@ package final class WebhookSender: Sendable {
     }
 
     private static func message(_ address: IPAddress, _ reason: AddressGuard.Refusal) -> String {
-        "\(address) may not be asked: \(reason.rawValue)"
+        "\(address) is not allowed: \(reason.rawValue)"
     }
 
     private static func fields(

@@ -43,20 +43,20 @@ package enum Problem {
     private static func busy(_ contention: EngineError.Contention) -> ProblemDetails {
         switch contention {
         case .registrations:
-            unavailable("Too many registrations of the client wait; try again.")
+            unavailable("Too many registrations of the client are pending; retry later.")
         case .registrationChanges:
-            unavailable("The client's registration keeps changing; try again.")
-        case .catalogChanges: unavailable("The app's catalog keeps changing; try again.")
-        case .eventLoops: unavailable("Too much waits to be sent; try again.")
+            unavailable("The client's registration is being changed; retry later.")
+        case .catalogChanges: unavailable("The app's catalog is being changed; retry later.")
+        case .eventLoops: unavailable("Too many notifications are queued; retry later.")
         case .explanations:
-            unavailable("Too many requests wait to be explained; ask again in 5 s.", retryAfter: 5)
+            unavailable("Too many explain requests are pending; retry in 5 s.", retryAfter: 5)
         }
     }
 
     private static let tokenRevoked = unauthorized(
         "token-revoked",
-        "While the request waited, the issuer's key or the grant it was admitted by was taken away, "
-            + "or the token was denied; get another one.")
+        "While the request was pending, its issuer's key or its grant was removed, or its token "
+            + "was denied; get another token.")
 
     package static func forbidden(_ code: String, _ detail: String) -> ProblemDetails {
         ProblemDetails(
@@ -68,12 +68,12 @@ package enum Problem {
         case .contradictsToken(let name):
             forbidden(
                 "attribute-contradicts-token",
-                "The attribute `\(name.prefix(64))` is not what the token vouches for.")
+                "The attribute `\(name.prefix(64))` differs from the token's.")
         case .tokenContradicts(let name):
             forbidden(
                 "attribute-contradicts-token",
-                "The token vouches for another `\(name.prefix(64))` than is registered; register "
-                    + "again with this token, or have the backend set it again.")
+                "The token's `\(name.prefix(64))` differs from the registered one; register again "
+                    + "with this token, or have the backend set it again.")
         case .notVouched(let name):
             forbidden(
                 "attribute-not-vouched",
@@ -84,7 +84,7 @@ package enum Problem {
 
     static let unknownApp = ProblemDetails(
         status: 404, code: "unknown-app", title: "The app has no catalog",
-        detail: "An app exists when its first catalog was put.")
+        detail: "An app is created by PUT of its first catalog.")
 
     static let unknownClient = ProblemDetails(
         status: 404, code: "unknown-client", title: "The client is not registered",
@@ -92,16 +92,16 @@ package enum Problem {
 
     static let unknownChange = ProblemDetails(
         status: 404, code: "unknown-change", title: "The log has no such change",
-        detail: "It is of another app, is no change, or is older than what the log keeps.")
+        detail: "It belongs to another app, is not a change, or was removed by retention.")
 
     package static let noSuchRoute = ProblemDetails(
-        status: 404, code: "not-found", title: "There is nothing at this path",
-        detail: "Read /openapi.json: it says what there is at this port.")
+        status: 404, code: "not-found", title: "Not found",
+        detail: "See /openapi.json for the routes of this port.")
 
     package static func methodNotAllowed(_ allowed: String) -> ProblemDetails {
         ProblemDetails(
-            status: 405, code: "method-not-allowed", title: "The path does not take this method",
-            detail: "It takes \(allowed).")
+            status: 405, code: "method-not-allowed", title: "Method not allowed",
+            detail: "Allowed: \(allowed).")
     }
 
     static func notAcceptable(_ detail: String) -> ProblemDetails {
@@ -113,14 +113,14 @@ package enum Problem {
     static func registrationMismatch(_ digest: String) -> ProblemDetails {
         ProblemDetails(
             status: 409, code: "registration-mismatch",
-            title: "The client is registered otherwise than it believes",
-            detail: "Read the registration with GET, register again what it lacks, and repeat with "
-                + "its digest.", digest: digest)
+            title: "The client's registration has a different digest",
+            detail: "Read the registration with GET, update what is missing, and retry with its "
+                + "digest.", digest: digest)
     }
 
     static let preconditionFailed = ProblemDetails(
-        status: 412, code: "precondition-failed", title: "The catalog is not the one expected",
-        detail: "Read the catalog again and repeat with its current ETag.")
+        status: 412, code: "precondition-failed", title: "The catalog's ETag does not match",
+        detail: "Read the catalog again and retry with its current ETag.")
 
     package static func tooLarge(_ detail: String) -> ProblemDetails {
         ProblemDetails(
@@ -129,15 +129,15 @@ package enum Problem {
 
     static func unsupportedMediaType(_ detail: String) -> ProblemDetails {
         ProblemDetails(
-            status: 415, code: "unsupported-media-type", title: "The media type is not read here",
+            status: 415, code: "unsupported-media-type", title: "Unsupported media type",
             detail: detail)
     }
 
     static func wrong(_ faults: Faults) -> ProblemDetails {
         let count = faults.count
         return ProblemDetails(
-            status: 422, code: "invalid", title: "The document is well-formed but wrong",
-            detail: count == 1 ? "1 fault was found." : "\(count) faults were found.",
+            status: 422, code: "invalid", title: "The document is well-formed but invalid",
+            detail: count == 1 ? "1 error was found." : "\(count) errors were found.",
             faults: faults.list)
     }
 
@@ -149,8 +149,8 @@ package enum Problem {
     static func eventIDReused(_ faults: Faults) -> ProblemDetails {
         ProblemDetails(
             status: 422, code: "event-id-reused",
-            title: "An event id was used before with other data",
-            detail: "The pair of source and id names one event for ever; nothing was taken.",
+            title: "An event id was already used with other data",
+            detail: "Source and id identify one event permanently; nothing was accepted.",
             faults: faults.list)
     }
 
@@ -160,30 +160,30 @@ package enum Problem {
         case .tooManyClients(let limit):
             return ProblemDetails(
                 status: 422, code: "too-many-clients",
-                title: "The app has as many clients as it may",
-                detail: "Remove clients that are gone, or raise `limits.clientsPerApp`.",
+                title: "The app has too many clients",
+                detail: "Remove unused clients, or raise `limits.clientsPerApp`.",
                 faults: Faults(
                     "",
-                    "would be one client more than the \(limit) that one app may have "
+                    "exceeds the limit of \(limit) clients per app "
                         + "(`limits.clientsPerApp`)"
                 ).list)
         case .logFull(let used, let adding, let limit):
             let seconds = 60
             return ProblemDetails(
-                status: 429, code: "log-full", title: "The log holds as much of the app as it may",
-                detail: "It holds \(used) bytes of the app and at most \(limit) are allowed "
-                    + "(`limits.logBytesPerApp`); these are \(adding) more, and nothing of them "
-                    + "was taken. Older entries leave by `retention.age` and `retention.changes`: "
+                status: 429, code: "log-full", title: "The app's share of the log is full",
+                detail: "The app uses \(used) of \(limit) bytes in the log "
+                    + "(`limits.logBytesPerApp`); this request needs \(adding) more, and nothing "
+                    + "was accepted. Retention (`retention.age`, `retention.changes`) frees space: "
                     + "retry in \(seconds) s, or raise the limit.", retryAfter: seconds)
         case .exceedsLog(let adding, let limit):
             return tooLarge(
-                "It takes \(adding) bytes of the log, in which one app may have \(limit) "
-                    + "(`limits.logBytesPerApp`): send less at once, or raise the limit.")
+                "The request needs \(adding) bytes in the log, and an app may use \(limit) "
+                    + "(`limits.logBytesPerApp`): send smaller requests, or raise the limit.")
         }
     }
 
     static let tooManyStreams = ProblemDetails(
-        status: 429, code: "too-many-streams", title: "The client holds as many streams as it may",
+        status: 429, code: "too-many-streams", title: "The client has too many streams",
         detail: "Close one of them first.", retryAfter: 5)
 
     /// - Parameter retryAfter: The seconds until a request is admitted again.
@@ -193,17 +193,17 @@ package enum Problem {
         let seconds = max(1, retryAfter)
         let counted =
             switch reason {
-            case .address: "requests of one source address (`rates.address`)"
-            case .app: "requests of one app (`rates.app`)"
-            case .client: "requests of one client (`rates.client`)"
+            case .address: "requests from one source address (`rates.address`)"
+            case .app: "requests for one app (`rates.app`)"
+            case .client: "requests for one client (`rates.client`)"
             case .refusedTokens:
-                "tokens that are not valid from one source address (`rates.refusedTokens`)"
+                "invalid tokens from one source address (`rates.refusedTokens`)"
             case .bytesInWork: "bytes in work"
             }
         var problem = ProblemDetails(
             status: 429, code: "rate-limited", title: "Too many requests",
-            detail: "At most \(rate.count) in \(rate.period / 1_000) s are allowed of \(counted); "
-                + "every 16 KiB of a body count as one more. Retry in \(seconds) s.",
+            detail: "Limit: \(rate.count) \(counted) in \(rate.period / 1_000) s; "
+                + "each 16 KiB of a body counts as one more. Retry in \(seconds) s.",
             retryAfter: seconds)
         problem.rateLimit = .init(
             policy: reason.rawValue, quota: Int(clamping: rate.count),
@@ -213,11 +213,11 @@ package enum Problem {
 
     static let headersTooLarge = ProblemDetails(
         status: 431, code: "headers-too-large", title: "The request's headers are too large",
-        detail: "All fields together may have 16 KiB, and there may be 100 of them.")
+        detail: "At most 100 fields and 16 KiB in total are allowed.")
 
     package static func unavailable(_ detail: String, retryAfter: Int = 1) -> ProblemDetails {
         ProblemDetails(
-            status: 503, code: "unavailable", title: "The gateway cannot take this now",
+            status: 503, code: "unavailable", title: "Temporarily unavailable",
             detail: detail, retryAfter: retryAfter)
     }
 
@@ -233,11 +233,11 @@ package enum Problem {
     static func store(_ error: StoreError) -> ProblemDetails {
         switch error {
         case .busy:
-            unavailable("Too much is waiting for the disk; try again.")
+            unavailable("The write queue is full; retry later.")
         case .closed:
-            unavailable("The gateway is stopping; try again.", retryAfter: 2)
+            unavailable("The gateway is shutting down; retry later.", retryAfter: 2)
         case .unavailable, .alreadyInUse, .newerVersion, .missing, .corrupt, .rejected:
-            unavailable("The store does not take writes; an operator has to look.", retryAfter: 5)
+            unavailable("The store does not accept writes; an operator must fix it.", retryAfter: 5)
         }
     }
 }

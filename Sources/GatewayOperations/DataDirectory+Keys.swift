@@ -62,7 +62,7 @@ extension DataDirectory {
             // Receivers know the keys that existed when they registered: with a third key, one of
             // those would stop signing before the receivers learn the new one.
             rule = .oneAfterAnother(
-                refusal: "the keys of webhooks are being changed; that is over when one key is left"
+                refusal: "a webhook key rotation is in progress; wait until one key is left"
             )
         }
         try store.rotate(
@@ -74,7 +74,7 @@ extension DataDirectory {
         try requireServed()
         let directory = path + (purpose == .webhooks ? "/webhooks" : "/keys")
         guard purpose == .notifications || FileManager.default.fileExists(atPath: directory) else {
-            throw Faults("data", "no webhooks were ever enabled for \(path)")
+            throw Faults("data", "webhooks were never enabled for \(path)")
         }
         let store = KeyRingStore(directory: directory)
         let timing = purpose == .webhooks ? KeyService.webhookTiming : keyTiming
@@ -87,11 +87,11 @@ extension DataDirectory {
             let state =
                 switch entry.state {
                 case .published(let from) where isOfWebhooks:
-                    "new, signs beside the old one, first from \(timestamp(from * 1000))"
+                    "new, signs together with the old key from \(timestamp(from * 1000))"
                 case .published(let from): "published, signs from \(timestamp(from * 1000))"
                 case .signing(let since): "signing since \(timestamp(since * 1000))"
                 case .retiring(let until) where isOfWebhooks:
-                    "old, signs beside the new one until \(timestamp(until * 1000))"
+                    "old, signs together with the new key until \(timestamp(until * 1000))"
                 case .retiring(let until): "retiring until \(timestamp(until * 1000))"
                 }
             let publicKey = isOfWebhooks ? try? WebhookSigner([entry.key]).publicKeys.first : nil

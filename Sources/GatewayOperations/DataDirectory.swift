@@ -28,7 +28,7 @@ package struct DataDirectory: Sendable {
                 attributes: [.posixPermissions: 0o700])
         } catch {
             throw Faults(
-                "data", "the directory \(path) cannot be made: \(error.localizedDescription)")
+                "data", "cannot create the directory \(path): \(error.localizedDescription)")
         }
     }
 
@@ -86,7 +86,7 @@ package struct DataDirectory: Sendable {
         } catch {
             throw Faults(
                 "data",
-                "the file \(identityPath) cannot be written: \(error.localizedDescription)")
+                "cannot write the file \(identityPath): \(error.localizedDescription)")
         }
         return urls
     }
@@ -103,7 +103,7 @@ package struct DataDirectory: Sendable {
     ) throws -> String {
         guard let audience = urls().first else {
             throw Faults(
-                "data", "\(path) has never been served from; start `timeline-gateway serve` first")
+                "data", "\(path) is unused; start `timeline-gateway serve` first")
         }
         let isThere = inventory.rings[.tokens]?.hasManifest == true
         // Tokens may be minted before the gateway is configured to trust them.
@@ -113,8 +113,8 @@ package struct DataDirectory: Sendable {
         guard isThere || !isKnown else {
             throw Faults(
                 "data",
-                "\(path)/issuer/ring.json is gone: restore it from a backup, or start once with "
-                    + "`timeline-gateway serve --new` to make a new key")
+                "\(path)/issuer/ring.json is missing: restore it from a backup, or start once with "
+                    + "`timeline-gateway serve --new` to create a new key")
         }
         let ring = try KeyRingStore(directory: path + "/issuer").open(
             timing: KeyService.tokenTiming, now: now)

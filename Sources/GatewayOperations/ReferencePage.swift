@@ -23,24 +23,24 @@ package enum ReferencePage: String, CaseIterable, Sendable {
     }
 
     private static let metricsIntroduction = """
-        `/metrics` of the admin port answers in Prometheus text 0.0.4, or in OpenMetrics 1.0.0 where \
-        `Accept` prefers it. Names are as Prometheus has them; histograms add `_bucket`, `_sum` and \
-        `_count`. Beyond the number given, further values of a label count as `other`.
+        `/metrics` on the admin port responds with Prometheus text 0.0.4, or with OpenMetrics \
+        1.0.0 if `Accept` prefers it. Names are the sample names in Prometheus; histograms add \
+        `_bucket`, `_sum` and `_count`. Label values beyond the given maximum count as `other`.
 
 
         """
 
     private static let configurationIntroduction = """
-        The file is YAML or JSON, in which `tls.certificate` is `certificate` within `tls`; a `*` is the \
-        place in a list. All but lists can stand in the environment too, as `TIMELINE_GATEWAY_` and the \
-        key in capitals with `_` for `.`. An option that is not here is an error. \
-        `timeline-gateway check-config` finds everything that is wrong at once.
+        The file is YAML or JSON; `tls.certificate` is `certificate` within `tls`, and `*` \
+        stands for the index in a list. Options outside lists can also be set in the \
+        environment, as `TIMELINE_GATEWAY_` and the key in capitals with `_` for `.`. An unknown \
+        option is an error. `timeline-gateway check-config` lists all errors.
 
 
         """
 
     private static var configurationTable: String {
-        var text = "| option | takes | default | what it does |\n|---|---|---|---|\n"
+        var text = "| option | values | default | description |\n|---|---|---|---|\n"
         for option in ConfigurationSchema.options {
             text += "| `\(option.key)` | \(option.kind.words) | \(option.standard) "
             text += "| \(option.help.replacing("|", with: "\\|")) |\n"
@@ -53,7 +53,7 @@ extension ConfigurationOption.Kind {
     /// The accepted values, for people.
     fileprivate var words: String {
         switch self {
-        case .text: "text"
+        case .text: "string"
         case .address: "`HOST:PORT`"
         case .path: "path"
         case .flag: "`true` or `false`"
@@ -62,7 +62,7 @@ extension ConfigurationOption.Kind {
         case .rate: "rate: `COUNT/DURATION` or `COUNT/DURATION burst COUNT`"
         case .duration: "duration, such as `90s`, `15m`, `1h`, `7d`"
         case .choice(let choices): choices.map { "`\($0)`" }.joined(separator: ", ")
-        case .texts: "list of texts"
+        case .texts: "list of strings"
         }
     }
 }

@@ -98,7 +98,7 @@ package actor ConfigurationReload {
             metrics.reloaded("refused")
             if error != lastFaults {
                 logger.error(
-                    "the changed configuration is wrong; the old one stays in force",
+                    "the changed configuration is invalid; the old one stays in force",
                     metadata: ["faults": "\(error)", "occasion": "\(occasion.rawValue)"])
             }
             lastFaults = error

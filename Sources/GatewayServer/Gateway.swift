@@ -73,7 +73,7 @@ package struct Gateway: Sendable {
         let metrics = GatewayMetrics()
         self.metrics = metrics
         let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
-            logger.warning("going on without a part that is gone", metadata: ["part": "\(part)"])
+            logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
         }
         let store: SQLiteStore
         do {
@@ -181,7 +181,7 @@ package struct Gateway: Sendable {
         let isConfigured = configuration.texts["limits.connections"] != nil
         logger.log(
             level: isConfigured ? .warning : .debug,
-            "limits.connections is lowered, because few files may be open",
+            "limits.connections lowered because of the limit of open files",
             metadata: [
                 "configured": "\(wanted)", "connections": "\(configuration.connectionsMax)",
                 "openFiles": "\(openFiles)",

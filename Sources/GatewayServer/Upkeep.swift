@@ -126,7 +126,7 @@ struct Upkeep: Service {
                     try transaction.touch(keys, seenAt: now)
                 }
             } catch {
-                logger.warning("clients seen could not be noted", metadata: ["error": "\(error)"])
+                logger.warning("cannot record client activity", metadata: ["error": "\(error)"])
             }
         }
     }

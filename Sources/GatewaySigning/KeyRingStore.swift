@@ -140,7 +140,7 @@ package struct KeyRingStore: Sendable {
         let key = try SigningKey(contentsOf: path(entry.kid))
         guard key.kid == entry.kid else {
             throw SigningError(
-                .documentMalformed, "the file \(entry.kid).pem holds another key than its name says"
+                .documentMalformed, "the key in the file \(entry.kid).pem does not match its name"
             )
         }
         return KeyRing.Entry(key: key, state: entry.state)

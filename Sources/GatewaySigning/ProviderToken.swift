@@ -12,7 +12,7 @@ extension SigningKey {
         keyID: String, team: String, issuedAt: Int64
     ) throws(SigningError) -> String {
         guard algorithm == .es256 else {
-            throw SigningError(.keyUnsupported, "Apple's push service takes P-256 keys alone")
+            throw SigningError(.keyUnsupported, "APNs supports P-256 keys only")
         }
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID)]
         let claims: JSONValue = ["iss": .string(team), "iat": .integer(issuedAt)]

@@ -9,7 +9,7 @@ package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     guard count == 0 || RAND_bytes(&bytes, Int32(count)) == 1 else {
         ERR_clear_error()
-        throw SigningError(.cryptoFailed, "the system gave no random bytes")
+        throw SigningError(.cryptoFailed, "the system returned no random bytes")
     }
     return bytes
 }

@@ -34,7 +34,7 @@ package struct SigningKey: Sendable {
     package init(pem: [UInt8]) throws(SigningError) {
         guard let key = EVPKey.privateKey(pem: pem) else {
             throw SigningError(
-                .keyUnsupported, "the PEM text holds no plain Ed25519 or P-256 private key")
+                .keyUnsupported, "the PEM text contains no plain Ed25519 or P-256 private key")
         }
         try self.init(key)
     }

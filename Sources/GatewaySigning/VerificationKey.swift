@@ -26,7 +26,7 @@ package struct VerificationKey: Sendable {
     package init(pem: [UInt8]) throws(SigningError) {
         guard let key = EVPKey.publicKey(pem: pem) else {
             throw SigningError(
-                .keyUnsupported, "the PEM text holds no Ed25519 or P-256 public key")
+                .keyUnsupported, "the PEM text contains no Ed25519 or P-256 public key")
         }
         self.init(key, kid: try Self.thumbprint(of: key))
     }
@@ -48,10 +48,10 @@ package struct VerificationKey: Sendable {
         case ("EC", "P-256"): (algorithm, coordinates) = (.es256, ["x", "y"])
         default: throw unsupported("kty and crv name neither Ed25519 nor P-256")
         }
-        guard jwk["d"] == nil else { throw unsupported("the private key is in it") }
+        guard jwk["d"] == nil else { throw unsupported("it contains the private key") }
         if let name = jwk["alg"] {
             guard let name = name.stringValue, algorithm.isNamed(name) else {
-                throw unsupported("alg does not belong to kty and crv")
+                throw unsupported("alg does not match kty and crv")
             }
         }
         if let use = jwk["use"] {
@@ -59,7 +59,7 @@ package struct VerificationKey: Sendable {
         }
         if let operations = jwk["key_ops"] {
             guard operations.arrayValue?.contains("verify") == true else {
-                throw unsupported("key_ops does not hold verify")
+                throw unsupported("key_ops does not contain verify")
             }
         }
         var bytes: [UInt8] = []

@@ -54,7 +54,7 @@ package final class SQLiteStore: Sendable {
         let files = StoreFiles(directory: directory)
         // SQLite discards the write-ahead log of an empty database.
         if opening == .existing, files.databaseBytes == 0 {
-            throw StoreError.missing(reason: "\(files.database) is not there or empty")
+            throw StoreError.missing(reason: "\(files.database) is missing or empty")
         }
         try DirectoryLock.createPrivateFile(path: files.database)
         let database = try StoreError.translating(files) {
@@ -65,7 +65,7 @@ package final class SQLiteStore: Sendable {
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             if opening == .existing, try pool.read(Migrations.isNew) {
                 throw StoreError.missing(
-                    reason: "\(files.database) holds no tables: its write-ahead log is lost")
+                    reason: "\(files.database) contains no tables: its write-ahead log is lost")
             }
             // The disk may be full because of a write-ahead log that is no longer needed.
             let free = configuration.freeBytes(directory)
@@ -90,7 +90,7 @@ package final class SQLiteStore: Sendable {
     ) throws {
         let files = StoreFiles(directory: directory)
         guard files.databaseBytes > 0 else {
-            throw StoreError.missing(reason: "\(files.database) is not there or empty")
+            throw StoreError.missing(reason: "\(files.database) is missing or empty")
         }
         let database = try StoreError.translating(files) {
             var connections = Self.connections(configuration)
@@ -98,7 +98,7 @@ package final class SQLiteStore: Sendable {
             let queue = try DatabaseQueue(path: files.database, configuration: connections)
             if try queue.read(Migrations.isNew) {
                 throw StoreError.missing(
-                    reason: "\(files.database) holds no tables: its write-ahead log is lost")
+                    reason: "\(files.database) contains no tables: its write-ahead log is lost")
             }
             return queue
         }

@@ -31,7 +31,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .unavailable(let reason): "the store is unavailable: \(reason)"
         case .missing(let reason): "the store is missing: \(reason)"
         case .corrupt(let reason): "the store is corrupt: \(reason)"
-        case .busy: "the store is busy: too many jobs are waiting for the disk"
+        case .busy: "the store is busy: the write queue is full"
         case .closed: "the store is closed"
         case .rejected(let reason): "the store rejected the job: \(reason)"
         }
@@ -63,11 +63,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     ///   - directory: A directory on the disk; `nil` in memory.
     ///   - needed: The free bytes required; `nil` if unknown.
     static func diskFull(_ directory: String?, free: Int64?, needed: Int64?) -> StoreError {
-        guard let directory else { return .unavailable(reason: "the limit of its size is reached") }
+        guard let directory else { return .unavailable(reason: "its size limit is reached") }
         var reason = "the disk of \(directory) is full"
         if let free { reason += ": \(ByteCount.text(free)) free" }
         if let needed { reason += ", \(ByteCount.text(needed)) needed" }
-        return .unavailable(reason: reason + ". Make room there; nothing stored is lost")
+        return .unavailable(reason: reason + ". Free space there; nothing stored is lost")
     }
 
     /// Returns the error for a failed system call, with the file that it concerns.

@@ -9,7 +9,7 @@ extension LogRow {
     /// payload.
     init(_ row: Row) throws {
         guard let type = LogEntryType(rawValue: row[2]) else {
-            throw StoreError.corrupt(reason: "the log holds a row of unknown type")
+            throw StoreError.corrupt(reason: "the log contains a row of unknown type")
         }
         self.init(
             sequence: row[0], app: row[1], type: type, source: row[3], eventID: row[4],

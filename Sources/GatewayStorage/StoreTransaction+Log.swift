@@ -46,7 +46,7 @@ extension StoreTransaction {
             if missing.remove(fingerprint) == nil,
                 try event(app: app, source: source, id: eventID) != nil
             {
-                throw StoreError.rejected(reason: "the log holds this event already")
+                throw StoreError.rejected(reason: "the log already contains this event")
             }
             missing.remove(fingerprint)
             key = .integer(fingerprint)

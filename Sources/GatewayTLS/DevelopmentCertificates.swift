@@ -63,7 +63,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
             if fitness == .due { return made }
             throw Failure(
                 .noSigningKey,
-                "\(made.certificate) has to be made, but \(certs)/ca.key, which would sign it, is "
+                "\(made.certificate) must be created, but \(certs)/ca.key, which would sign it, is "
                     + "missing: put it there, or remove \(made.ca) for a new development CA")
         }
         let leaf = try issueServer(
@@ -104,7 +104,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         }
         let key = try readKey(keyPath)
         guard X509_check_private_key(certificate.pointer, key.pointer) == 1 else {
-            throw Failure(.unusable, "\(keyPath) does not belong to \(path)")
+            throw Failure(.unusable, "\(keyPath) does not match \(path)")
         }
         return Authority(certificate: certificate, key: key)
     }

@@ -34,7 +34,7 @@ package enum PEMSource: Sendable {
                 found.append(PEMCertificate(pointer: certificate))
                 guard found.count <= Self.certificatesMax else {
                     throw TLSError(
-                        .notPEM, "\(name) holds more than \(Self.certificatesMax) certificates")
+                        .notPEM, "\(name) contains more than \(Self.certificatesMax) certificates")
                 }
             }
             // Reading always ends with an error; the end of the text is the expected one.
@@ -44,7 +44,7 @@ package enum PEMSource: Sendable {
                 throw TLSError(.notPEM, "\(name): bad certificate: \(reason)")
             }
             guard !found.isEmpty else {
-                throw TLSError(.notPEM, "\(name) holds no PEM certificate")
+                throw TLSError(.notPEM, "\(name) contains no PEM certificate")
             }
             return found
         }
@@ -56,7 +56,7 @@ package enum PEMSource: Sendable {
             guard let key = PEM_read_bio_PrivateKey(bio, nil, refusePassphrase, nil) else {
                 let reason = OpenSSLErrors.takeReason()
                 throw TLSError(
-                    .notPEM, "\(name) holds no PEM private key without passphrase (\(reason))")
+                    .notPEM, "\(name) contains no PEM private key without passphrase (\(reason))")
             }
             return PEMPrivateKey(pointer: key)
         }

@@ -72,7 +72,7 @@ package final class TLSContext: @unchecked Sendable {
         let chain = try certificateChain.certificates()
         let key = try privateKey.privateKey()
         guard let leaf = chain.first else {
-            throw TLSError(.notPEM, "\(certificateChain.name) holds no certificate")
+            throw TLSError(.notPEM, "\(certificateChain.name) contains no certificate")
         }
         let notAfter = try leaf.notAfter()
         guard let context = SSL_CTX_new(TLS_server_method()) else {

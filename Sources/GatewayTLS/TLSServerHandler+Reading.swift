@@ -48,7 +48,7 @@ extension TLSServerHandler {
         case nil:
             if unreadAnswersBytes > settings.unreadAnswersBytesMax {
                 let error = TLSError(
-                    .protocolViolation, "the peer demands answers and does not read them")
+                    .protocolViolation, "the peer demands responses and does not read them")
                 fail(error, context)
             }
         case .closeNotify:

@@ -89,7 +89,7 @@ public enum WidgetExtensionProgram {
                     Array(repeating: WidgetInfo($0), count: min($0.count, copiesMax))
                 },
                 observer: { event in text(event).map(say) })
-        else { throw Fault(description: "TIMELINE_GATEWAY_TOKEN is no token of a client") }
+        else { throw Fault(description: "TIMELINE_GATEWAY_TOKEN is not a client token") }
         let connection = try CurlConnection(
             .init(
                 gateway: variable("TIMELINE_GATEWAY_URL"),
@@ -113,7 +113,7 @@ public enum WidgetExtensionProgram {
                 if registration.delivery.isEmpty { registration.delivery = [.stream] }
                 return registration
             } catch {
-                what = "is no registration: \(error)"
+                what = "is not a registration: \(error)"
             }
         }
         throw Fault(description: "the file of TIMELINE_CLIENT_REGISTRATION \(what)")
@@ -145,7 +145,7 @@ public enum WidgetExtensionProgram {
             "\(widget.kind) \(widget.family.rawValue) not rebuilt: \(reason)"
         case .recommendationsFailed(let kind, let reason):
             "\(kind) not recommended: \(reason)"
-        case .unverified(let failure): "a notification does not verify: \(failure)"
+        case .unverified(let failure): "a notification failed verification: \(failure)"
         case .failed(let failure): "\(failure)"
         case .archiveFailed(let failure): "\(failure)"
         case .connected, .notified, .relevanceInvalidated, .performed, .interactionFailed: nil

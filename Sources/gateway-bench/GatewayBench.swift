@@ -37,30 +37,30 @@ enum Main {
 struct GatewayBench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway-bench",
-        abstract: "Measure a real timeline gateway, with nothing but this machine.",
+        abstract: "Measure a real timeline gateway on this machine.",
         discussion: """
             Starts `timeline-gateway serve` on a temporary directory, loads it over
-            TLS 1.3 and HTTP/1.1 from one thread, and stops it again. Server and load
-            run on a core each where there are two. With --http2, each stream of
-            fanout and latency is an HTTP/2 connection of its own; changes are posted
-            over HTTP/1.1 all the same, and the bars do not apply.
+            TLS 1.3 and HTTP/1.1 from one thread, and stops it. Server and load generator
+            each run on their own core if there are two. With --http2, each stream of
+            fanout and latency is a separate HTTP/2 connection; changes are still posted
+            over HTTP/1.1, and the bars do not apply.
 
             SCENARIOS
-              all        every one of these but push and costs; so does naming none
+              all        all except push and costs (default)
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
-            Beside these, `gateway-bench complexity` sends the largest documents and sees
-            that another app's posts do not wait for them; see its --help.
+            In addition, `gateway-bench complexity` sends the largest documents and checks
+            that they do not delay another app's posts; see its --help.
 
-            CPU is the server's own, from /proc. It includes what the kernel does for
-            it; on loopback that is the receiving side's network path too, so compare
-            ratios. The machine's noise shows in the ranges.
+            CPU is the server's own, from /proc. It includes kernel work on its behalf; on
+            loopback that includes the receiver's network path too, so compare ratios. The
+            ranges show the machine's noise.
 
             EXIT STATUS
-              0    measured, and nothing was lost
-              1    something was lost, a request failed or a scenario could not be
-                   measured; with --enforce also when a bar is missed
-              64   the command line is wrong
+              0    measured, without loss
+              1    a delivery was lost, a request failed or a scenario could not be
+                   measured; with --enforce also if a bar is missed
+              64   invalid command line
               130  stopped by Ctrl-C: 128 and the signal's number
 
             EXAMPLES
@@ -72,7 +72,7 @@ struct GatewayBench: ParsableCommand {
               gateway-bench costs --enforce
             """)
 
-    @Argument(help: "What to measure.")
+    @Argument(help: "Scenarios to measure.")
     var scenarios: [ScenarioChoice] = []
 
     private var chosen: [ScenarioName] {
@@ -121,7 +121,7 @@ struct GatewayBench: ParsableCommand {
         let fitting = limit - Machine.descriptorsReserve
         guard settings.streams <= fitting, settings.clients <= fitting else {
             throw ValidationError(
-                "\(max(settings.streams, settings.clients)) streams do not fit: this machine "
+                "\(max(settings.streams, settings.clients)) streams are too many: this machine "
                     + "allows \(limit) open files (ulimit -Hn), enough for \(fitting) streams.")
         }
         let machine = Machine.describe()

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The program, the cores and the output of a run.
 struct RunOptions: ParsableArguments {
-    @Option(help: "The gateway's program. Default: timeline-gateway beside this one.")
+    @Option(help: "The gateway program. Default: timeline-gateway in this program's directory.")
     var gateway: String?
 
     @Option(help: "Cores of the gateway, such as 0 or 0,2. Default: the first, if there are two.")
@@ -14,7 +14,7 @@ struct RunOptions: ParsableArguments {
     @Flag(help: "Print one JSON document instead of tables.")
     var json = false
 
-    @Flag(help: "Fail when a bar is missed.")
+    @Flag(help: "Fail if a bar is missed.")
     var enforce = false
 
     /// The cores given, or one for the gateway and one for this program where there are two; `nil` for
@@ -36,7 +36,7 @@ struct RunOptions: ParsableArguments {
         do {
             try body()
         } catch let interruption as Interruption {
-            Terminal.tell("gateway-bench: stopped by a signal; nothing is left behind")
+            Terminal.tell("gateway-bench: stopped by a signal; temporary files were removed")
             throw ExitCode(128 + interruption.signal)
         }
     }

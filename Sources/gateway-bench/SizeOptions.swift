@@ -5,16 +5,16 @@ struct SizeOptions: ParsableArguments {
     /// Most of anything.
     private static let countMax = 10_000_000
 
-    @Flag(help: "Everything smaller: a minute or two instead of many. Figures are rough.")
+    @Flag(help: "Smaller sizes: a minute or two instead of many. Results are rough.")
     var quick = false
 
-    @Option(help: "Default: 5 for one scenario, 3 for several, 1 with --quick.")
+    @Option(help: "Repetitions. Default: 5 for one scenario, 3 for several, 1 with --quick.")
     var repetitions: Int?
 
     @Option(help: "Streams of fanout, latency, slow and storm. Default: 10000, quick 1000.")
     var streams: Int?
 
-    @Option(help: "Deliveries a second of latency and slow. Default: 5 times the streams.")
+    @Option(help: "Deliveries per second of latency and slow. Default: 5 times the streams.")
     var rate: Double?
 
     @Option(help: "Streams of slow that never read. Default: a tenth of all.")

@@ -13,25 +13,25 @@ enum Plant: String, CaseIterable, ExpressibleByArgument {
 struct GatewayFaults: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway-faults",
-        abstract: "Kill, starve and damage real timeline gateways, and check that nothing is lost.",
+        abstract: "Inject faults into real timeline gateways and check that nothing is lost.",
         discussion: """
             Each row starts `timeline-gateway serve` on a temporary directory, loads it with a
-            backend and with clients, and gives it one kind of fault. Every request and every answer
-            is recorded. Afterwards a judge that shares no code with the gateway looks for changes
-            answered 202 that a client was not told of before its cursor passed them, for
-            notifications of what a client does not depend on, for batches taken in part, for
-            sequences given out twice, for cursors going back and for signatures that do not verify.
+            backend and clients, and injects one kind of fault. Every request and response is
+            recorded. Afterwards a judge that shares no code with the gateway checks for accepted
+            changes that a client missed before its cursor passed them, notifications that a client
+            does not depend on, partially accepted batches, duplicate sequences, cursors going back
+            and invalid signatures.
 
-            All that is random comes from the seed. The threads of two runs still interleave
-            differently: repeat a seed a few times to see its failure again.
+            All randomness comes from the seed, but thread interleaving still differs between runs:
+            repeat a seed a few times to reproduce its failure.
 
             ROWS
             \(Row.all.map(\.help).joined(separator: "\n"))
 
             EXIT STATUS
-              0    every run held
-              1    a promise was broken, or a run could not be finished
-              64   the command line is wrong
+              0    every run passed
+              1    a guarantee was violated, or a run did not finish
+              64   invalid command line
 
             EXAMPLES
               gateway-faults --row kill --seed 5
@@ -40,7 +40,7 @@ struct GatewayFaults: ParsableCommand {
               gateway-faults --list
             """)
 
-    @Option(name: .customLong("row"), help: "A row; may be repeated. Default: all.")
+    @Option(name: .customLong("row"), help: "A row. Repeatable. Default: all.")
     var rows: [Row] = []
 
     @Option(help: "The first seed.")
@@ -49,25 +49,25 @@ struct GatewayFaults: ParsableCommand {
     @Option(help: "The number of seeds, counted up from the first.")
     var seeds = 1
 
-    @Option(help: "The length of the faults of one run, seconds; settling comes on top.")
+    @Option(help: "Seconds of faults in one run, without the time to settle.")
     var seconds = 20.0
 
-    @Option(help: "Spoil the record before it is judged: `loss` takes one notification out.")
+    @Option(help: "Falsify the record before it is judged: `loss` removes one notification.")
     var plant: Plant?
 
     @Flag(help: "Run the main rows for a few seconds each, with one seed.")
     var smoke = false
 
-    @Flag(help: "Run every row with the seeds and the length that a release needs.")
+    @Flag(help: "Run every row with the seeds and duration required for a release.")
     var campaign = false
 
     @Flag(
         help: ArgumentHelp(
-            "Pass though a row could not run.",
-            discussion: "Some need root, strace or faketime; without this they fail."))
+            "Pass even if rows were skipped.",
+            discussion: "Some need root, strace or faketime; without this option they fail."))
     var allowSkipped = false
 
-    @Flag(help: "Print one JSON document a line instead of text.")
+    @Flag(help: "Print one JSON document per line instead of text.")
     var json = false
 
     @Flag(help: "List the rows and exit.")
@@ -75,7 +75,7 @@ struct GatewayFaults: ParsableCommand {
 
     func validate() throws {
         guard !smoke || !campaign else {
-            throw ValidationError("--smoke and --campaign exclude each other.")
+            throw ValidationError("--smoke and --campaign cannot be combined.")
         }
         guard seeds >= 1, seconds > 0, seconds <= 86_400 else {
             throw ValidationError("--seeds must be 1 or more, --seconds above 0.")

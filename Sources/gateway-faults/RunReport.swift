@@ -40,7 +40,7 @@ struct RunReport {
             if let loss = PlantedLoss.plant(in: record, using: &context.generator) {
                 (record, planted) = (loss.record, loss.text)
             } else {
-                failure = failure ?? "the record holds no notification that could be missed"
+                failure = failure ?? "the record contains no notification that could be missed"
             }
         }
         verdict = Judge.judge(record)
@@ -72,7 +72,7 @@ struct RunReport {
                 + allFigures.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
                 + "; \(elapsed.rounded(toPlaces: 1)) s"
         ]
-        if let planted { lines.append("  taken out of the record: \(planted)") }
+        if let planted { lines.append("  removed from the record: \(planted)") }
         if !holds {
             lines += verdict.violations.prefix(10).map { "  \($0)" }
             let rest = verdict.violations.count - 10

@@ -9,11 +9,11 @@ struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show or rotate the keys that sign notifications or webhooks.",
         discussion: """
-            A new key of notifications is published first, signs after one cache time, and the old
-            one retires when nothing it signed is valid any more. A new key of webhooks signs at
-            once beside the old one; two weeks later it signs alone. Receivers take a new key over
-            from the answer to any registration within that time. A running gateway follows within
-            half a minute.
+            A new notification key is published first and starts to sign after one cache lifetime;
+            the old key is retired when nothing it signed is valid any more. A new webhook key
+            signs immediately, in addition to the old one, for two weeks; then it signs alone.
+            Within that time receivers learn the new key from the response to any registration. A
+            running gateway picks up changes within half a minute.
 
             EXAMPLES
               timeline-gateway keys list --data ./data
@@ -24,16 +24,16 @@ struct Keys: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the keys and where each stands.",
+            abstract: "Show the keys and their states.",
             discussion: "EXAMPLES\n  timeline-gateway keys list --data ./data --json")
 
         @Option(help: "The gateway's data directory.")
         var data: String
 
-        @Option(help: "What the keys sign: notifications or webhooks.")
+        @Option(help: "Key purpose: notifications or webhooks.")
         var purpose = KeyPurpose.notifications
 
-        @Flag(help: "Answer in JSON.")
+        @Flag(help: "Print JSON.")
         var json = false
 
         func run() throws {
@@ -43,7 +43,7 @@ struct Keys: ParsableCommand {
 
     struct Rotate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Publish a new key in the place of the one that signs.",
+            abstract: "Publish a new key that replaces the signing key.",
             discussion: """
                 EXAMPLES
                   timeline-gateway keys rotate --data ./data
@@ -53,13 +53,13 @@ struct Keys: ParsableCommand {
         @Option(help: "The gateway's data directory.")
         var data: String
 
-        @Option(help: "What the keys sign: notifications or webhooks.")
+        @Option(help: "Key purpose: notifications or webhooks.")
         var purpose = KeyPurpose.notifications
 
-        @Option(help: "EdDSA or ES256; webhooks are signed with EdDSA only.")
+        @Option(help: "EdDSA or ES256. Webhooks support EdDSA only.")
         var algorithm = "EdDSA"
 
-        @Flag(help: "Answer in JSON.")
+        @Flag(help: "Print JSON.")
         var json = false
 
         func run() throws {
@@ -111,11 +111,11 @@ struct Epoch: AsyncParsableCommand {
 
     struct New: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Void every cursor given out so far. Required after any restore.",
+            abstract: "Invalidate all existing cursors. Required after any restore.",
             discussion: """
-                A restored log lacks what was accepted after the backup. With a new epoch every
-                client rebuilds everything once, and nothing stale stays on a screen. The gateway
-                must not be running.
+                A restored log lacks the changes accepted after the backup. With a new epoch every
+                client rebuilds everything once, so that no screen stays stale. The gateway must
+                not be running.
 
                 EXAMPLES
                   timeline-gateway epoch new --data ./data
@@ -124,7 +124,7 @@ struct Epoch: AsyncParsableCommand {
         @Option(help: "The gateway's data directory.")
         var data: String
 
-        @Flag(help: "Answer in JSON.")
+        @Flag(help: "Print JSON.")
         var json = false
 
         func run() async throws {

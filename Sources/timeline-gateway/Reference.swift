@@ -4,7 +4,7 @@ import GatewayOperations
 /// Prints a page of the documentation.
 struct Reference: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print a page of the documentation that is made of the program itself.",
+        abstract: "Print a generated page of the reference documentation.",
         discussion: """
             EXAMPLES
               timeline-gateway reference metrics
@@ -12,7 +12,7 @@ struct Reference: ParsableCommand {
             """)
 
     @Argument(
-        help: "Which page: \(ReferencePage.allCases.map(\.rawValue).joined(separator: ", ")).")
+        help: "Page: \(ReferencePage.allCases.map(\.rawValue).joined(separator: ", ")).")
     var page: ReferencePage
 
     func run() {

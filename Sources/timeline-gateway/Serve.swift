@@ -8,10 +8,10 @@ import WidgetModel
 
 /// The options that select the configuration, the same for `serve` and `check-config`.
 struct ConfigurationOptions: ParsableArguments {
-    @Option(help: "Configuration file, YAML or JSON. Without one: development mode.")
+    @Option(help: "Configuration file, YAML or JSON. Default: development mode.")
     var config: String?
 
-    @Option(help: "Data directory; made when it is missing.")
+    @Option(help: "Data directory; created if missing.")
     var data: String?
 
     @Option(help: "TLS port, HOST:PORT. Port 0 lets the system choose.")
@@ -63,13 +63,14 @@ struct Serve: AsyncParsableCommand {
         abstract: "Run the gateway.",
         discussion: """
             Prints one line, `ready https://HOST:PORT`, on standard output when it accepts
-            connections. SIGTERM or SIGINT drains the streams and exits 0.
+            connections. SIGTERM or SIGINT drains the streams and exits with 0.
 
-            Without --config it runs in development mode: loopback only, with certificates and an
-            issuer of its own in the data directory (the CA is DATA/certs/ca.pem).
+            Without --config it runs in development mode: loopback only, with its own certificates
+            and token issuer in the data directory (the CA is DATA/certs/ca.pem).
 
-            A data directory from which the database or keys are gone is refused. With --new the
-            gateway goes on with an empty log or new keys in their place; what is there is kept.
+            If the database or keys are missing from a used data directory, the gateway does not
+            start. With --new it creates an empty log or new keys for what is missing, and keeps
+            the rest.
 
             EXAMPLES
               timeline-gateway serve --data ./data
@@ -81,7 +82,7 @@ struct Serve: AsyncParsableCommand {
 
     @Flag(
         name: .customLong("new"),
-        help: "Make anew what is gone from the data directory: an empty log, new keys.")
+        help: "Recreate what is missing in the data directory: empty log, new keys.")
     var acceptsLoss = false
 
     func run() async throws {
@@ -89,7 +90,7 @@ struct Serve: AsyncParsableCommand {
         do throws(Faults) {
             configuration = try options.load()
         } catch {
-            complain("The configuration is wrong:\n\(error)")
+            complain("The configuration is invalid:\n\(error)")
             throw ExitCode.wrongConfiguration
         }
         let log = GatewayLog(configuration.logFormat, configuration.logLevels)
@@ -100,7 +101,7 @@ struct Serve: AsyncParsableCommand {
                 configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
             try await gateway.run { answer("ready \($0)") }
         } catch let faults as Faults {
-            complain("The configuration is wrong:\n\(faults)")
+            complain("The configuration is invalid:\n\(faults)")
             throw ExitCode.wrongConfiguration
         } catch {
             complain("timeline-gateway: \(error)")
@@ -112,8 +113,8 @@ struct Serve: AsyncParsableCommand {
         complain(
             """
             ************************************************************************
-            DEVELOPMENT MODE: no configuration was given. Certificates and tokens are
-            this gateway's own; it listens on loopback only. Not for production.
+            DEVELOPMENT MODE: no configuration was given. The gateway uses its own
+            certificates and tokens and listens on loopback only. Not for production.
               data   \(configuration.data)
               CA     \(configuration.data)/certs/ca.pem
               token  timeline-gateway token --data \(configuration.data) --app APP --scope "SCOPES"
@@ -125,10 +126,10 @@ struct Serve: AsyncParsableCommand {
 
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Check a configuration and list every fault at once.",
+        abstract: "Check a configuration and list all errors.",
         discussion: """
-            Reads file, environment (TIMELINE_GATEWAY_…) and flags as `serve` does, and touches
-            nothing. Exit code 78 when something is wrong.
+            Reads the file, the environment (TIMELINE_GATEWAY_…) and flags as `serve` does, and
+            changes nothing. Exits with 78 if there is an error.
 
             EXAMPLES
               timeline-gateway check-config --config gateway.yaml
@@ -137,10 +138,10 @@ struct CheckConfig: ParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
 
-    @Flag(name: .customLong("options"), help: "List every option there is and exit.")
+    @Flag(name: .customLong("options"), help: "List all options and exit.")
     var listsOptions = false
 
-    @Flag(help: "Answer in JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func run() throws {
@@ -154,7 +155,7 @@ struct CheckConfig: ParsableCommand {
             answer(
                 json
                     ? #"{"ok":true,"faults":[]}"#
-                    : "The configuration is right: TLS on \(configuration.listen), "
+                    : "The configuration is valid: TLS on \(configuration.listen), "
                         + "admin on \(configuration.admin)"
                         + (configuration.admin.isLoopback
                             ? "" : " with TLS, for tokens with the scope operator")
@@ -166,7 +167,7 @@ struct CheckConfig: ParsableCommand {
                 ]
                 answer(answerJSON.text)
             } else {
-                complain("The configuration is wrong:\n\(error)")
+                complain("The configuration is invalid:\n\(error)")
             }
             throw ExitCode.wrongConfiguration
         }

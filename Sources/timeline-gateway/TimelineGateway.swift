@@ -23,9 +23,9 @@ enum Main {
 struct TimelineGateway: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline-gateway",
-        abstract: "Tells clients which widgets and recommendations became stale.",
+        abstract: "Notifies clients which widgets and recommendations are stale.",
         discussion: """
-            Exit codes: 0 done; 1 refused or failed; 64 wrong use; 78 the configuration is wrong.
+            Exit codes: 0 success; 1 failure; 64 invalid usage; 78 invalid configuration.
 
             EXAMPLES
               timeline-gateway serve --data ./data

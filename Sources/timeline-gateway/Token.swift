@@ -7,10 +7,10 @@ import WidgetModel
 
 struct Token: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Mint a token of the gateway's own issuer.",
+        abstract: "Issue a token from the gateway's own issuer.",
         discussion: """
-            Prints the token alone; with --subs-from one token a line, in order. The gateway
-            believes it in development mode, or with `localIssuer: true`.
+            Prints only the token; with --subs-from one token per line, in the file's order. The
+            gateway accepts it in development mode, or with `localIssuer: true`.
 
             Scopes: catalog:write, changes:write, client, clients:write, operator, tokens:issue.
 
@@ -24,25 +24,25 @@ struct Token: ParsableCommand {
     @Option(help: "The gateway's data directory.")
     var data: String
 
-    @Option(help: "The app it is for; * for all, with the scope operator only.")
+    @Option(help: "The app's bundle id; * for all apps, with the scope operator only.")
     var app: String
 
-    @Option(help: "What it allows, separated by spaces.")
+    @Option(help: "Scopes, separated by spaces.")
     var scope: String
 
-    @Option(help: "Whom it is about: the client id for the scope client.")
+    @Option(help: "Subject: the client id for the scope client.")
     var sub: String?
 
-    @Option(help: "A file with one client id a line; prints one token a line.")
+    @Option(help: "A file with one client id per line; prints one token per line.")
     var subsFrom: String?
 
-    @Option(help: "An attribute it vouches for, NAME=VALUE; repeat for more.")
+    @Option(help: "An attribute of the client, NAME=VALUE. Repeatable.")
     var attribute: [String] = []
 
-    @Option(help: "How long it is valid: 90s, 15m, 1h, 30d.")
+    @Option(help: "Lifetime: 90s, 15m, 1h, 30d.")
     var ttl = "1h"
 
-    @Flag(help: "Answer in JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func run() throws {
@@ -51,7 +51,7 @@ struct Token: ParsableCommand {
             throw ValidationError("--ttl must be a duration such as 90s, 15m, 1h or 30d.")
         }
         if scopes.contains(.client), seconds > TokenDuration.clientMax {
-            throw ValidationError("--ttl: a client token lives at most 30 days.")
+            throw ValidationError("--ttl: a client token is valid for at most 30 days.")
         }
         let attributes = try readAttributeOptions()
         let subjects = try readSubjects(scopes)
@@ -87,7 +87,7 @@ struct Token: ParsableCommand {
             }
             scopes.insert(scope)
         }
-        guard !scopes.isEmpty else { throw ValidationError("--scope names no scope.") }
+        guard !scopes.isEmpty else { throw ValidationError("--scope is empty.") }
         if app == "*", !scopes.contains(.operate) {
             throw ValidationError("--app * needs the scope operator.")
         }

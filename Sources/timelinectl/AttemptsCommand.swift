@@ -7,10 +7,10 @@ import WidgetModel
 struct AttemptsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attempts",
-        abstract: "Show what was pushed, and what came of it.",
+        abstract: "List recent push attempts and their outcomes.",
         discussion: """
-            The newest first, those that ended within the last second perhaps not yet. What the \
-            outcomes mean is said in Deploy/push.md. Needs a token with the scope operator.
+            Newest first. Attempts that ended within the last second may be missing. The outcomes \
+            are documented in Deploy/push.md. Needs a token with the scope operator.
 
             Examples:
               timelinectl attempts
@@ -24,30 +24,30 @@ struct AttemptsCommand: AsyncParsableCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var app: AppOption
 
-    @Option(help: ArgumentHelp("Only those for this client.", valueName: "id"))
+    @Option(help: ArgumentHelp("Only attempts for this client.", valueName: "id"))
     var client: String?
 
-    @Option(help: "Only webhook, widgets, background or controls.")
+    @Option(help: "Only this channel: webhook, widgets, background or controls.")
     var channel: NotificationChannel?
 
-    @Option(help: "Only those that ended so, such as sent or retry.")
+    @Option(help: "Only this outcome, such as sent or retry.")
     var outcome: String?
 
-    @Option(help: "Only those before this number, with which the page before ended.")
+    @Option(help: "Cursor: `before` from the previous page.")
     var before: Int64?
 
-    @Option(help: "At most so many, 1 to 1000.")
+    @Option(help: "Page size, 1 to 1000.")
     var limit = 50
 
     func validate() throws {
         guard (1...Self.limitMax).contains(limit) else {
-            throw ValidationError("--limit is 1 to \(Self.limitMax)")
+            throw ValidationError("--limit must be 1 to \(Self.limitMax)")
         }
         guard client.map(Identifier.isValid) ?? true else {
-            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
         }
         guard outcome.map(Identifier.isValid) ?? true else {
-            throw ValidationError("an outcome is one word, such as sent or retry")
+            throw ValidationError("--outcome must be one word, such as sent or retry")
         }
     }
 
@@ -81,6 +81,6 @@ struct AttemptsCommand: AsyncParsableCommand {
                     $0.reference ?? "-",
                 ]
             })
-        return page.before.map { table + "\nmore with --before \($0)" } ?? table
+        return page.before.map { table + "\nnext page: --before \($0)" } ?? table
     }
 }

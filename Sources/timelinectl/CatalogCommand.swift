@@ -14,10 +14,10 @@ struct CatalogCommand: AsyncParsableCommand {
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "apply",
-            abstract: "Replace an app's catalog by a file, YAML or JSON.",
+            abstract: "Replace an app's catalog with a YAML or JSON file.",
             discussion: """
-                The gateway checks the whole file and lists every fault with its place; nothing of \
-                a faulty one is taken. Needs a token with the scope catalog:write.
+                The gateway checks the whole file and lists every error with its position. A file \
+                with errors changes nothing. Needs a token with the scope catalog:write.
 
                 Examples:
                   timelinectl catalog apply catalog.yaml
@@ -30,7 +30,7 @@ struct CatalogCommand: AsyncParsableCommand {
 
         @Option(
             name: .customLong("if-match"),
-            help: ArgumentHelp("Only replace the catalog with this ETag.", valueName: "etag"))
+            help: ArgumentHelp("Only replace the catalog that has this ETag.", valueName: "etag"))
         var ifMatch: String?
 
         @Argument(help: "The catalog, or - for standard input.")
@@ -39,7 +39,7 @@ struct CatalogCommand: AsyncParsableCommand {
         func run() async throws {
             let document = try CatalogFile(bytes: try Terminal.read(file))
             guard let app = try app.stated() ?? document.app else {
-                throw ValidationError("the catalog names no app; state it with --app")
+                throw ValidationError("the catalog names no app; set it with --app")
             }
             let service = GatewayService(connection: try options.connection(), app: app)
             do throws(GatewayFailure) {
@@ -69,12 +69,12 @@ extension CatalogCommand {
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
-            abstract: "Say what another catalog would have made of the changes lately.",
+            abstract: "Show how a proposed catalog would have handled recent changes.",
             discussion: """
-                Replays the logged changes against the catalog in force and the proposed one, for \
-                the clients registered now, and prints what differs kind by kind: notifications, \
-                pushes, and what the budget would hold back. Pushes are counted as if no stream \
-                reached anybody. Nothing is changed. Needs a token with the scope catalog:write.
+                Replays the logged changes against the current and the proposed catalog, for the \
+                clients registered now, and prints the differences per kind: notifications, \
+                pushes, and pushes that the budget would withhold. Pushes are counted as if no \
+                client had a stream. Changes nothing. Needs a token with the scope catalog:write.
 
                 Examples:
                   timelinectl catalog diff --file catalog.yaml
@@ -87,19 +87,19 @@ extension CatalogCommand {
         @Option(help: ArgumentHelp("The catalog, or - for standard input.", valueName: "file"))
         var file: String
 
-        @Option(help: ArgumentHelp("How far back: 90s, 15m, 24h, 7d.", valueName: "duration"))
+        @Option(help: ArgumentHelp("Period to replay: 90s, 15m, 24h, 7d.", valueName: "duration"))
         var since = "24h"
 
         func validate() throws {
             guard !since.isEmpty, since.utf8.allSatisfy({ $0.isASCIIAlphanumeric }) else {
-                throw ValidationError("--since is a duration such as 24h")
+                throw ValidationError("--since must be a duration such as 24h")
             }
         }
 
         func run() async throws {
             let document = try CatalogFile(bytes: try Terminal.read(file))
             guard let app = try app.stated() ?? document.app else {
-                throw ValidationError("the catalog names no app; state it with --app")
+                throw ValidationError("the catalog names no app; set it with --app")
             }
             let service = GatewayService(connection: try options.connection(), app: app)
             do throws(GatewayFailure) {

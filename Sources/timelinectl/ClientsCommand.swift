@@ -6,9 +6,9 @@ import WidgetModel
 struct ClientsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients",
-        abstract: "List the clients of an app, show one, or erase those of a person.",
+        abstract: "List an app's clients, show one, or erase all of one person's.",
         discussion: """
-            Needs a token with the scope clients:write. Push tokens are never shown.
+            Needs a token with the scope clients:write. Push tokens are never printed.
 
             Examples:
               timelinectl clients list --attribute account:42
@@ -21,7 +21,7 @@ struct ClientsCommand: AsyncParsableCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
-            abstract: "List clients, by their ids.",
+            abstract: "List clients in order of id.",
             discussion: """
                 Examples:
                   timelinectl clients list
@@ -32,21 +32,21 @@ struct ClientsCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Option(help: ArgumentHelp("Only those with this attribute.", valueName: "name:value"))
+        @Option(help: ArgumentHelp("Only clients with this attribute.", valueName: "name:value"))
         var attribute: AttributeValue?
 
-        @Option(help: ArgumentHelp("Only those after this id.", valueName: "id"))
+        @Option(help: ArgumentHelp("Cursor: `after` from the previous page.", valueName: "id"))
         var after: String?
 
-        @Option(help: "At most so many, 1 to 1000.")
+        @Option(help: "Page size, 1 to 1000.")
         var limit = 100
 
         func validate() throws {
             guard (1...1_000).contains(limit) else {
-                throw ValidationError("--limit is 1 to 1000")
+                throw ValidationError("--limit must be 1 to 1000")
             }
             guard after.map(Identifier.isValid) ?? true else {
-                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
         }
 
@@ -91,7 +91,7 @@ struct ClientsCommand: AsyncParsableCommand {
                     ]
                 })
             guard let after = object["after"]?.stringValue else { return table }
-            return table + "\nmore with --after \(after)"
+            return table + "\nnext page: --after \(after)"
         }
     }
 
@@ -99,7 +99,7 @@ struct ClientsCommand: AsyncParsableCommand {
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "show",
-            abstract: "Show what a client registered.",
+            abstract: "Show a client's registration.",
             discussion: """
                 Examples:
                   timelinectl clients show my-iphone
@@ -113,7 +113,7 @@ struct ClientsCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard Identifier.isValid(client) else {
-                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
         }
 
@@ -133,10 +133,10 @@ struct ClientsCommand: AsyncParsableCommand {
     struct Erase: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "erase",
-            abstract: "Remove every client with an attribute, and all that is kept of it.",
+            abstract: "Remove every client with an attribute, and all its data.",
             discussion: """
-                There is no way back: those clients register again when they come. Without --yes \
-                it only says how many there are, up to 1000.
+                This cannot be undone; the clients register again when they reconnect. Without \
+                --yes it only prints how many clients match, up to 1000.
 
                 Examples:
                   timelinectl clients erase --attribute account:42
@@ -146,10 +146,10 @@ struct ClientsCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Option(help: ArgumentHelp("Whose clients.", valueName: "name:value"))
+        @Option(help: ArgumentHelp("Attribute of the clients to erase.", valueName: "name:value"))
         var attribute: AttributeValue
 
-        @Flag(help: "Do it.")
+        @Flag(help: "Erase the clients.")
         var yes = false
 
         func run() async throws {
@@ -183,7 +183,7 @@ struct ClientsCommand: AsyncParsableCommand {
         static func text(_ answer: JSONValue) -> String {
             let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
             let more = answer.objectValue?["after"] != nil ? "more than " : ""
-            return "would erase \(more)\(count) clients; repeat with --yes to do it"
+            return "would erase \(more)\(count) clients; repeat with --yes to erase them"
         }
     }
 }

@@ -15,7 +15,7 @@ struct CommonOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Bearer token (TIMELINE_GATEWAY_TOKEN).", valueName: "token"))
     var token: String?
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     var form: OutputForm { json ? .json : .text }
@@ -41,11 +41,11 @@ struct CommonOptions: ParsableArguments {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> CurlConnection.Configuration {
         guard let url = url ?? environment["TIMELINE_GATEWAY_URL"], !url.isEmpty else {
-            throw ValidationError("state the gateway with --url or TIMELINE_GATEWAY_URL")
+            throw ValidationError("no gateway given; set --url or TIMELINE_GATEWAY_URL")
         }
         let ca = ca ?? environment["TIMELINE_GATEWAY_CA"]
         if let ca, !ca.isEmpty, !FileManager.default.isReadableFile(atPath: ca) {
-            throw ValidationError("the certificates in \(ca) cannot be read")
+            throw ValidationError("cannot read the certificates in \(ca)")
         }
         // A token read from a file usually ends its line.
         let stated = token ?? environment["TIMELINE_GATEWAY_TOKEN"] ?? ""
@@ -71,7 +71,7 @@ struct AppOption: ParsableArguments {
     ) throws -> String? {
         guard let app = app ?? environment["TIMELINE_GATEWAY_APP"], !app.isEmpty else { return nil }
         guard Identifier.isValid(app) else {
-            throw ValidationError("an app is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            throw ValidationError("an app id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
         }
         return app
     }
@@ -83,7 +83,7 @@ struct AppOption: ParsableArguments {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String {
         guard let app = try stated(environment: environment) else {
-            throw ValidationError("state the app with --app or TIMELINE_GATEWAY_APP")
+            throw ValidationError("no app given; set --app or TIMELINE_GATEWAY_APP")
         }
         return app
     }
@@ -96,7 +96,7 @@ struct ClientOption: ParsableArguments {
 
     func validate() throws {
         guard Identifier.isValid(client) else {
-            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
         }
     }
 }

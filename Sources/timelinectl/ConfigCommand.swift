@@ -7,7 +7,7 @@ import WidgetModel
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
-        abstract: "Compare or reload the configuration of a gateway that runs.",
+        abstract: "Compare or reload the configuration of a running gateway.",
         discussion: """
             Examples:
               timelinectl config diff gateway.yaml
@@ -19,10 +19,10 @@ struct ConfigCommand: AsyncParsableCommand {
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
-            abstract: "Say what another configuration would change, and when it would.",
+            abstract: "Show what another configuration would change, and when.",
             discussion: """
-                The file is read as the gateway would: relative paths in it are the gateway's. \
-                Nothing is changed. Needs a token with the scope operator for the app `*`.
+                The gateway reads the file as its own: it resolves relative paths. Changes \
+                nothing. Needs a token with the scope operator for the app `*`.
 
                 Examples:
                   timelinectl config diff gateway.yaml
@@ -43,10 +43,10 @@ struct ConfigCommand: AsyncParsableCommand {
     struct Reload: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "reload",
-            abstract: "Have the gateway read its configuration, certificates and keys again.",
+            abstract: "Make the gateway reload its configuration, certificates and keys.",
             discussion: """
-                As SIGHUP does; files that change are noticed without it. Needs a token with the \
-                scope operator for the app `*`.
+                Same as SIGHUP. Changed files are also detected automatically. Needs a token with \
+                the scope operator for the app `*`.
 
                 Examples:
                   timelinectl config reload
@@ -68,7 +68,7 @@ struct ConfigCommand: AsyncParsableCommand {
                 let isFile = change.contents != nil
                 return [
                     change.option, isFile ? "-" : change.before ?? "default",
-                    isFile ? "other contents" : change.after ?? "default", change.takesEffect,
+                    isFile ? "contents changed" : change.after ?? "default", change.takesEffect,
                 ]
             })
     }

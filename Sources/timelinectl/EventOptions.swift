@@ -10,7 +10,7 @@ struct EventOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The changed entity's type.", valueName: "type"))
     var entity: String?
 
-    @Option(help: "The changed entity's id; without one the change concerns them all.")
+    @Option(help: "The changed entity's id. Default: all entities of the type.")
     var id: String?
 
     @Option(help: "insert, update or delete.")
@@ -19,24 +19,24 @@ struct EventOptions: ParsableArguments {
     @Option(
         name: .customLong("property"),
         help: ArgumentHelp(
-            "A property that changed; none means any. Repeatable.", valueName: "name")
+            "A changed property. Default: any. Repeatable.", valueName: "name")
     )
     var properties: [String] = []
 
     @Option(
         name: .customLong("attribute"),
         help: ArgumentHelp(
-            "A value rules may bind to. Repeat a name to state several values.",
+            "A value that rules can bind to. Repeat a name for several values.",
             valueName: "name=value"))
     var attributes: [String] = []
 
     @Option(help: "very-low, low, normal or high.")
     var urgency: Urgency = .normal
 
-    @Option(help: "Who announces it; with the event id the event's identity.")
+    @Option(help: "The event's source; with the event id it identifies the event.")
     var source = "timelinectl"
 
-    @Option(name: .customLong("event-id"), help: "The event's id; a new one when left out.")
+    @Option(name: .customLong("event-id"), help: "The event's id. Default: a new one.")
     var eventID: String?
 
     @Option(help: ArgumentHelp("CloudEvents in JSON, or - for standard input.", valueName: "file"))
@@ -44,7 +44,7 @@ struct EventOptions: ParsableArguments {
 
     func validate() throws {
         if file != nil, id != nil || !properties.isEmpty || !attributes.isEmpty || eventID != nil {
-            throw ValidationError("with --file the events say everything themselves")
+            throw ValidationError("--file cannot be combined with other event options")
         }
         _ = try attributeValues()
     }
@@ -100,7 +100,7 @@ struct EventOptions: ParsableArguments {
         switch value {
         case .array: return "application/cloudevents-batch+json"
         case .object: return "application/cloudevents+json"
-        default: throw ValidationError("the file holds \(value.shape), not events")
+        default: throw ValidationError("the file contains \(value.shape), not events")
         }
     }
 }

@@ -7,11 +7,11 @@ import WidgetModel
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
-        abstract: "Show what stopped pushes, and wants somebody to look.",
+        abstract: "List push problems that need an operator.",
         discussion: """
-            Topics and keys that APNs refuses, webhooks that are not asked any more: the latest \
-            since the gateway started, the newest first, what happened again and again once. Needs \
-            a token with the scope operator.
+            APNs rejections of topics and keys, and disabled webhooks: the latest since the \
+            gateway started, newest first, repeated events only once. Needs a token with the scope \
+            operator.
 
             Examples:
               timelinectl events

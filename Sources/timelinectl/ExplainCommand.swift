@@ -7,21 +7,20 @@ import WidgetModel
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Say why something was reloaded, or was not.",
+        abstract: "Explain why something was or was not reloaded.",
         subcommands: [OfChange.self, OfClient.self])
 
     /// Explains which clients a change concerns, why, and with what result.
     struct OfChange: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "change",
-            abstract: "Say whom a change concerns, why, and what became of it.",
+            abstract: "Explain which subscriptions a change affects, why, and with what result.",
             discussion: """
-                With the sequence that `post` printed: a change of the log, decided by the catalog \
-                that was in force, and whom it has reached how. Needs a token with the scope \
-                operator.
+                With a sequence printed by `post`: explains a logged change by the catalog then in \
+                force, and how it was delivered. Needs a token with the scope operator.
 
-                With the options of `post`: what a change would do that is not posted. Nothing is \
-                changed by asking. Needs a token with the scope changes:write.
+                With the options of `post`: explains what the change would do, without posting it. \
+                Changes nothing. Needs a token with the scope changes:write.
 
                 Examples:
                   timelinectl explain change 4711
@@ -32,7 +31,7 @@ struct ExplainCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The sequence of a change that was posted.")
+        @Argument(help: "The sequence of a posted change.")
         var sequence: UInt64?
 
         @OptionGroup var stated: EventOptions
@@ -42,7 +41,7 @@ struct ExplainCommand: AsyncParsableCommand {
                 (sequence == nil ? 0 : 1) + (stated.entity == nil ? 0 : 1)
                 + (stated.file == nil ? 0 : 1)
             guard count == 1 else {
-                throw ValidationError("state a sequence, or --entity, or --file")
+                throw ValidationError("give a sequence, --entity or --file")
             }
         }
 
@@ -77,11 +76,11 @@ struct ExplainCommand: AsyncParsableCommand {
     struct OfClient: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "client",
-            abstract: "Say what of a client is fresh, and why the rest is not told yet.",
+            abstract: "Show which of a client's items are fresh, and why others are pending.",
             discussion: """
-                For each widget, recommendation set and control: fresh, or stale since when and by \
-                which change, what was sent, and what is withheld until when. Needs a token with \
-                the scope operator.
+                For each widget, recommendation set and control: whether it is fresh; if stale, \
+                since when and by which change, what was sent, and until when it is withheld. \
+                Needs a token with the scope operator.
 
                 Examples:
                   timelinectl explain client my-iphone
@@ -96,7 +95,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard Identifier.isValid(client) else {
-                throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
         }
 

@@ -17,8 +17,8 @@ enum ExplanationText {
         head += [change.entity, change.entityID, change.operation].compactMap { $0 }
             .joined(separator: " ")
         if change.broad { head += "  broad" }
-        if change.unmatched { head += "  hits no rule" }
-        if change.catalogOfThen == false { head += "  by the present catalog" }
+        if change.unmatched { head += "  matches no rule" }
+        if change.catalogOfThen == false { head += "  by the current catalog" }
         var lines = [TextBlock.line(head)]
         if let hint = change.hint { lines.append("  " + TextBlock.line(hint)) }
         let rules: [[String]] = change.rules.map { rule in
@@ -71,7 +71,7 @@ enum ExplanationText {
             TextBlock.line(
                 "\(client.client)  \(client.platform)  confirmed \(client.confirmed) of "
                     + "\(client.head)"
-                    + (client.heardOf ? "" : "  not heard of since the gateway started"))
+                    + (client.heardOf ? "" : "  not seen since the gateway started"))
         ]
         let items = [
             ("widget", client.widgets), ("set", client.recommendations),
@@ -82,14 +82,14 @@ enum ExplanationText {
         }
         lines += TextBlock.columns(table, indent: 2)
         lines += client.streams.map {
-            "stream at \($0.watermark)" + ($0.lagging ? ", takes no bytes" : "")
+            "stream at \($0.watermark)" + ($0.lagging ? ", not reading" : "")
         }
         lines += client.addresses.map { address in
             var line = [address.type, address.pushType, address.token ?? address.url]
                 .compactMap { $0 }.joined(separator: " ")
             line += "  delivered \(address.delivered.map { "\($0)" } ?? "-")"
             if let failures = address.failures, failures > 0 { line += ", \(failures) failures" }
-            if let at = address.retryAt { line += ", again at \(at)" }
+            if let at = address.retryAt { line += ", retry at \(at)" }
             if let why = address.unusable { line += ", \(why)" }
             return TextBlock.line(line)
         }
@@ -102,7 +102,7 @@ enum ExplanationText {
     }
 
     private static func since(_ item: ExplainedItem) -> String {
-        if item.sleeps == true { return "sleeps" }
+        if item.sleeps == true { return "inactive" }
         guard let stale = item.stale else { return "fresh" }
         let latest = stale.latest == stale.sequence ? "" : ", latest \(stale.latest)"
         return "stale since \(stale.time ?? "") by \(stale.cause) \(stale.sequence)" + latest
@@ -121,7 +121,7 @@ enum ExplanationText {
     static func difference(_ document: CatalogDifference) -> String {
         var lines = [
             "\(document.changes) changes since \(document.since)"
-                + (document.cut ? ", as many as are replayed" : "")
+                + (document.cut ? " (replay limit reached)" : "")
         ]
         let (now, proposed) = (document.now, document.proposed)
         for (name, now, proposed) in [

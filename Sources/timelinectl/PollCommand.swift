@@ -8,11 +8,11 @@ import WidgetModel
 struct PollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "poll",
-        abstract: "Show what is stale for a client now.",
+        abstract: "Show what is currently stale for a client.",
         discussion: """
             Verifies every notification against the gateway's published keys and prints the cursor \
-            the client would be at with all of them applied. Confirms nothing: asking again gives \
-            the same answer. Needs a token with the scope client of this very client.
+            after the last one. Acknowledges nothing: polling again returns the same \
+            notifications. Needs a token with the scope client for this client.
 
             Examples:
               timelinectl poll --client device-1
@@ -24,22 +24,22 @@ struct PollCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
     @OptionGroup var client: ClientOption
 
-    @Option(help: "Only what concerns this widget kind.")
+    @Option(help: "Only notifications for this widget kind.")
     var kind: String?
 
     @Option(
-        help: ArgumentHelp("The cursor to ask from; without one all is stale.", valueName: "cursor")
+        help: ArgumentHelp("Cursor. Default: everything is stale.", valueName: "cursor")
     )
     var since: String?
 
     @Option(
         help: ArgumentHelp(
-            "Let the gateway wait for something to become stale.", valueName: "seconds"))
+            "Wait for a notification (long poll).", valueName: "seconds"))
     var wait: Int?
 
     func validate() throws {
         if let wait, wait < 0 || wait > NotificationFeed.pollWaitSecondsMax {
-            throw ValidationError("--wait is 0 to \(NotificationFeed.pollWaitSecondsMax) seconds")
+            throw ValidationError("--wait must be 0 to \(NotificationFeed.pollWaitSecondsMax)")
         }
     }
 

@@ -9,12 +9,12 @@ struct PostCommand: AsyncParsableCommand {
         commandName: "post",
         abstract: "Announce a data change.",
         discussion: """
-            Post a change once clients can read the new data. Either state one with options, or \
+            Post a change once clients can read the new data. Either describe one with options, or \
             send a file of CloudEvents in JSON: an object is one event, an array a batch that is \
-            taken whole or not at all. Needs a token with the scope changes:write.
+            accepted or rejected as a whole. Needs a token with the scope changes:write.
 
-            Without --event-id each post is a new event. With it, posting again what was posted \
-            before changes nothing, so a script can repeat it after a failure.
+            Without --event-id each post is a new event. With it, posting the same event again has \
+            no effect, so a script can retry after a failure.
 
             Examples:
               timelinectl post --entity CharacterDetail --id Unipony --property healthLevel
@@ -32,7 +32,7 @@ struct PostCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (stated.file == nil) != (stated.entity == nil) else {
-            throw ValidationError("state either --entity or --file")
+            throw ValidationError("give either --entity or --file")
         }
     }
 
@@ -52,9 +52,9 @@ struct PostCommand: AsyncParsableCommand {
         let object = answer.objectValue ?? [:]
         func count(_ name: String) -> Int64 { object[name]?.integerValue ?? 0 }
         var text = "accepted \(count("accepted"))"
-        if count("duplicates") > 0 { text += ", \(count("duplicates")) posted before" }
-        if count("unmatched") > 0 { text += ", \(count("unmatched")) hit no rule" }
-        if count("broad") > 0 { text += ", \(count("broad")) broad for lack of an attribute" }
+        if count("duplicates") > 0 { text += ", \(count("duplicates")) duplicates" }
+        if count("unmatched") > 0 { text += ", \(count("unmatched")) matched no rule" }
+        if count("broad") > 0 { text += ", \(count("broad")) broad (attribute missing)" }
         return text + ", sequence \(count("sequence"))"
     }
 }

@@ -8,8 +8,8 @@ struct RegisterCommand: AsyncParsableCommand {
         commandName: "register",
         abstract: "Register a client: its widgets, recommendation sets and addresses.",
         discussion: """
-            Prints the cursor at which the registration came into force. A client that then builds \
-            every timeline may resume from it. Needs a token with the scope client (of this very \
+            Prints the cursor at which the registration took effect. A client that then builds \
+            every timeline may resume from it. Needs a token with the scope client (for this \
             client) or clients:write.
 
             Examples:

@@ -6,10 +6,10 @@ import WidgetModel
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Tell every client to rebuild a kind or all that it shows, or one client.",
+        abstract: "Make all clients rebuild a kind or everything, or one client everything.",
         discussion: """
-            What is told is an entry of the log like any change: clients that are away hear of it \
-            when they come. Needs a token with the scope operator.
+            The reload is logged like any change: disconnected clients get it when they reconnect. \
+            Needs a token with the scope operator.
 
             Examples:
               timelinectl reload --kind com.mygame.character-detail
@@ -23,7 +23,7 @@ struct ReloadCommand: AsyncParsableCommand {
     @Option(help: "The kind to rebuild.")
     var kind: String?
 
-    @Option(help: "The client that rebuilds all that it shows.")
+    @Option(help: "The client that rebuilds everything.")
     var client: String?
 
     @Flag(help: "Rebuild every kind.")
@@ -31,7 +31,7 @@ struct ReloadCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard [all, kind != nil, client != nil].count(where: \.self) == 1 else {
-            throw ValidationError("say what to rebuild: --kind KIND, --client CLIENT or --all")
+            throw ValidationError("give one of --kind KIND, --client CLIENT or --all")
         }
     }
 
@@ -53,6 +53,6 @@ struct ReloadCommand: AsyncParsableCommand {
     }
 
     static func text(_ answer: JSONValue) -> String {
-        "taken as entry \(answer.objectValue?["sequence"]?.integerValue ?? 0) of the log"
+        "accepted as entry \(answer.objectValue?["sequence"]?.integerValue ?? 0) of the log"
     }
 }

@@ -6,13 +6,12 @@ import WidgetModel
 struct ResendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resend",
-        abstract: "Push to a client again, at once.",
+        abstract: "Resend a push to a client immediately.",
         discussion: """
-            Says what is stale for the client now, or what was said last where nothing is, to each \
-            of its addresses of the channel. Schedules, budgets and disabled webhooks do not keep \
-            it, and whatever comes of it, the address is taken for no better and no worse. Look at \
-            the outcome a second later with `timelinectl attempts`. Needs a token with the scope \
-            operator.
+            Sends what is stale for the client now, or else the last notification again, to each \
+            of its addresses on the channel. Ignores schedules, budgets and disabled webhooks, and \
+            the result does not affect the address. See the outcome a second later with \
+            `timelinectl attempts`. Needs a token with the scope operator.
 
             Examples:
               timelinectl resend --client renderer-1 --channel webhook
@@ -23,7 +22,7 @@ struct ResendCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
     @OptionGroup var client: ClientOption
 
-    @Option(help: "webhook, widgets, background or controls.")
+    @Option(help: "Channel: webhook, widgets, background or controls.")
     var channel: NotificationChannel
 
     func run() async throws {
@@ -40,7 +39,7 @@ struct ResendCommand: AsyncParsableCommand {
 
     static func text(_ answer: JSONValue) -> String {
         let count = answer.objectValue?["pushes"]?.integerValue ?? 0
-        return count == 1 ? "1 push is made" : "\(count) pushes are made"
+        return count == 1 ? "1 push started" : "\(count) pushes started"
     }
 }
 

@@ -21,8 +21,8 @@ enum ShellCommand {
         }
         switch status {
         case 0: break
-        case let status?: Terminal.complain("timelinectl: the command ended with \(status)")
-        case nil: Terminal.complain("timelinectl: the command could not be run")
+        case let status?: Terminal.complain("timelinectl: the command exited with status \(status)")
+        case nil: Terminal.complain("timelinectl: cannot run the command")
         }
     }
 

@@ -8,16 +8,15 @@ struct ShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Show a client's widgets from its archive.",
         discussion: """
-            Reads the directory in which a client of this SDK keeps its timelines, and draws each \
-            placed widget in one of its contexts. No code of the app runs, and no gateway is asked: \
-            this is what a screen would show. Where no context is asked for, it is the first that \
-            the widget has.
+            Reads the directory in which a client of this SDK stores its timelines, and draws each \
+            placed widget in one of its contexts, by default the first. It runs no code of the app \
+            and contacts no gateway: the output is what a screen would show.
 
-            A widget is fresh, stale (it is to be built anew, as far as the archive knows) or a \
-            placeholder (nothing was built that could be shown here). ☑ and ☐, or ━● and ●━, are \
-            toggles, ( ) buttons, < > links, [ ] images, ▓ colours, ░ backgrounds, and ▒ hides something. A toggle whose look is the \
-            app's own is shown as the app draws it. A widget that nobody places is drawn as often as \
-            the Smart Stack shows it.
+            A widget is fresh, stale (the archive says that it must be rebuilt) or a placeholder \
+            (no built content can be shown here). ☑ and ☐, or ━● and ●━, are toggles, ( ) buttons, \
+            < > links, [ ] images, ▓ colours, ░ backgrounds, and ▒ is hidden content. A toggle \
+            with its own style is shown as the app draws it. A widget that is only in the Smart \
+            Stack is drawn once for each time the Smart Stack shows it.
 
             Examples:
               timelinectl show state/device-1
@@ -29,19 +28,19 @@ struct ShowCommand: ParsableCommand {
     @Argument(help: "The client's archive.")
     var directory: String
 
-    @Option(help: "Where the widgets are, such as homeScreen, lockScreen or smartStack.")
+    @Option(help: "Location, such as homeScreen, lockScreen or smartStack.")
     var location: String?
 
-    @Option(help: "How they are coloured: fullColor, accented or vibrant.")
+    @Option(help: "Rendering mode: fullColor, accented or vibrant.")
     var mode: WidgetRenderingMode?
 
-    @Flag(help: "The device is locked, and hides what is sensitive.")
+    @Flag(help: "Locked device: sensitive content is hidden.")
     var locked = false
 
-    @Flag(help: "Light on dark.")
+    @Flag(help: "Dark appearance.")
     var dark = false
 
-    @Flag(name: .customLong("always-on"), help: "Always On shows them, with little light.")
+    @Flag(name: .customLong("always-on"), help: "Always On display, with reduced luminance.")
     var isAlwaysOn = false
 
     @Option(help: "Only widgets of this kind.")
@@ -49,10 +48,10 @@ struct ShowCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The moment, as 2026-01-31T12:00:00Z; now by default.", valueName: "date"))
+            "The time, such as 2026-01-31T12:00:00Z. Default: now.", valueName: "date"))
     var at: String?
 
-    @Flag(help: "Print JSON, one document a line for each widget.")
+    @Flag(help: "Print JSON, one line per widget.")
     var json = false
 
     func validate() throws { _ = try moment() }
@@ -69,11 +68,11 @@ struct ShowCommand: ParsableCommand {
     func reports() throws -> [WidgetReport] {
         let archive = ClientArchive(directory: directory)
         guard let client = archive.client() else {
-            throw ValidationError("\(directory) is no archive of a client")
+            throw ValidationError("\(directory) is not a client archive")
         }
         guard let device = client.device else {
             throw ValidationError(
-                "\(directory) is of a client that did not register yet as a device with widgets")
+                "\(directory) belongs to a client that has not registered a device yet")
         }
         let context = WidgetReport.Context(
             location: location.map(WidgetLocation.init(rawValue:)), mode: mode, isLocked: locked,
@@ -87,7 +86,7 @@ struct ShowCommand: ParsableCommand {
     private func moment() throws -> Date {
         guard let at else { return .now }
         guard let date = try? Date(at, strategy: .iso8601) else {
-            throw ValidationError("--at is a date such as 2026-01-31T12:00:00Z")
+            throw ValidationError("--at must be a date such as 2026-01-31T12:00:00Z")
         }
         return date
     }

@@ -44,7 +44,7 @@ enum Terminal {
         } else if let file = FileHandle(forReadingAtPath: path) {
             handle = file
         } else {
-            throw ValidationError("\(path) cannot be read")
+            throw ValidationError("cannot read \(path)")
         }
         var bytes: [UInt8] = []
         while let data = try handle.read(upToCount: 64 * 1024), !data.isEmpty {

@@ -8,26 +8,26 @@ import WidgetModel
 struct Timelinectl: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timelinectl",
-        abstract: "Talk to a timeline gateway.",
+        abstract: "Control and inspect a timeline gateway.",
         discussion: """
-            Announces data changes, registers clients and shows what the gateway tells them.
+            Posts data changes, registers clients and shows their notifications.
 
-            Where and who, for every command that asks a gateway:
-              --url    TIMELINE_GATEWAY_URL    the gateway, as https://host:8443
+            Options and environment variables of every command that uses a gateway:
+              --url    TIMELINE_GATEWAY_URL    the gateway, such as https://host:8443
               --ca     TIMELINE_GATEWAY_CA     certificates to trust, in PEM
               --token  TIMELINE_GATEWAY_TOKEN  a bearer token; not shown by `ps`
               --app    TIMELINE_GATEWAY_APP    the app's bundle id
 
-            Your shell completes words with what --generate-completion-script bash (zsh, fish) prints.
+            For shell completion, use the output of --generate-completion-script bash (zsh, fish).
 
             Exit status:
-              0  done
-              1  the gateway refused; its reasons are printed
-              2  the command line is wrong
-              3  the gateway was not reached, or what answered is none
-              4  a signature, or what it vouches for, did not hold
-              5  a reload that was due did not come, or one came that was not
-              6  the gateway is not ready, or something is wrong with it
+              0  success
+              1  the gateway rejected the request; the reason is printed
+              2  invalid command line
+              3  the gateway was not reached, or its response is invalid
+              4  a signature or a signed claim is invalid
+              5  an expected reload did not arrive, or an unexpected one did
+              6  the gateway is not ready or reports a problem
             """,
         version: productVersion,
         subcommands: [

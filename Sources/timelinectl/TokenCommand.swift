@@ -9,18 +9,18 @@ import WidgetModel
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Look into a token.",
+        abstract: "Inspect a token.",
         subcommands: [Check.self])
 
     /// Prints the claims of a token and whether it is valid.
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
-            abstract: "Print what a token or notification claims, and why it does not hold.",
+            abstract: "Print the claims of a token or notification, and whether it is valid.",
             discussion: """
-                Without keys it says what the token claims and whether its time is right, and \
-                nothing about who signed it. With --jwks (a file) or --url (the published keys of \
-                the gateway) it verifies the signature. The signature itself is never printed.
+                Without keys it prints the claims and checks the times, but not the signature. \
+                With --jwks (a file) or --url (the gateway's published keys) it verifies the \
+                signature. The signature itself is never printed.
 
                 Examples:
                   timelinectl token check "$TIMELINE_GATEWAY_TOKEN"
@@ -62,7 +62,7 @@ struct TokenCommand: AsyncParsableCommand {
                 let keys = await PublishedKeyVerifier.publishedKeys(
                     by: try options.connection())?.set
             else {
-                Terminal.complain("timelinectl: the gateway's keys could not be fetched")
+                Terminal.complain("timelinectl: cannot fetch the gateway's keys")
                 throw ExitStatus.unreachable
             }
             return keys

@@ -52,9 +52,9 @@ struct TokenReport {
         var faults: [String] = []
         switch object["exp"] {
         case .integer(let exp)? where exp <= now:
-            faults.append("it has expired, on \(date(exp))")
+            faults.append("it expired on \(date(exp))")
         case .integer?: break
-        default: faults.append("it has no exp in whole seconds")
+        default: faults.append("its exp is missing or not a whole number of seconds")
         }
         for name in ["nbf", "iat"] {
             if let from = object[name]?.integerValue, from > now {
@@ -68,10 +68,10 @@ struct TokenReport {
         switch rejection {
         case .tooLarge: "it is longer than \(JWS.notificationBytesMax) bytes"
         case .malformed: "it is not a signed JWT in the compact form"
-        case .criticalHeader: "its header has crit, of which nothing is supported"
-        case .wrongType: "its typ is that of something else than a token or notification"
-        case .unknownKey: "no key of the set has its kid"
-        case .wrongAlgorithm: "its alg is not the algorithm of the key its kid names"
+        case .criticalHeader: "its header has crit, and no critical extension is supported"
+        case .wrongType: "its typ is not that of a token or notification"
+        case .unknownKey: "no key in the set has its kid"
+        case .wrongAlgorithm: "its alg does not match the key that its kid names"
         case .badSignature: "the signature does not verify"
         }
     }

@@ -8,14 +8,14 @@ import WidgetModel
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print what the gateway tells a client, as it happens.",
+        abstract: "Print a client's notifications as they arrive.",
         discussion: """
-            Verifies every notification, prints when it came and what is stale, and reconnects \
-            until it is interrupted. It acknowledges nothing. A notification that does not verify \
-            is printed with the reason, and the same cursor is asked again after a while.
+            Verifies every notification, prints its arrival time and what is stale, and reconnects \
+            until interrupted. It acknowledges nothing. If a notification fails verification, it \
+            prints the reason and retries from the same cursor after a while.
 
-            A command given with --exec runs in a shell for each notification that verified, one \
-            at a time, with its claims as JSON in TIMELINE_NOTIFICATION.
+            The command given with --exec runs in a shell for each verified notification, one at a \
+            time, with the claims as JSON in TIMELINE_NOTIFICATION.
 
             Examples:
               timelinectl watch --client device-1
@@ -28,12 +28,12 @@ struct WatchCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
     @OptionGroup var client: ClientOption
 
-    @Option(help: "Only what concerns this widget kind.")
+    @Option(help: "Only notifications for this widget kind.")
     var kind: String?
 
     @Option(
         help: ArgumentHelp(
-            "The cursor to resume from; without one all is stale.", valueName: "cursor"))
+            "The cursor to resume from. Default: everything is stale.", valueName: "cursor"))
     var since: String?
 
     @Option(
@@ -41,14 +41,14 @@ struct WatchCommand: AsyncParsableCommand {
         help: ArgumentHelp("Run this for each notification.", valueName: "command"))
     var command: String?
 
-    @Option(help: "End after this many verified notifications.")
+    @Option(help: "Exit after this many verified notifications.")
     var count: Int?
 
     @Flag(help: "Print the cursor whenever it moves.")
     var cursors = false
 
     func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count is at least 1") }
+        if let count, count < 1 { throw ValidationError("--count must be at least 1") }
     }
 
     func run() async throws {

@@ -69,7 +69,7 @@ struct WidgetReport {
         } else if environment.redactionReasons.contains(.placeholder) {
             reason = "the lock hides it"
         } else if relevant.isEmpty {
-            reason = "nothing of it is relevant now"
+            reason = "no entry of it is relevant now"
         }
         if let reason {
             report.faults.append(reason)
@@ -151,7 +151,7 @@ struct WidgetReport {
     private static func reason(_ fault: TimelineArchive.Fault) -> String {
         switch fault {
         case .corrupt: "its timeline is damaged"
-        case .newer(let version): "a newer client wrote its timeline, in form \(version)"
+        case .newer(let version): "its timeline was written by a newer client, in format \(version)"
         }
     }
 

@@ -7,11 +7,11 @@ import Foundation
 struct WidgetExamples: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "widget-examples",
-        abstract: "Show the widgets of an iPhone, an iPad and a watch following a game's server.",
+        abstract: "Run the widgets of an iPhone, an iPad and a watch against a game's server.",
         discussion: """
             Needs a gateway whose own issuer is enabled, as in development mode, and a token for the
             app com.mygame with the scopes catalog:write, changes:write, clients:write and
-            tokens:issue. Exit status 1 when a device was told, or shows, anything but what it must.
+            tokens:issue. Exit status 1 if a notification or a widget's content is not as expected.
 
             Examples:
               . .build-run/env
@@ -29,19 +29,19 @@ struct WidgetExamples: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The backend's token (TIMELINE_GATEWAY_TOKEN).", valueName: "token"))
     var token: String?
 
-    @Option(help: ArgumentHelp("What the widgets depend on.", valueName: "file"))
+    @Option(help: ArgumentHelp("The app's catalog.", valueName: "file"))
     var catalog = "Deploy/sample/catalog.yaml"
 
     @Option(
         help: ArgumentHelp(
-            "Where the devices keep their archives; a directory that is removed by default.",
+            "Directory for the devices' archives. Default: a temporary one.",
             valueName: "directory"))
     var archives: String?
 
     func run() async throws {
         let token = token ?? ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_TOKEN"] ?? ""
         guard let document = FileManager.default.contents(atPath: catalog) else {
-            throw ValidationError("\(catalog) cannot be read")
+            throw ValidationError("cannot read \(catalog)")
         }
         let directory =
             archives.map { URL(filePath: $0) }
@@ -57,6 +57,6 @@ struct WidgetExamples: AsyncParsableCommand {
         guard try await game.play(catalog: Array(document), directory: directory) else {
             throw ExitCode.failure
         }
-        print("\nEvery device was told exactly what it depends on, and shows what is true.")
+        print("\nEvery device got exactly the notifications it needs and shows current data.")
     }
 }

@@ -111,7 +111,7 @@ import Testing
     @Test(arguments: [false, true])
     func anEventIsNeverAppendedTwice(looksFirst: Bool) async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let rejected = StoreError.rejected(reason: "the log holds this event already")
+        let rejected = StoreError.rejected(reason: "the log already contains this event")
         await #expect(throws: rejected) {
             try await store.write(cost: 1) { transaction in
                 for _ in 0..<2 {

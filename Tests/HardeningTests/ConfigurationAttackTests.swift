@@ -173,7 +173,7 @@ struct ConfigurationAttackTests {
         try await inDirectory { directory, _ in
             let (exit, output) = try await serve(directory, text)
             #expect(exit == .status(78))
-            #expect(output.contains("configuration is wrong"))
+            #expect(output.contains("configuration is invalid"))
         }
     }
 }

@@ -117,7 +117,7 @@ extension ProcessTests {
             try #require(put.status == 200, "\(put.text)")
             let refused = try Self.run(gateway, "--once")
             #expect(refused.exit == .status(2))
-            #expect(refused.output.contains("concern one widget alone"), "\(refused.output)")
+            #expect(refused.output.contains("affect a single widget"), "\(refused.output)")
         }
     }
 }

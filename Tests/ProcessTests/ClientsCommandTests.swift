@@ -36,9 +36,9 @@ extension ProcessTests {
             }
             let page = try run(["list", "--limit", "2"]).output
             #expect(page.contains("\none ") && page.contains("\nthree "))
-            #expect(page.hasSuffix("more with --after three\n"))
+            #expect(page.hasSuffix("next page: --after three\n"))
             let rest = try run(["list", "--after", "three"]).output
-            #expect(rest.contains("\ntwo ") && !rest.contains("one") && !rest.contains("more with"))
+            #expect(rest.contains("\ntwo ") && !rest.contains("one") && !rest.contains("next page"))
             let ours = try run(["list", "--attribute", "account:42", "--json"]).output
             let listed = try JSONValue(parsing: Array(ours.utf8)).objectValue?["clients"]?
                 .arrayValue
@@ -46,7 +46,7 @@ extension ProcessTests {
                 listed?.compactMap { $0.objectValue?["client"]?.stringValue } == ["one", "three"])
             #expect(try run(["show", "one"]).output.contains(#""account":"42""#))
             let asked = try run(["erase", "--attribute", "account:42"])
-            #expect(asked.output == "would erase 2 clients; repeat with --yes to do it\n")
+            #expect(asked.output == "would erase 2 clients; repeat with --yes to erase them\n")
             #expect(
                 try run(["erase", "--attribute", "account:42", "--yes"]).output
                     == "erased 2 clients\n")

@@ -41,7 +41,8 @@ extension ProcessTests {
                     #expect(try #require(collector).requestCount >= 3)
                     #expect(try TracedWorld.spans(admin, "refused") == 0)
                 } else {
-                    #expect(gateway.standardErrorTail.contains("the collector takes no spans"))
+                    #expect(
+                        gateway.standardErrorTail.contains("the collector does not accept spans"))
                 }
                 stream.close()
                 #expect(gateway.terminate() == .status(0), "\(answers)")

@@ -35,7 +35,7 @@ extension ProcessTests {
             }
             let text = try keys()
             #expect(text.exit == .status(0))
-            #expect(text.output.contains("EdDSA") && text.output.contains("kept by clients: "))
+            #expect(text.output.contains("EdDSA") && text.output.contains("cached by clients: "))
             let own = try GatewayProcess.run(["keys", "list", "--data", gateway.data, "--json"])
             let kid = try JSONValue(parsing: Array(own.output.utf8)).objectValue?["kid"]
             let json = try keys("--admin", "127.0.0.1:\(port)", "--json")

@@ -60,18 +60,18 @@ extension ProcessTests {
             let run = try Self.run("--config", config)
             #expect(run.exit == .status(0), "\(run.output)")
             let found = try Self.findings("--config", config)
-            #expect(found["configuration"] == ["ok is right"])
-            #expect(found["certificate"]?.first?.hasPrefix("ok ends 2") == true)
+            #expect(found["configuration"] == ["ok valid"])
+            #expect(found["certificate"]?.first?.hasPrefix("ok expires 2") == true)
             #expect(found["certificate"]?.count == 1)
             #expect(found["data directory"]?.first?.hasPrefix("ok ") == true)
             #expect(found["disk"]?.isEmpty == false && found["file limit"]?.isEmpty == false)
             #expect(
-                found["database"] == ["ok is sound: log up to 1, 0 clients of 1 apps"])
+                found["database"] == ["ok intact: log up to 1, 0 clients of 1 apps"])
             #expect(found["listen"]?.first?.hasSuffix("is free") == true)
             #expect(
                 found["admin"] == [
-                    "ok 127.0.0.1:\(watched.port) is in use, and process "
-                        + "\(watched.gateway.pid) runs on the data"
+                    "ok 127.0.0.1:\(watched.port) is in use; the gateway is process "
+                        + "\(watched.gateway.pid)"
                 ])
             // The gateway kept running, and still works.
             _ = try game.client("phone", ["panda"])
@@ -118,13 +118,13 @@ extension ProcessTests {
                     "\(subject): \(found[subject] ?? [])")
             }
             expect("certificate", "warn ", "in 9 d")
-            expect("certificate", "fail ", "is not one for gateway.test")
+            expect("certificate", "fail ", "is not valid for gateway.test")
             expect("APNs certificate of \(GameFixture.app)", "warn ", "in 2 d")
-            expect("data directory", "warn ", "has the mode 755")
+            expect("data directory", "warn ", "has mode 755")
             expect("data directory", "fail ", "keys/ring.json")
             expect("database", "fail is damaged", "integrity")
             expect("admin", "fail ", "cannot be opened")
-            expect("DNS", "warn gateway.test", "is not resolved")
+            expect("DNS", "warn gateway.test", "does not resolve")
             try WatchedGateway.write(["log: { level: lots }", "dataa: x"], in: folder)
             let wrong = try Self.findings("--config", folder + "/gateway.yaml", "--data", folder)
             #expect(wrong["configuration"]?.count == 2, "\(wrong)")
@@ -137,9 +137,9 @@ extension ProcessTests {
             let found = try Self.findings(
                 "--url", gateway.url, "--ca", gateway.ca, "--admin", "127.0.0.1:\(port)")
             #expect(found["gateway"]?.first?.hasPrefix("ok ") == true)
-            #expect(found["published keys"] == ["ok 1, of which any may sign"])
-            #expect(found["clock"] == ["ok agrees with this one"])
-            #expect(found["readiness"] == ["ok is ready"])
+            #expect(found["published keys"] == ["ok 1, all usable for signing"])
+            #expect(found["clock"] == ["ok agrees with the local clock"])
+            #expect(found["readiness"] == ["ok ready"])
             // The system does not trust this authority.
             let strange = try Self.findings("--url", gateway.url)
             #expect(strange["gateway"]?.first?.hasPrefix("fail ") == true)

@@ -58,7 +58,7 @@ extension ProcessTests {
             #expect(events.map { $0["unmatched"] } == [false, true])
             #expect(
                 events.last?["hint"]
-                    == "no rule is about this entity; did you mean `Character`?")
+                    == "no rule names this entity; did you mean `Character`?")
             let many = JSONValue.array((0..<101).map { Self.event("\($0)") })
             #expect(try explain(many, "application/cloudevents-batch+json").status == 413)
             let binary = try http.request(

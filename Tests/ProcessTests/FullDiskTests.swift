@@ -98,7 +98,7 @@ extension ProcessTests {
             }
             let refused = try run("backup", "--data", gateway.data, "--to", disk.path + "/copy")
             #expect(
-                refused.contains("the disk of \(disk.path) has no room")
+                refused.contains("the disk of \(disk.path) is full")
                     && refused.contains(" free, and the backup takes "), "\(refused)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == [])
             let place = try GatewayProcess.temporaryDirectory()
@@ -108,7 +108,7 @@ extension ProcessTests {
             try #require(backup.exit == .status(0), "\(backup.output)")
             let unrestored = try run(
                 "restore", "--from", place + "/copy", "--data", disk.path + "/data")
-            #expect(unrestored.contains("the disk of \(disk.path)/data has no room"))
+            #expect(unrestored.contains("the disk of \(disk.path)/data is full"))
             #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == [])
         }
     }

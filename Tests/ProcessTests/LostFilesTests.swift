@@ -129,12 +129,12 @@ extension ProcessTests {
                 GatewayProcess.program(named: "timeline-gateway"), arguments + ["--new"])
             let isReady = try started.waitForReady()
             #expect(isReady, "\(started.standardErrorTail)")
-            #expect(started.standardErrorTail.contains("going on without a part"))
+            #expect(started.standardErrorTail.contains("continuing without a missing part"))
             started.kill()
             // `--new` applied once: from now on the directory is like any other.
             try gateway.start()
             let well = try doctor()
-            #expect(!well.output.contains("is gone"), "\(well.output)")
+            #expect(!well.output.contains("missing"), "\(well.output)")
         }
 
         @Test
@@ -145,7 +145,7 @@ extension ProcessTests {
             defer { try? FileManager.default.removeItem(atPath: data) }
             try Self.write("", data + "/store.sqlite")
             let gateway = try GatewayProcess(data: data)
-            #expect(!gateway.standardErrorTail.contains("is gone"))
+            #expect(!gateway.standardErrorTail.contains("missing"))
             let epoch = try GatewayProcess.run(["epoch", "new", "--data", data + "/none"])
             #expect(epoch.exit == .status(1))
             // An empty directory has no log in which an epoch could be opened.

@@ -41,7 +41,7 @@ extension ProcessTests {
             for request in 2...3 {
                 let (exit, output) = try timelinectl(
                     world, ["resend", "--client", "phone", "--channel", "widgets"])
-                #expect(exit == .status(0) && output == "1 push is made\n", "\(output)")
+                #expect(exit == .status(0) && output == "1 push started\n", "\(output)")
                 try await world.until("asked again") { $0.requests == request }
             }
             #expect(world.apns.record.devices["aa01"]?.taken == 2)
@@ -62,7 +62,7 @@ extension ProcessTests {
             #expect(earlier.count == 1)
             let (exit, table) = try timelinectl(world, ["attempts", "--limit", "2"])
             #expect(exit == .status(0) && table.hasPrefix("TIME "), "\(table)")
-            #expect(table.contains("BadDeviceToken") && table.contains("more with --before"))
+            #expect(table.contains("BadDeviceToken") && table.contains("next page: --before"))
             #expect(!table.contains("aa01"))
             await world.stop()
         }

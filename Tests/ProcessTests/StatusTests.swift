@@ -30,7 +30,7 @@ extension ProcessTests {
             #expect(status.exit == .status(0))
             for word in [
                 "gateway ready, version ", "decided ", "sent by stream ", "1 open, 0 lagging",
-                "com.mygame  1 ", "signing", "certificate ends 2",
+                "com.mygame  1 ", "signing", "certificate expires 2",
             ] {
                 #expect(status.output.contains(word), "no `\(word)` in:\n\(status.output)")
             }
@@ -49,7 +49,7 @@ extension ProcessTests {
             defer { watched.remove() }
             let status = try Self.run(["status", "--admin", "127.0.0.1:\(watched.port)"])
             #expect(status.exit == .status(6))
-            #expect(status.output.contains("certificate ends in"), "\(status.output)")
+            #expect(status.output.contains("certificate expires in"), "\(status.output)")
             #expect(status.output.contains("Renew it at tls.certificate"))
         }
 

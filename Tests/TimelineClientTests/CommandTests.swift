@@ -96,9 +96,9 @@ import WidgetModel
         #expect(!report.json.text.contains(signature))
         let late = TokenReport(text, keys: nil, now: 100)
         #expect(late.isVerified == nil)
-        #expect(late.faults == ["it has expired, on 1970-01-01T00:01:40Z"])
+        #expect(late.faults == ["it expired on 1970-01-01T00:01:40Z"])
         let stranger = TokenReport(text, keys: JWKSet([try SigningKey().publicKey]), now: 50)
-        #expect(stranger.faults == ["no key of the set has its kid"])
+        #expect(stranger.faults == ["no key in the set has its kid"])
     }
 
     @Test(arguments: [
@@ -160,7 +160,7 @@ import WidgetModel
         #expect(lines.count == 3)
         #expect(lines[1].split(separator: " ").prefix(3) == ["threads", "default", "2"])
         #expect(lines[1].hasSuffix("at the next start"))
-        #expect(lines[2].contains("other contents"))
+        #expect(lines[2].contains("contents changed"))
         #expect(ConfigCommand.text(ConfigurationDifference(changes: [])) == "no difference")
     }
 }
@@ -185,7 +185,7 @@ import WidgetModel
             ], "after": "one",
         ]
         let lines = ClientsCommand.List.text(page).split(separator: "\n")
-        #expect(lines.count == 3 && lines[2] == "more with --after one")
+        #expect(lines.count == 3 && lines[2] == "next page: --after one")
         #expect(
             lines[1].split(separator: " ").map(String.init)
                 == ["one", "iOS", "26.1", "2", "0", "1", "stream,", "apns"])

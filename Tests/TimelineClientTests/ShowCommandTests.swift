@@ -168,7 +168,7 @@ private struct BridgeView: View {
         #expect(shown.allSatisfy { $0.state == .fresh && $0.nextEntry == start + 7200 })
         #expect(shown.allSatisfy { $0.environment?.location == .smartStack })
         for (arguments, reason) in [
-            (["--at", "2026-01-31T13:00:00Z"], "nothing of it is relevant now"),
+            (["--at", "2026-01-31T13:00:00Z"], "no entry of it is relevant now"),
             (["--location", "watchFace"], "only the Smart Stack shows it"),
         ] {
             let report = try #require(

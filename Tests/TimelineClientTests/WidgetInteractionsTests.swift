@@ -201,7 +201,7 @@ import WidgetModel
             let shown = try await client.shown(info, in: environment())?.node
             #expect(
                 shown?.texts.contains(
-                    "only the app can perform AppTapIntent, and the client reaches none") == true)
+                    "only the app can perform AppTapIntent, and no app is reachable") == true)
             #expect(tasks.state.withLock { $0.performed } == 0)
             while tasks.state.withLock({ $0.builds }) < 2 {
                 try await Task.sleep(for: .milliseconds(1))

@@ -59,8 +59,8 @@ import Testing
         ),
         (
             "id: $character", "id: $charakter",
-            "widgets[0].dependsOn[0].match.id: binds to a parameter that the kind's intent lacks; "
-                + "did you mean `$character`?"
+            "widgets[0].dependsOn[0].match.id: binds to a parameter that the kind's intent "
+                + "does not have; did you mean `$character`?"
         ),
         ("id: $character", "id: $", "widgets[0].dependsOn[0].match.id: "),
         ("id: $character", "id: $client.", "widgets[0].dependsOn[0].match.id: "),
@@ -110,7 +110,7 @@ import Testing
         ("collapse: 200ms", "collapse: -1", "widgets[0].collapse: "),
         (
             "collapse: 200ms", "colapse: 200ms",
-            "widgets[0].colapse: is not known here; did you mean `collapse`?"
+            "widgets[0].colapse: is unknown; did you mean `collapse`?"
         ),
         (
             "displayName: Character Details", "displayName: 7",

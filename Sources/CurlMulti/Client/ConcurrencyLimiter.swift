@@ -48,7 +48,7 @@ final class ConcurrencyLimiter: Sendable {
                 return nil
             }
             guard state.waiting.count < waitingMax else {
-                return CurlError(.busy, "\(waitingMax) callers wait already")
+                return CurlError(.busy, "the queue of \(waitingMax) requests is full")
             }
             state.waiting.append(call)
             return nil

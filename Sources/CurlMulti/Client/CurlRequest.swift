@@ -58,7 +58,7 @@ package final class CurlFields: @unchecked Sendable {
             }
             let isValue = value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
             guard isName, !name.isEmpty, isValue else {
-                throw CurlError(.badRequest, "\(name) or its value is no header field")
+                throw CurlError(.badRequest, "\(name) or its value is not a valid header field")
             }
             lines.append("\(name): \(value)")
         }

@@ -50,7 +50,7 @@ final class Transfer {
             url.utf8.count <= configuration.urlBytesMax,
             request.body?.count ?? 0 <= configuration.bodyBytesMax
         else {
-            return CurlError(.badRequest, "the URL is none, or it or the body is too long")
+            return CurlError(.badRequest, "the URL is invalid, or it or the body is too long")
         }
         var options = CurlOptions(easy)
         setConnection(&options)
@@ -175,7 +175,7 @@ final class Transfer {
             return Int(CURL_WRITEFUNC_PAUSE)
         }
         if count < piece.count {
-            refusal = CurlError(.tooLarge, "the response is longer than what is accepted of it")
+            refusal = CurlError(.tooLarge, "the response is too long")
         }
         return count
     }

@@ -52,14 +52,14 @@ package struct AdminAccess: Sendable {
         if reads, Self.probes.contains(look.path) { return .open }
         if isLoopback, !(look.host.map(Self.isLoopback(authority:)) ?? false) {
             return .refused(
-                "This port is called by a name of this machine: localhost or 127.0.0.1.")
+                "The Host of this port must be localhost or 127.0.0.1.")
         }
         if reads, isStatic { return .open }
         if let origin = look.origin, !Self.isSame(origin, look.host) {
-            return .refused("Pages of other origins may not ask this port.")
+            return .refused("Pages of other origins may not use this port.")
         }
         if let site = look.site, site != "same-origin", site != "none" {
-            return .refused("Pages of other sites may not ask this port.")
+            return .refused("Pages of other sites may not use this port.")
         }
         return isLoopback && reads && !look.hasAuthorization ? .reader : .operators
     }

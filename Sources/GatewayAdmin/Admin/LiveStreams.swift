@@ -22,7 +22,7 @@ final class LiveStreams: Sendable {
         let stream = Stream(of: self)
         guard stream.number <= Self.openMax else {
             throw Problem.unavailable(
-                "As many dashboards are open as may be, \(Self.openMax).", retryAfter: 10)
+                "Too many open dashboards; at most \(Self.openMax) are allowed.", retryAfter: 10)
         }
         return GatewayAnswer(
             .ok,

@@ -65,7 +65,7 @@ function tokenField() {
 function confirm(action) {
   const input = tokenField();
   const outcome = h("p", { class: "outcome", role: "status", "aria-live": "polite" });
-  const go = h("button", { type: "submit", class: "main" }, action.verb ?? "Do it");
+  const go = h("button", { type: "submit", class: "main" }, action.verb ?? "Confirm");
   const close = h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
   const form = h("form", { method: "dialog" },
     h("h2", { id: "dialog-title" }, action.title),
@@ -79,7 +79,7 @@ function confirm(action) {
     token.value = input.value.trim();
     go.disabled = true;
     outcome.className = "outcome";
-    put(outcome, "Asking the gateway…");
+    put(outcome, "Sending…");
     try {
       const answer = await act(action);
       outcome.classList.add("good");
@@ -100,11 +100,11 @@ function confirm(action) {
 function askToken(onDone) {
   const input = tokenField();
   const form = h("form", { method: "dialog" },
-    h("h2", { id: "dialog-title" }, "Read with a token"),
-    h("p", {}, "This port answers operators of every app alone."),
-    command("Such a token", "timeline-gateway token --data DIR --app '*' --scope operator"),
+    h("h2", { id: "dialog-title" }, "Enter a token"),
+    h("p", {}, "This port requires an operator token for all apps."),
+    command("Issue a token", "timeline-gateway token --data DIR --app '*' --scope operator"),
     field("Operator token, kept until this tab is closed", input),
-    h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Use it"),
+    h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Use token"),
       h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -121,12 +121,12 @@ export function reloadAction(app, kind) {
   return {
     title: kind ? `Reload ${kind}` : `Reload everything of ${app}`,
     explains: kind
-      ? `Every client of ${app} that shows a widget of this kind is told to rebuild it.`
-      : `Every client of ${app} is told to rebuild all that it shows.`,
+      ? `Every client of ${app} that shows a widget of this kind is notified to rebuild it.`
+      : `Every client of ${app} is notified to rebuild everything.`,
     verb: "Reload", method: "POST", path: `/v1/apps/${encodeURIComponent(app)}/reloads`,
     body: kind ? { kind } : { all: true },
     timelinectl: `timelinectl reload --app ${quoted(app)} ${kind ? `--kind ${quoted(kind)}` : "--all"}`,
-    done: (answer) => `Accepted: it is entry ${answer.sequence} of the log.`,
+    done: (answer) => `Accepted as entry ${answer.sequence} of the log.`,
   };
 }
 
@@ -134,11 +134,11 @@ export function reloadAction(app, kind) {
 export function reloadClientAction(app, client) {
   return {
     title: `Reload ${client}`,
-    explains: "The client is told to rebuild all that it shows: at once if it holds a stream or can be pushed to, or else when it comes.",
+    explains: "The client is notified to rebuild everything: immediately by stream or push, otherwise when it reconnects.",
     verb: "Reload", method: "POST", path: `/v1/apps/${encodeURIComponent(app)}/reloads`,
     body: { client },
     timelinectl: `timelinectl reload --app ${quoted(app)} --client ${quoted(client)}`,
-    done: (answer) => `Accepted: it is entry ${answer.sequence} of the log.`,
+    done: (answer) => `Accepted as entry ${answer.sequence} of the log.`,
   };
 }
 
@@ -146,11 +146,11 @@ export function reloadClientAction(app, client) {
 export function resendAction(app, client, channel) {
   return {
     title: `Push to ${client} again`,
-    explains: "Says what is stale for the client now, or what was said last where nothing is, to each of its addresses of this channel. Budgets and schedules do not hold it back.",
+    explains: "Sends what is stale for the client now, or else the last notification again, to each of its addresses on this channel. Ignores budgets and schedules.",
     verb: "Push again", method: "POST",
     path: `/v1/apps/${encodeURIComponent(app)}/clients/${encodeURIComponent(client)}/pushes`,
     body: { channel },
     timelinectl: `timelinectl resend --app ${quoted(app)} --client ${quoted(client)} --channel ${channel}`,
-    done: (answer) => answer.pushes === 1 ? "1 push is made. Deliveries shows its outcome in a second." : `${answer.pushes} pushes are made. Deliveries shows their outcomes in a second.`,
+    done: (answer) => answer.pushes === 1 ? "1 push started. Its outcome appears under Deliveries in a second." : `${answer.pushes} pushes started. Their outcomes appear under Deliveries in a second.`,
   };
 }

@@ -87,14 +87,14 @@ listen({
     if (name !== "overview") return;
     latest = value;
     const critical = value.troubles.filter((trouble) => trouble.level === "critical").length, warnings = value.troubles.length - critical;
-    if (critical) said("mark bad", `${plural(critical, "critical trouble")}`);
+    if (critical) said("mark bad", `${plural(critical, "critical problem")}`);
     else if (warnings) said("mark warn", `${plural(warnings, "warning")}`);
-    else said("mark good", "All is well");
+    else said("mark good", "No problems");
     for (const hearer of hearers) hearer(value);
   },
   onState(what) {
-    if (what === "broken") said("mark bad", "Connection lost; connecting again…");
-    if (what === "token") said("mark warn", "A token is needed");
+    if (what === "broken") said("mark bad", "Connection lost; reconnecting…");
+    if (what === "token") said("mark warn", "Token required");
   },
 });
 document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });

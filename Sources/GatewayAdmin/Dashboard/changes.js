@@ -12,9 +12,9 @@ export const changesPage = {
     const list = h("div"), more = h("div", { class: "buttons" });
     const choice = appChoice(apps, query.get("app"));
     put(main, h("h1", {}, "Changes"),
-      h("p", { class: "lead" }, "The newest first, as they come. Open one to see which rules it met, who holds what it made stale, and what became of it."),
+      h("p", { class: "lead" }, "Newest first, updated live. Open a change to see which rules it matched, which clients it affected, and how it was delivered."),
       choice ? h("form", { class: "filters" }, field("App", choice)) : null, list, more);
-    if (!choice) { put(list, notice("No app has a catalog yet: there can be no changes.")); return; }
+    if (!choice) { put(list, notice("No app has a catalog yet, so there are no changes.")); return; }
     choice.addEventListener("change", () => context.go("/changes", { app: choice.value }));
     const app = choice.value;
 
@@ -27,7 +27,7 @@ export const changesPage = {
       { title: "Event", cell: (change) => change.id ? h("code", { class: "small" }, `${change.source ?? ""} ${change.id}`) : "–" },
     ];
     const draw = () => {
-      if (!rows.length) { put(list, notice("No change is in the log. They appear here as backends post them.")); return; }
+      if (!rows.length) { put(list, notice("The log has no changes. They appear here when backends post them.")); return; }
       put(list, h("section", { class: "card" }, table(`Changes of ${app}`, columns, rows, { rowClass: (change) => change.sequence > known && known ? "fresh-row" : null })));
       put(more, before === undefined ? null : h("button", { type: "button", on: { click: older } }, "Older changes"));
     };
@@ -61,7 +61,7 @@ function met(change) {
   if (change.unmatched) return badge("no rule", "warn");
   const kinds = Object.entries(change.kinds ?? {});
   const said = kinds.slice(0, 3).map(([kind, count]) => count === 1 ? kind : `${kind} (${number(count)} keys)`).join(", ");
-  return [said || "–", kinds.length > 3 ? ` and ${kinds.length - 3} more` : null, change.broad ? [" ", badge("everybody", "warn")] : null];
+  return [said || "–", kinds.length > 3 ? ` and ${kinds.length - 3} more` : null, change.broad ? [" ", badge("all clients", "warn")] : null];
 }
 
 export const changePage = {
@@ -74,23 +74,23 @@ export const changePage = {
       h("h1", {}, `Change ${number(change.sequence)}`),
       h("p", { class: "lead" }, verdict(change)),
       h("div", { class: "cards" },
-        card("What was posted", facts([
+        card("Posted change", facts([
           ["App", app], ["When", time(change.time)],
           ["Entity", [change.entity, change.entityID ? [" ", h("code", {}, change.entityID)] : null]],
-          ["Operation", change.operation], ["Properties", change.properties?.join(", ") ?? "not named: all"],
+          ["Operation", change.operation], ["Properties", change.properties?.join(", ") ?? "any"],
           ["Urgency", change.urgency],
           ["Event", change.id ? h("code", {}, `${change.source ?? ""} ${change.id}`) : null],
-          ["Decided by", `the catalog of entry ${number(change.catalog)}${change.catalogOfThen ? "" : ", which was not in force then"}`],
+          ["Decided by", `the catalog of entry ${number(change.catalog)}${change.catalogOfThen ? "" : ", which was not in force at the time"}`],
         ])),
-        card("Who holds it", holders.count ? [h("p", {}, `${plural(holders.clients, "client")} with ${plural(holders.widgets, "widget")}.`),
+        card("Affected clients", holders.count ? [h("p", {}, `${plural(holders.clients, "client")} with ${plural(holders.widgets, "widget")}.`),
           counts("By kind", holders.kinds), counts("By platform", holders.platforms), counts("By channel", holders.channels)]
-          : notice("Nobody has registered anything that this change makes stale."))),
-      card("What became of it", outcomesTable(app, outcomes, holders.count)),
+          : notice("No registration is affected by this change."))),
+      card("Delivery", outcomesTable(app, outcomes, holders.count)),
       card("Rules", change.hint ? notice(change.hint.charAt(0).toUpperCase() + change.hint.slice(1) + ".") : null,
         change.rules.length ? table("Rules about this entity, and whether they matched", [
           { title: "Kind", head: true, cell: (rule) => [rule.kind, rule.target !== "timeline" ? h("div", { class: "quiet small" }, rule.target) : null] },
           { title: "Matched", cell: (rule) => rule.verdict === "hit"
-            ? badge(rule.broad ? "yes, everybody" : "yes", rule.broad ? "warn" : "good")
+            ? badge(rule.broad ? "yes, all clients" : "yes", rule.broad ? "warn" : "good")
             : [badge("no"), " ", say(rule.verdict), rule.attribute ? [": ", h("code", {}, rule.attribute)] : null] },
           { title: "By", cell: (rule) => (rule.keys ?? []).slice(0, 8).map((key) => h("div", { class: "small" }, key.length ? key.map((bound, place) => [place ? " and " : "", h("code", {}, `${bound.attribute} = ${bound.binding}`), bound.value !== undefined ? [" is ", h("code", {}, bound.value)] : bound.unset ? " where it is not set" : " with any value"]) : "everything of the kind")) },
           { title: "In the catalog", cell: (rule) => h("code", { class: "small" }, rule.place) },
@@ -100,9 +100,9 @@ export const changePage = {
 };
 
 function verdict(change) {
-  if (change.unmatched) return "It met no rule: nothing was reloaded.";
+  if (change.unmatched) return "It matched no rule: nothing was reloaded.";
   const hit = change.rules.filter((rule) => rule.verdict === "hit").length;
-  return `It met ${plural(hit, "rule")} and made something stale for ${plural(change.holders.clients, "client")}.${change.broad ? " It lacked an attribute, so that it concerns everybody whom that would tell apart." : ""}`;
+  return `It matched ${plural(hit, "rule")} and affected ${plural(change.holders.clients, "client")}.${change.broad ? " An attribute was missing, so it affected all clients that the attribute would distinguish." : ""}`;
 }
 
 function counts(title, counts) {
@@ -112,20 +112,20 @@ function counts(title, counts) {
 }
 
 function outcomesTable(app, outcomes, holders) {
-  if (!holders) return notice("There was nobody to tell.");
+  if (!holders) return notice("No client was affected.");
   const detail = {
-    confirmed: () => "they have rebuilt, by their own word",
+    confirmed: () => "rebuilds reported by clients",
     sent: () => list(Object.entries(outcomes.sentBy ?? {}).map(([channel, count]) => `${number(count)} by ${say(channel)}`)),
     collapsed: () => list((outcomes.collapsedInto ?? []).slice(0, 5).map((into) => `${number(into.holders)} into ${number(into.sequence)}`)),
     withheld: () => (outcomes.withheldFor ?? []).map((held) => h("div", {}, `${number(held.holders)}: ${say(held.reason)}`, held.until ? [", due ", time(held.until)] : null)),
     unreachable: () => list(Object.entries(outcomes.unreachableFor ?? {}).map(([reason, count]) => `${number(count)}: ${say(reason)}`)),
   };
-  const names = { confirmed: "Confirmed", sent: "Sent, not confirmed", collapsed: "Told by a later change", withheld: "Held back", unreachable: "Cannot be told" };
-  return table(`Each of ${plural(holders, "holder")} once`, [
+  const names = { confirmed: "Confirmed", sent: "Sent, not confirmed", collapsed: "Merged into a later change", withheld: "Withheld", unreachable: "Unreachable" };
+  return table(`${plural(holders, "subscription")}, each counted once`, [
     { title: "Outcome", head: true, cell: (name) => names[name] },
     { title: "Holders", number: true, cell: (name) => number(outcomes[name] ?? 0) },
     { title: "How", cell: (name) => outcomes[name] ? detail[name]() : null },
-    { title: "Such as", cell: (name) => (outcomes.examples?.[name] ?? []).map((client, place) => [place ? ", " : "", h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(client)}` }, client)]) },
+    { title: "Examples", cell: (name) => (outcomes.examples?.[name] ?? []).map((client, place) => [place ? ", " : "", h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(client)}` }, client)]) },
   ], Object.keys(names));
 }
 

@@ -12,7 +12,7 @@ export const clientsPage = {
     const apps = await context.apps();
     const choice = appChoice(apps, query.get("app"));
     const result = h("div", { role: "region", "aria-label": "Clients found", "aria-live": "polite" });
-    if (!choice) { put(main, h("h1", {}, "Clients"), notice("No app has a catalog yet: there can be no clients.")); return; }
+    if (!choice) { put(main, h("h1", {}, "Clients"), notice("No app has a catalog yet, so there are no clients.")); return; }
     const client = h("input", { type: "search", placeholder: "device-1", autocomplete: "off", spellcheck: "false" });
     const attribute = h("input", { type: "search", placeholder: "account:42", autocomplete: "off", spellcheck: "false" });
     client.value = query.get("client") ?? "";
@@ -45,7 +45,7 @@ export const clientsPage = {
         { title: "Platform", cell: (one) => [one.platform, one.osVersion ? ` ${one.osVersion}` : null] },
         { title: "Attributes", cell: (one) => Object.entries(one.attributes ?? {}).slice(0, 6).map(([name, values]) => h("div", {}, h("code", {}, `${name}: ${[values].flat().join(", ")}`))) },
         { title: "Widgets", number: true, cell: (one) => number((one.widgets ?? []).reduce((sum, widget) => sum + (widget.count ?? 1), 0)) },
-        { title: "Hears by", cell: (one) => [...new Set((one.delivery ?? []).map((delivery) => say(delivery.type)))].join(", ") || "poll" },
+        { title: "Channels", cell: (one) => [...new Set((one.delivery ?? []).map((delivery) => say(delivery.type)))].join(", ") || "poll" },
       ], rows)), after === undefined ? null : h("div", { class: "buttons" }, h("button", { type: "button", on: { click: load } }, "More clients")));
     };
     await load();
@@ -87,42 +87,42 @@ function standing(app, client, known, registered) {
   const stale = items.filter((item) => item.fresh === false);
   const kinds = [...new Set(items.filter((item) => !item.sleeps).map((item) => item.kind))];
   return [
-    h("p", { class: "lead" }, stale.length ? `${plural(stale.length, "thing")} of ${items.length} it shows ${stale.length === 1 ? "is" : "are"} stale.` : items.length ? "Everything it shows is fresh." : "It shows nothing.",
-      known.heardOf ? "" : " It was not heard of since the gateway started."),
+    h("p", { class: "lead" }, stale.length ? `${number(stale.length)} of ${plural(items.length, "item")} ${stale.length === 1 ? "is" : "are"} stale.` : items.length ? "All items are fresh." : "Nothing is registered.",
+      known.heardOf ? "" : " Not seen since the gateway started."),
     h("div", { class: "buttons" },
       items.length ? actionButton("Reload now", () => reloadClientAction(app, client)) : null,
       pushChannels(registered).map((channel) => actionButton(`Push again by ${say(channel)}`, () => resendAction(app, client, channel))),
-      h("a", { href: `#/deliveries?app=${encodeURIComponent(app)}&client=${encodeURIComponent(client)}` }, "Its deliveries")),
+      h("a", { href: `#/deliveries?app=${encodeURIComponent(app)}&client=${encodeURIComponent(client)}` }, "Deliveries")),
     h("p"),
-    card("What it shows", items.length ? table("Stale first", [
+    card("Registered items", items.length ? table("Stale first", [
       { title: "Kind", head: true, cell: (item) => [item.kind, h("div", { class: "quiet small" }, [item.family, item.sort === "widget" ? null : item.sort, item.count > 1 ? `${item.count} times` : null].filter(Boolean).join(", "))] },
       { title: "Configured with", cell: (item) => Object.entries(item.parameters ?? {}).map(([name, value]) => h("div", {}, h("code", {}, `${name}: ${value === null ? "not set" : [value].flat().join(", ")}`))) },
-      { title: "State", cell: (item) => item.sleeps ? badge("sleeps") : item.fresh ? badge("fresh", "good") : badge("stale", "bad") },
-      { title: "Since and why", cell: (item) => item.fresh === false ? why(app, item) : item.sleeps ? "the catalog does not declare it" : null },
-      { title: "", cell: (item) => item.sleeps ? null : actionButton("Reload kind", () => reloadAction(app, item.kind), { "aria-label": `Reload ${item.kind} for everybody` }) },
-    ], items.sort((a, b) => (a.fresh !== false) - (b.fresh !== false))) : notice("It registered nothing.")),
+      { title: "State", cell: (item) => item.sleeps ? badge("inactive") : item.fresh ? badge("fresh", "good") : badge("stale", "bad") },
+      { title: "Since and why", cell: (item) => item.fresh === false ? why(app, item) : item.sleeps ? "not declared by the catalog" : null },
+      { title: "", cell: (item) => item.sleeps ? null : actionButton("Reload kind", () => reloadAction(app, item.kind), { "aria-label": `Reload ${item.kind} for all clients` }) },
+    ], items.sort((a, b) => (a.fresh !== false) - (b.fresh !== false))) : notice("Nothing is registered.")),
     h("div", { class: "cards" },
-      card("The client", facts([
+      card("Client", facts([
         ["App", app], ["Platform", [registered.platform, registered.osVersion ? ` ${registered.osVersion}` : ""]],
         ["Attributes", Object.entries(registered.attributes ?? {}).map(([name, values]) => h("div", {}, h("code", {}, `${name}: ${[values].flat().join(", ")}`)))],
         ["Confirmed up to", `entry ${number(known.confirmed)} of ${number(known.head)}`],
         ["Registered at", `entry ${number(known.since)}`],
       ])),
-      card("How it hears", (known.streams ?? []).length || (known.addresses ?? []).length ? facts([
-        ...(known.streams ?? []).map((stream) => ["Stream", [`told up to ${number(stream.watermark)}`, stream.lagging ? [" ", badge("takes no bytes", "warn")] : null]]),
+      card("Delivery", (known.streams ?? []).length || (known.addresses ?? []).length ? facts([
+        ...(known.streams ?? []).map((stream) => ["Stream", [`delivered up to ${number(stream.watermark)}`, stream.lagging ? [" ", badge("not reading", "warn")] : null]]),
         ...(known.addresses ?? []).map((address) => [`${say(address.pushType ?? address.type)} for ${address.for}`, [
-          `told up to ${number(address.delivered)}`, address.underWay ? ", a push is under way" : "",
-          address.failures ? `, failed ${number(address.failures)} times` : "", address.retryAt ? [", tried again ", time(address.retryAt)] : "",
+          `delivered up to ${number(address.delivered)}`, address.underWay ? ", push in flight" : "",
+          address.failures ? `, failed ${number(address.failures)} times` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
           address.unusable ? [" ", badge(say(address.unusable), "bad")] : ""]]),
-      ]) : notice("It holds no stream and has no address: it hears when it polls."))),
+      ]) : notice("No stream and no address: it is notified when it polls."))),
   ];
 }
 
 function why(app, item) {
   const stale = item.stale ?? {};
-  const outcome = { confirmed: "confirmed", sent: `told by ${say(item.channel)}, and not confirmed yet`, collapsed: `told by change ${number(item.into)}`, withheld: `held back: ${say(item.reason)}`, unreachable: say(item.reason) }[item.outcome] ?? item.outcome;
+  const outcome = { confirmed: "confirmed", sent: `sent by ${say(item.channel)}, not confirmed yet`, collapsed: `merged into change ${number(item.into)}`, withheld: `withheld: ${say(item.reason)}`, unreachable: say(item.reason) }[item.outcome] ?? item.outcome;
   return [
-    h("div", {}, stale.time ? time(stale.time) : "since a time that is forgotten", stale.isEarliest ? "" : " or earlier", " by ",
+    h("div", {}, stale.time ? time(stale.time) : "since an unknown time", stale.isEarliest ? "" : " or earlier", " by ",
       stale.cause === "reload" || stale.cause === "operator" ? "an operator's reload" : stale.cause === "catalog" ? "a new catalog"
         : h("a", { href: `#/changes/${encodeURIComponent(app)}/${stale.sequence}` }, `change ${number(stale.sequence)}`)),
     h("div", { class: "quiet small" }, outcome, item.until ? [", due ", time(item.until)] : null),

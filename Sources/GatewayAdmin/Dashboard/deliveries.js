@@ -14,7 +14,7 @@ export const deliveriesPage = {
   async show(main, query, context) {
     const apps = await context.apps();
     const choice = appChoice(apps, query.get("app"));
-    if (!choice) { put(main, h("h1", {}, "Deliveries"), notice("No app has a catalog yet: there is nobody to push to.")); return; }
+    if (!choice) { put(main, h("h1", {}, "Deliveries"), notice("No app has a catalog yet, so there are no pushes.")); return; }
     const client = h("input", { type: "search", autocomplete: "off", spellcheck: "false" });
     client.value = query.get("client") ?? "";
     const channel = select([["", "all"], ...channels.map((one) => [one, say(one)])], query.get("channel") ?? "");
@@ -29,7 +29,7 @@ export const deliveriesPage = {
     form.addEventListener("submit", apply);
     for (const one of [choice, channel, outcome]) one.addEventListener("change", apply);
     put(main, h("h1", {}, "Deliveries"),
-      h("p", { class: "lead" }, "Pushes by APNs and webhooks, the newest first, each with what came of it. What streams and polls told is counted under Overview, and not kept one by one."),
+      h("p", { class: "lead" }, "APNs and webhook pushes with their outcomes, newest first. Deliveries by stream and poll are only counted; see Overview."),
       form, events, result);
 
     const app = choice.value, base = new URLSearchParams();
@@ -37,7 +37,7 @@ export const deliveriesPage = {
     let rows = [], before;
     const draw = () => {
       if (!rows.length) {
-        put(result, notice(base.size ? "No push is like this." : "Nothing was pushed yet. Clients that hold a stream or poll need no push."));
+        put(result, notice(base.size ? "No push matches." : "No pushes yet. Clients that stream or poll need none."));
         return;
       }
       put(result, h("section", { class: "card" }, table(`${plural(rows.length, "push", "pushes")} of ${app}${before === undefined ? "" : ", and more"}`, [
@@ -45,7 +45,7 @@ export const deliveriesPage = {
         { title: "Client", cell: (push) => h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(push.client)}` }, push.client) },
         { title: "Channel", cell: (push) => say(push.channel) },
         { title: "Outcome", cell: (push) => [badge(push.outcome, push.outcome === "sent" ? "good" : push.outcome === "retry" ? "warn" : "bad"), push.reason ? h("div", { class: "quiet small" }, push.reason) : null] },
-        { title: "Took", number: true, cell: (push) => `${number(push.ms)} ms` },
+        { title: "Duration", number: true, cell: (push) => `${number(push.ms)} ms` },
         { title: "Reference", cell: (push) => push.reference ? h("code", { class: "small" }, push.reference) : null },
         { title: "", cell: (push) => actionButton("Push again", () => resendAction(app, push.client, push.channel), { "aria-label": `Push to ${push.client} again by ${say(push.channel)}` }) },
       ], rows)), before === undefined ? null : h("div", { class: "buttons" }, h("button", { type: "button", on: { click: older } }, "Older pushes")));
@@ -70,7 +70,7 @@ export const deliveriesPage = {
       if (!rows.length || fresh.length === answer.attempts.length) { rows = answer.attempts; before = answer.before; }
       else rows = [...fresh, ...rows];
       draw();
-      put(events, told.events.length ? h("section", { class: "card" }, table("What stopped pushes, and wants somebody to look", [
+      put(events, told.events.length ? h("section", { class: "card" }, table("Push problems that need an operator", [
         { title: "When", head: true, cell: (event) => time(event.time) },
         { title: "What", cell: (event) => [event.text, h("div", { class: "quiet small" }, event.event)] },
         { title: "Client", cell: (event) => event.client ? h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(event.client)}` }, event.client) : "–" },

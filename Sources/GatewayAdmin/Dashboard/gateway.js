@@ -14,7 +14,7 @@ export const token = {
 export class Refusal extends Error {
   constructor(status, problem) {
     const faults = (problem?.faults ?? []).map((fault) => [fault.place, fault.message].filter(Boolean).join(": "));
-    super([problem?.title ?? (status ? `The gateway answered ${status}` : "The gateway does not answer"), problem?.detail, ...faults].filter(Boolean).join(". "));
+    super([problem?.title ?? (status ? `The gateway answered ${status}` : "The gateway does not respond"), problem?.detail, ...faults].filter(Boolean).join(". "));
     this.status = status;
     this.code = problem?.type?.split(/[/#:]/).pop();
   }

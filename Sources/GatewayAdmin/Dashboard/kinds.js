@@ -18,10 +18,10 @@ export const kindsPage = {
   async show(main, query, context) {
     const list = h("div");
     put(main, h("h1", {}, "Apps and kinds"),
-      h("p", { class: "lead" }, "Kinds with the most stale widgets come first. A widget is stale from a change until its client says that it was rebuilt; how long changes take to be told is counted by kind, on all channels."), list);
+      h("p", { class: "lead" }, "Kinds with the most stale widgets come first. A widget is stale from a change until its client reports the rebuild. Delivery times are measured per kind, on all channels."), list);
     const load = async () => {
       const { apps } = await get("/api/apps", context.signal);
-      if (!apps.length) { put(list, notice("No app has a catalog yet. Put one with `timelinectl catalog apply FILE`.")); return; }
+      if (!apps.length) { put(list, notice("No app has a catalog yet. Create one with `timelinectl catalog apply FILE`.")); return; }
       if (list.contains(document.activeElement) && document.activeElement !== document.body) return;
       put(list, apps.map((app) => h("section", { class: "card" },
         h("div", { class: "head" },
@@ -34,13 +34,13 @@ export const kindsPage = {
         app.warnings.length ? h("ul", { class: "small warn" }, app.warnings.map((warning) => h("li", {}, `${warning.place}: ${warning.message}`))) : null,
         table(`Kinds of ${app.app}`, [
           { title: "Kind", head: true, cell: (kind) => [h("span", {}, kind.displayName ?? kind.kind), kind.displayName ? h("div", { class: "quiet small" }, kind.kind) : null] },
-          { title: "Configured by", cell: (kind) => ({ static: "nobody", appIntent: "a person", relevance: "the system", control: "Control Center" })[kind.configuration] ?? kind.configuration },
+          { title: "Configured by", cell: (kind) => ({ static: "not configurable", appIntent: "user", relevance: "system", control: "Control Center" })[kind.configuration] ?? kind.configuration },
           { title: "Widgets", number: true, cell: (kind) => number(kind.widgets) },
           { title: "Stale", number: true, cell: staleness },
-          { title: "99 of 100, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p99) },
-          { title: "Half, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p50) },
-          { title: "99 of 100, hour", number: true, cell: (kind) => seconds(kind.hour?.p99) },
-          { title: "Told in the hour", number: true, cell: (kind) => number(kind.hour?.count ?? 0) },
+          { title: "p99, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p99) },
+          { title: "p50, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p50) },
+          { title: "p99, 1 h", number: true, cell: (kind) => seconds(kind.hour?.p99) },
+          { title: "Delivered, 1 h", number: true, cell: (kind) => number(kind.hour?.count ?? 0) },
           { title: "", cell: (kind) => actionButton("Reload", () => reloadAction(app.app, kind.kind), { "aria-label": `Reload ${kind.kind}` }) },
         ], [...app.kinds].sort(staleFirst)))));
     };
@@ -52,10 +52,10 @@ export const kindsPage = {
 function staleness(kind) {
   if (!kind.looked) return "–";
   if (!kind.stale) return h("span", { class: "good" }, "0 %");
-  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "the oldest ", time(kind.staleSince)) : null];
+  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "oldest ", time(kind.staleSince)) : null];
 }
 
 function summary(app) {
-  const looked = app.clientsLookedAt < app.clients ? `, staleness by ${number(app.clientsLookedAt)} picked at random` : "";
+  const looked = app.clientsLookedAt < app.clients ? `, staleness from a sample of ${number(app.clientsLookedAt)}` : "";
   return `${plural(app.kinds.length, "kind")} · ${plural(app.clients, "client")}${looked} · catalog since entry ${number(app.catalog)}`;
 }

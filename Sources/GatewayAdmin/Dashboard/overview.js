@@ -11,7 +11,7 @@ const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
 /// The present problems in words, with their remedies.
 export function troubles(overview) {
   if (!overview.troubles.length) {
-    return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "Nothing is wrong: changes are told as they come.");
+    return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "No problems: changes are delivered on time.");
   }
   return h("ul", { class: "troubles" }, overview.troubles.map((trouble) =>
     h("li", { class: `trouble ${trouble.level}` },
@@ -27,8 +27,8 @@ export const overviewPage = {
     const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, { "aria-label": "Channel" });
     const spanChoice = select(spans, chosen.span, { "aria-label": "Time" });
     put(main, h("h1", {}, "Overview"),
-      h("p", { class: "lead" }, "How old what people see is: from a change until its clients hear of it, and until they have rebuilt."),
-      h("section", { class: "card", "aria-label": "What is wrong now" }, h("h2", {}, "What is wrong now"), wrong),
+      h("p", { class: "lead" }, "Freshness: the time from a change until its clients are notified, and until they have rebuilt."),
+      h("section", { class: "card", "aria-label": "Problems" }, h("h2", {}, "Problems"), wrong),
       tiles, charts, rest);
 
     let series = (await get("/api/overview", context.signal)).series;
@@ -37,8 +37,8 @@ export const overviewPage = {
       const at = series.at, span = Number(chosen.span) * 1000;
       const of = (lines, channel) => lines[channel] ?? { p50: at.map(() => null), p99: at.map(() => null) };
       const pair = (lines) => [
-        { name: "99 of 100 within", class: "one", values: lines.p99 },
-        { name: "half within", class: "two", dash: "5 4", values: lines.p50 },
+        { name: "p99", class: "one", values: lines.p99 },
+        { name: "p50", class: "two", dash: "5 4", values: lines.p50 },
       ];
       const fresh = (title, lines) => chart({ title, at, span, log: true, say: seconds, lines: pair(lines) });
       const focused = document.activeElement === channelChoice ? channelChoice : document.activeElement === spanChoice ? spanChoice : null;
@@ -53,13 +53,13 @@ export const overviewPage = {
           { name: "changes", class: "two", dash: "5 4", values: series.changes }] })),
         card("Streams", chart({ title: "Streams", at, span, say: compact, isCount: true, lines: [
           { name: "open", class: "one", values: series.streams },
-          { name: "take no bytes now", class: "two", dash: "5 4", values: series.lagging }] })),
+          { name: "lagging", class: "two", dash: "5 4", values: series.lagging }] })),
         overview?.standings ? card("Pushes", chart({ title: "Pushes", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
           { name: "sent", class: "one", values: series.pushesSent },
           { name: "not sent", class: "two", dash: "5 4", values: series.pushesFailed }] })) : null,
-        overview?.standings ? card("Held back by budgets", chart({ title: "Held back by budgets", at, span, say: compact, isCount: true, lines: [
+        overview?.standings ? card("Withheld by budgets", chart({ title: "Withheld by budgets", at, span, say: compact, isCount: true, lines: [
           { name: "withheld", class: "one", values: series.withheld }] })) : null,
-        card("Commits", chart({ title: "How long commits take", at, span, log: true, say: seconds, lines: pair(series.commit) })));
+        card("Commits", chart({ title: "Commit time", at, span, log: true, say: seconds, lines: pair(series.commit) })));
       focused?.focus();
     };
     const choose = () => {
@@ -109,11 +109,11 @@ function headline(now) {
   const stream = now.sent.stream ?? {}, rebuilt = now.confirmed.stream ?? now.confirmed.poll ?? {};
   const minutes = now.recentSeconds >= 60 ? `${Math.round(now.recentSeconds / 60)} min` : `${now.recentSeconds} s`;
   return h("dl", { class: "tiles" },
-    tile("Told by stream, 99 of 100", seconds(stream.p99), `half within ${seconds(stream.p50)}, last ${minutes}`),
-    tile("Rebuilt, 99 of 100", seconds(rebuilt.p99), rebuilt.count ? `half within ${seconds(rebuilt.p50)}` : "nobody has reported"),
+    tile("Delivered by stream, p99", seconds(stream.p99), `p50 ${seconds(stream.p50)}, last ${minutes}`),
+    tile("Rebuilt, p99", seconds(rebuilt.p99), rebuilt.count ? `p50 ${seconds(rebuilt.p50)}` : "no reports"),
     tile("Changes", `${rate(now.rates.changes)}/s`, `${compact(now.recent.changes)} in ${minutes}`),
     tile("Notifications", `${rate(now.rates.deliveries)}/s`, `${compact(now.recent.deliveries)} in ${minutes}`),
-    tile("Streams", compact(now.streams), now.lagging ? `${number(now.lagging)} take no bytes` : "all take bytes"),
+    tile("Streams", compact(now.streams), now.lagging ? `${number(now.lagging)} lagging` : "none lagging"),
     tile("Clients", compact(now.clients), `${rate(now.rates.polls)} polls/s`));
 }
 
@@ -125,23 +125,23 @@ function details(now) {
   const behind = log.head - log.applied;
   return [
     card("Pushes and budgets", standings ? h("dl", { class: "facts" },
-      row("Owed nothing", `${number(standings.confirmed)} of ${number(pushes)}`),
-      row("Told, not confirmed", number(standings.told)),
-      row("Held back by a budget", `${number(standings.withheld)} (${share(standings.withheld, pushes)})`),
-      row("Waiting or under way", number(standings.waiting + standings.underWay)),
-      row("No address", number(standings.unreachable)),
-      row("Sent, not sent lately", `${number(recent.pushesSent)}, ${number(recent.pushesFailed)}`))
-      : notice("This gateway pushes nothing: neither APNs nor webhooks are configured.")),
+      row("Confirmed", `${number(standings.confirmed)} of ${number(pushes)}`),
+      row("Delivered, not confirmed", number(standings.told)),
+      row("Withheld by a budget", `${number(standings.withheld)} (${share(standings.withheld, pushes)})`),
+      row("Waiting or in flight", number(standings.waiting + standings.underWay)),
+      row("Unreachable", number(standings.unreachable)),
+      row("Recently sent, failed", `${number(recent.pushesSent)}, ${number(recent.pushesFailed)}`))
+      : notice("Pushes are off: neither APNs nor webhooks are configured.")),
     card("The log", h("dl", { class: "facts" },
       row("Entries", `${number(log.floor + 1)} to ${number(log.head)}`),
-      row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "have applied all"),
-      row("A commit takes", `${seconds(now.commit.p50)}, 99 of 100 within ${seconds(now.commit.p99)}`),
-      row("Writes waiting", number(log.waitingWrites)),
+      row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "up to date"),
+      row("Commit time", `p50 ${seconds(now.commit.p50)}, p99 ${seconds(now.commit.p99)}`),
+      row("Queued writes", number(log.waitingWrites)),
       row("On disk", `${bytes(log.databaseBytes)}, ${bytes(log.walBytes)} of write-ahead log`))),
-    card("Quality of changes", h("dl", { class: "facts" },
-      row("Hit no rule", `${number(recent.unmatched)} (${share(recent.unmatched, recent.changes)})`),
-      row("Reload everybody", `${number(recent.broad)} (${share(recent.broad, recent.changes)})`),
-      row("Rebuilds that failed", number(recent.rebuildFailures)),
-      row("Certificate ends", time(now.certificateEnds)))),
+    card("Change quality", h("dl", { class: "facts" },
+      row("Matched no rule", `${number(recent.unmatched)} (${share(recent.unmatched, recent.changes)})`),
+      row("Reload all clients", `${number(recent.broad)} (${share(recent.broad, recent.changes)})`),
+      row("Failed rebuilds", number(recent.rebuildFailures)),
+      row("Certificate expires", time(now.certificateEnds)))),
   ];
 }

@@ -8,7 +8,7 @@ export const systemPage = {
   title: "System",
   async show(main, query, context) {
     const body = h("div");
-    put(main, h("h1", {}, "System"), h("p", { class: "lead" }, "What this gateway runs by. Keys show their names, never what is secret."), body);
+    put(main, h("h1", {}, "System"), h("p", { class: "lead" }, "Status and configuration of this gateway. Keys are listed without secrets."), body);
     const load = async () => {
       const system = await get("/api/system", context.signal);
       if (body.contains(document.activeElement)) return;
@@ -26,7 +26,7 @@ function sections(system) {
     h("div", { class: "cards" },
       card("This node", facts([
         ["Clients and backends", h("code", {}, node.listen)],
-        ["Admin", [h("code", {}, node.admin), node.adminIsTLS ? " with TLS" : " plain, this machine only"]],
+        ["Admin", [h("code", {}, node.admin), node.adminIsTLS ? " with TLS" : " plain HTTP, this machine only"]],
         ["Mode", node.development ? badge("development", "warn") : "configured"],
         ["Started", time(node.started)], ["Streams", number(node.streams)],
         ["Event loops", `${number(node.positions.length)}, at entries ${node.positions.map(number).join(", ")}`],
@@ -34,26 +34,26 @@ function sections(system) {
         ["Open files", `${number(node.openFiles)} of ${number(node.openFilesMax)}`],
       ])),
       card("The log", facts([
-        ["Entries", `${number(log.floor + 1)} to ${number(log.head)}`], ["Forgotten up to", number(log.floor)],
+        ["Entries", `${number(log.floor + 1)} to ${number(log.head)}`], ["Removed up to", number(log.floor)],
         ["Commits", number(log.commits)],
-        ["Refused by the disk", log.failedCommits ? h("span", { class: "bad" }, number(log.failedCommits)) : "0"],
-        ["Writes turned away", number(log.refusedJobs)], ["Slowest commit", seconds(log.slowestCommitSeconds)],
+        ["Failed commits", log.failedCommits ? h("span", { class: "bad" }, number(log.failedCommits)) : "0"],
+        ["Rejected writes", number(log.refusedJobs)], ["Slowest commit", seconds(log.slowestCommitSeconds)],
         ["Database", bytes(log.databaseBytes)], ["Write-ahead log", bytes(log.walBytes)],
       ]))),
     card("Certificate and keys", facts([
-      ["The certificate ends", time(system.certificateEnds)],
-      ...system.pushCertificates.map(({ app, ends }) => [`The one for APNs of ${app} ends`, time(ends)]),
+      ["Server certificate expires", time(system.certificateEnds)],
+      ...system.pushCertificates.map(({ app, ends }) => [`APNs certificate of ${app} expires`, time(ends)]),
     ]), h("p"),
       table("Signing keys", [
         { title: "Key", head: true, cell: (key) => h("code", {}, key.kid) },
         { title: "Signs", cell: (key) => key.use }, { title: "Algorithm", cell: (key) => key.algorithm },
         { title: "State", cell: (key) => badge(key.state, key.state === "signing" ? "good" : "") },
-        { title: "When", cell: (key) => key.since ? ["began ", time(key.since)] : [key.state === "published" ? "signs " : "goes ", time(key.until)] },
+        { title: "When", cell: (key) => key.since ? ["since ", time(key.since)] : [key.state === "published" ? "signs " : "until ", time(key.until)] },
       ], system.keys)),
-    card("Version windows", system.windows.length ? table("What is remembered of each app; who comes back from before its floor rebuilds everything", [
+    card("Version windows", system.windows.length ? table("Versions in memory per app; clients that resume from before the floor rebuild everything", [
       { title: "App", head: true, cell: (window) => window.app },
       { title: "Keys", number: true, cell: (window) => number(window.keys) },
-      { title: "At most", number: true, cell: (window) => number(window.keysMax) },
+      { title: "Limit", number: true, cell: (window) => number(window.keysMax) },
       { title: "Full", number: true, cell: (window) => share(window.keys, window.keysMax) },
       { title: "Floor", number: true, cell: (window) => number(window.floor) },
     ], system.windows) : notice("No app has a catalog yet.")),

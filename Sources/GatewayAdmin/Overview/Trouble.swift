@@ -71,26 +71,26 @@ struct TroubleLook: Sendable {
         case .listener:
             Trouble(
                 .critical, "Connections are not accepted.",
-                "It is starting or stopping; if neither, look at the log for why the port was lost."
+                "It is starting or stopping; otherwise see the log for why the port closed."
             )
         case .eventLoops:
             Trouble(
-                .critical, "Changes are on disk and do not reach the streams.",
-                "An event loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+                .critical, "Changes are on disk but do not reach the streams.",
+                "An event loop is stuck. Check the CPU; if it is idle, restart the gateway."
             )
         case .log:
             Trouble(
-                .critical, "Nothing gets on disk; posts are answered 503.",
-                "Look for a full disk or a failing one where the data directory is.")
+                .critical, "Writes to disk fail; posts get 503.",
+                "Check whether the data directory's disk is full or failing.")
         case .pushes:
             Trouble(
-                .critical, "Changes are on disk and are not decided for pushes.",
-                "The push loop makes no progress. Look at the CPU; if it idles, restart the gateway."
+                .critical, "Changes are on disk but are not pushed.",
+                "The push loop is stuck. Check the CPU; if it is idle, restart the gateway."
             )
         case .certificate:
             Trouble(
-                .critical, "The server's certificate has ended; clients refuse it.",
-                "Put a new certificate at tls.certificate and tls.key.")
+                .critical, "The server's certificate has expired; clients reject it.",
+                "Install a new certificate at tls.certificate and tls.key.")
         }
     }
 
@@ -100,7 +100,7 @@ struct TroubleLook: Sendable {
         return [
             Trouble(
                 days < 3 ? .critical : .warning,
-                "The server's certificate ends in \(days == 0 ? "less than a day" : "\(days) d").",
+                "The server certificate expires in \(days == 0 ? "less than a day" : "\(days) d").",
                 "Renew it at tls.certificate and tls.key.")
         ]
     }
@@ -111,12 +111,12 @@ struct TroubleLook: Sendable {
                 let days = seconds / Self.day
                 let ends =
                     seconds <= 0
-                    ? "has ended; APNs refuses its pushes"
-                    : "ends in \(days == 0 ? "less than a day" : "\(days) d")"
+                    ? "has expired; APNs rejects its pushes"
+                    : "expires in \(days == 0 ? "less than a day" : "\(days) d")"
                 return Trouble(
                     days < 3 ? .critical : .warning,
-                    "The certificate by which APNs knows \(app) \(ends).",
-                    "Have Apple issue a new one, and put it at the app's apns.N.certificate and "
+                    "The APNs certificate of \(app) \(ends).",
+                    "Get a new one from Apple, and install it at the app's apns.N.certificate and "
                         + "apns.N.certificateKey.")
             }
     }
@@ -129,15 +129,15 @@ struct TroubleLook: Sendable {
             troubles.append(
                 Trouble(
                     slowest > 15 ? .critical : .warning,
-                    "Streams hear of changes late: one in a hundred after \(Self.seconds(slowest)).",
-                    "Compare with how long a commit takes; if that is short, look at lagging "
+                    "Stream notifications are late: p99 is \(Self.seconds(slowest)).",
+                    "Compare with the commit time; if that is short, check lagging "
                         + "streams and the CPU."))
         }
         if now.lagging >= 10, now.lagging * 20 > now.streams {
             troubles.append(
                 Trouble(
-                    .warning, "\(now.lagging) of \(now.streams) streams take no more bytes.",
-                    "Their readers or the network are slow; they catch up from their cursors."))
+                    .warning, "\(now.lagging) of \(now.streams) streams are lagging.",
+                    "The clients or the network are slow; they catch up from their cursors."))
         }
         return troubles
     }
@@ -147,22 +147,22 @@ struct TroubleLook: Sendable {
         if recent.commitFailures > 0, !verdict.notReady.contains(.log) {
             troubles.append(
                 Trouble(
-                    .critical, "The disk refused \(recent.commitFailures) transactions.",
-                    "Look at the disk of the data directory: space, errors, permissions."))
+                    .critical, "\(recent.commitFailures) transactions failed.",
+                    "Check the data directory's disk: space, errors, permissions."))
         }
         if recent.writesRefused > 0 {
             troubles.append(
                 Trouble(
-                    .warning, "\(recent.writesRefused) writes were refused: too many waited.",
-                    "Posts come faster than the disk syncs. Post in batches, or use a faster disk.")
+                    .warning, "\(recent.writesRefused) writes were rejected: queue full.",
+                    "The disk syncs too slowly. Post in batches, or use a faster disk.")
             )
         }
         if recent.cursorsAhead > 0 {
             troubles.append(
                 Trouble(
-                    .critical, "Clients know changes that the log does not.",
-                    "The log has lost its tail, as after a restore: stop, run `timeline-gateway "
-                        + "epoch new`, start again."))
+                    .critical, "Clients have cursors past the end of the log.",
+                    "The end of the log was lost, as after a restore: stop the gateway, run "
+                        + "`timeline-gateway epoch new`, and start it again."))
         }
         return troubles
     }
@@ -174,15 +174,15 @@ struct TroubleLook: Sendable {
             troubles.append(
                 Trouble(
                     .warning,
-                    "\(Self.share(recent.unmatched, recent.changes)) of the changes hit no rule.",
-                    "Open one under Changes: its explanation says which rules were near."))
+                    "\(Self.share(recent.unmatched, recent.changes)) of the changes match no rule.",
+                    "Open one under Changes: its explanation lists the nearest rules."))
         }
         if recent.broad * 20 > recent.changes {
             troubles.append(
                 Trouble(
                     .warning,
                     "\(Self.share(recent.broad, recent.changes)) of the changes lack an attribute "
-                        + "that rules match, and reload everybody.",
+                        + "that rules match, and reload every client.",
                     "Send the attribute with the change; its explanation names it."))
         }
         return troubles
@@ -195,7 +195,7 @@ struct TroubleLook: Sendable {
             troubles.append(
                 Trouble(
                     .warning, "\(Self.share(recent.pushesFailed, ended)) of the pushes fail.",
-                    "Deliveries shows the reasons."))
+                    "See Deliveries for the reasons."))
         }
         guard let standings = now.standings else { return troubles }
         let all = [
@@ -206,16 +206,16 @@ struct TroubleLook: Sendable {
             troubles.append(
                 Trouble(
                     .warning,
-                    "\(standings.withheld) of \(all) wait for the budget of their device.",
-                    "Changes come more often than devices may be pushed to: match fewer, or let "
-                        + "rules collapse for longer."))
+                    "\(standings.withheld) of \(all) wait for their device's push budget.",
+                    "Changes are more frequent than the push budget allows: match fewer, or use "
+                        + "longer collapse windows."))
         }
         if standings.unreachable >= 10, standings.unreachable * 10 > all {
             troubles.append(
                 Trouble(
                     .warning,
-                    "\(standings.unreachable) of \(all) have no address that takes pushes.",
-                    "Their tokens are dead or their webhooks disabled; they hear when they come."))
+                    "\(standings.unreachable) of \(all) have no working push address.",
+                    "Their tokens are dead or webhooks disabled; they catch up on reconnect."))
         }
         return troubles
     }
@@ -225,8 +225,8 @@ struct TroubleLook: Sendable {
         windows.filter { $0.keysMax > 0 && $0.keys >= $0.keysMax / 10 * 6 }.map { window in
             Trouble(
                 .warning,
-                "The version window of \(window.app) is nearly full: who comes back from more than "
-                    + "\(window.distance) changes ago rebuilds everything.",
+                "The version window of \(window.app) is nearly full: clients more than "
+                    + "\(window.distance) changes behind rebuild everything.",
                 "Raise limits.versionKeys, or bind fewer values in rules.")
         }
     }

@@ -61,7 +61,7 @@ extension RuleSet {
             faults.add(
                 "widgets",
                 "depend, with controls and recommendations, on more than "
-                    + "\(limits.clientKeysMax) keys in all; register fewer")
+                    + "\(limits.clientKeysMax) keys in total; register fewer")
         }
         return faults
     }
@@ -97,13 +97,13 @@ extension RuleSet {
     ) {
         guard let widget = catalog.widget(kind: kind) else {
             return warnings.add(
-                "\(place()).kind", "is not in the catalog and sleeps", hint: kind,
+                "\(place()).kind", "is not in the catalog and is inactive", hint: kind,
                 among: catalog.widgets.lazy.map(\.kind))
         }
         if isControl != (widget.configuration == .control) {
             warnings.add(
                 "\(place()).kind",
-                isControl ? "is not a control and sleeps" : "is a control and sleeps")
+                isControl ? "is not a control and is inactive" : "is a control and is inactive")
         }
         if let family, !widget.families.isEmpty, !widget.families.contains(family) {
             warnings.add("\(place()).family", "is not among the families the catalog declares")
@@ -129,8 +129,7 @@ extension RuleSet {
         for name in lacking.sorted() {
             warnings.add(
                 place(),
-                "the client lacks the attribute `\(name)`: it depends on nothing by rules that "
-                    + "bind to it")
+                "the client has no attribute `\(name)`: rules that bind to it do not apply")
         }
     }
 
@@ -139,7 +138,7 @@ extension RuleSet {
         to warnings: inout Faults
     ) {
         guard let widget = catalog.widget(kind: set.kind) else {
-            return warnings.add("\(place).kind", "is not in the catalog and sleeps")
+            return warnings.add("\(place).kind", "is not in the catalog and is inactive")
         }
         if widget.recommendations == nil {
             warnings.add(place, "the kind declares no recommendations in the catalog")

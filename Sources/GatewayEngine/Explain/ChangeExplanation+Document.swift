@@ -22,7 +22,7 @@ extension ChangeExplanation {
         if rules.isEmpty {
             let entities = Set(ruleSet.rules.map(\.declaration.entity)).sorted()
             let hint = change.entity.nearest(of: entities).map { "; did you mean `\($0)`?" } ?? ""
-            document.hint = "no rule is about this entity" + hint
+            document.hint = "no rule names this entity" + hint
         }
     }
 }

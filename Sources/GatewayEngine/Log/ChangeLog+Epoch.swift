@@ -16,7 +16,7 @@ extension ChangeLog {
     ///
     /// - Parameter cursors: Issues the cursors of the epoch once it is announced.
     func openEpoch(_ epoch: EpochID, cursors: CursorCodec, logger: Logger) {
-        logger.error("a client knows changes that this log has lost: all cursors so far are void")
+        logger.error("a client has a cursor past the end of the log: all existing cursors are void")
         Task {
             var isAnnounced = false
             while true {
@@ -36,7 +36,7 @@ extension ChangeLog {
                     return
                 } catch {
                     logger.error(
-                        "the new epoch could not be written", metadata: ["error": "\(error)"])
+                        "cannot write the new epoch", metadata: ["error": "\(error)"])
                 }
                 if !isAnnounced { announce(epoch, cursors) }
                 isAnnounced = true

@@ -182,7 +182,7 @@ package final class ChangeLog: Sendable {
                 if try !LogPayload.isChange(known.payload, event.change) {
                     reused.add(
                         isBatch ? "[\(index)].id" : "id",
-                        "was used by an earlier event of this source")
+                        "was already used by an earlier event of this source")
                     if reused.count >= Self.reusedMax { break }
                 }
             } else {

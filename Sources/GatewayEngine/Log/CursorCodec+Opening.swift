@@ -14,10 +14,10 @@ extension CursorCodec {
         switch loss {
         case nil: break
         case .copied:
-            logger.error("the data directory is a copy: all cursors so far are void")
+            logger.error("the data directory is a copy: all existing cursors are void")
         case .shortened(let marked, let head):
             logger.error(
-                "the log has lost its end: all cursors so far are void",
+                "the end of the log was lost: all existing cursors are void",
                 metadata: ["head": "\(head)", "was": "\(marked)"])
         }
         let now = clock.wallSeconds()

@@ -101,7 +101,7 @@ extension DecidedPost {
             let known = written[earlier] ?? events[earlier].change.json.serialized
             written[earlier] = known
             if known != event.change.json.serialized {
-                reused.add("[\(index)].id", "was used in this batch already")
+                reused.add("[\(index)].id", "was already used in this batch")
             }
             return earlier
         }

@@ -90,9 +90,9 @@ extension Faults {
         self.init(
             index.map { "[\($0)].data" } ?? "data",
             error.kind.map {
-                "raises \(error.count) keys for the kind \($0); at most "
+                "invalidates \(error.count) keys for the kind \($0); at most "
                     + "\(limits.changeRuleKeysMax) are allowed for one rule"
-            } ?? "raises more than \(limits.changeKeysMax) keys, which is the most for one change")
+            } ?? "invalidates more than \(limits.changeKeysMax) keys, the limit for one change")
     }
 
     /// The fault of a post that invalidates too many keys.
@@ -101,7 +101,7 @@ extension Faults {
     init(keysInPost count: Int, _ limits: Limits) {
         self.init(
             "",
-            "raises \(count) keys or more by all its events; at most \(limits.postKeysMax) are "
+            "invalidates at least \(count) keys with its events; at most \(limits.postKeysMax) are "
                 + "allowed: post fewer events at once")
     }
 }

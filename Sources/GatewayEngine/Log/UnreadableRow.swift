@@ -8,7 +8,7 @@ struct UnreadableRow: Error, CustomStringConvertible {
     let reason: String
 
     var description: String {
-        "the store is damaged: \(row) cannot be read (\(reason)); look at the disk, then restore a "
+        "the store is damaged: \(row) cannot be read (\(reason)); check the disk, then restore a "
             + "backup with `timelinectl restore`"
     }
 

@@ -42,7 +42,7 @@ package struct LogLevels: Sendable, Equatable {
             }
             let subject = rule[..<mark]
             guard !subject.isEmpty else {
-                throw Unreadable(message: "`\(rule)` names no label and no field")
+                throw Unreadable(message: "`\(rule)` names neither a label nor a field")
             }
             if let colon = subject.firstIndex(of: ":") {
                 fields.append(

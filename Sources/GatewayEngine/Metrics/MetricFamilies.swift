@@ -31,73 +31,75 @@ extension MetricFamily {
 
     package static let freshnessDecided = own(
         "freshness_decided_seconds", freshness, unit: "seconds",
-        "From a change's acceptance until an event loop knows what it makes stale, once for each "
-            + "change and loop.")
+        "Time from a change's acceptance until an event loop has decided what it makes stale, once "
+            + "per change and event loop.")
     package static let freshnessSent = own(
         "freshness_sent_seconds", freshness, unit: "seconds", labels: [channel, kind],
-        "From a change's acceptance to its notification: once for each notification and event "
-            + "loop, poll or push that told of it. A notification of several kinds counts for "
-            + "the kind `several`.")
+        "Time from a change's acceptance to its notification, once per notification and event "
+            + "loop, poll or push. A notification for several kinds counts as kind `several`.")
     package static let freshnessConfirmed = own(
         "freshness_confirmed_seconds", freshness, unit: "seconds", labels: [channel, kind],
-        "From a change's acceptance to the report of its rebuild, once a cursor of the client "
-            + "covers the change.")
+        "Time from a change's acceptance to the report of its rebuild, counted when a cursor of "
+            + "the client covers the change.")
     package static let oldestUnconfirmed = own(
         "oldest_unconfirmed_seconds", .gauge, unit: "seconds",
         labels: [app, Label("clients", valuesMax: 2)],
         "Age of the oldest change that a client depends on and has not confirmed, by an "
-            + "acknowledgement or by resuming after it; 0 when all are. `connected` clients hold a "
-            + "stream; `away` are others that were heard of since the gateway started. Every client "
-            + "is looked at in turn, which takes seconds, and minutes where they are a million.")
+            + "acknowledgement or by resuming after it; 0 if there is none. `connected` clients "
+            + "have a stream open; `away` are the others seen since the gateway started. A scan "
+            + "over all clients takes seconds, or minutes with a million clients.")
     static let rebuildSeconds = own(
         "rebuild_seconds", freshness, unit: "seconds",
-        "How long clients say that a rebuild took.")
+        "Duration of rebuilds, as reported by clients.")
 
     // MARK: Changes
 
     package static let changesAccepted = own(
-        "changes_accepted", .counter, "Changes on disk and answered 202.")
+        "changes_accepted", .counter, "Changes accepted: on disk and acknowledged with 202.")
     static let changesDuplicate = own(
-        "changes_duplicate", .counter, "Events that were on disk already.")
+        "changes_duplicate", .counter, "Duplicate events, already on disk.")
     package static let changesUnmatched = own(
-        "changes_unmatched", .counter, "Accepted changes that hit no rule.")
+        "changes_unmatched", .counter, "Accepted changes that matched no rule.")
     package static let changesBroad = own(
-        "changes_broad", .counter, "Accepted changes that hit a rule for lack of an attribute.")
+        "changes_broad", .counter,
+        "Accepted changes that matched a rule only because an attribute was missing, so that they "
+            + "reload every client.")
     static let decisions = own(
-        "decisions", .counter, "Dependency keys raised by accepted changes.")
+        "decisions", .counter, "Dependency keys invalidated by accepted changes.")
     package static let collapsed = own(
         "collapsed", .counter,
-        "Raised keys that wait for the end of a collapse window, once for each event loop with a "
+        "Invalidated keys held until the end of a collapse window, once per event loop with a "
             + "stream that depends on them.")
 
     // MARK: Streams, polls and clients
 
-    package static let clients = own("clients", .gauge, "Clients registered.")
+    package static let clients = own("clients", .gauge, "Registered clients.")
     package static let appClients = own(
         "app_clients", .gauge, labels: [app],
-        "Clients registered with an app; at most `limits.clientsPerApp`. Of more apps those with "
-            + "the most.")
-    package static let streams = own("streams", .gauge, "Streams open.")
+        "Registered clients of an app; limited by `limits.clientsPerApp`. With more apps than "
+            + "values, the apps with the most clients are shown.")
+    package static let streams = own("streams", .gauge, "Open streams.")
     package static let streamsLagging = own(
-        "streams_lagging", .gauge, "Streams that take no more bytes now.")
+        "streams_lagging", .gauge,
+        "Streams whose client is not reading and whose send buffer is full.")
     static let streamsOpened = own("streams_opened", .counter, "Streams opened.")
     static let streamsLagged = own(
-        "streams_lagged", .counter, "Times a stream could not take more bytes.")
+        "streams_lagged", .counter, "Times a stream's send buffer was full.")
     static let streamsStalled = own(
-        "streams_stalled", .counter, "Streams closed because they took no bytes.")
+        "streams_stalled", .counter, "Streams closed because the client did not read.")
     package static let streamsEnded = own(
         "streams_ended_for_input", .counter, labels: [Label("reason", valuesMax: 4)],
-        "Streams ended because of what their readers sent: `flood` is more than a reader of events "
-            + "has to say, `incomplete_record` a TLS record whose rest did not come.")
+        "Streams closed because of what the client sent: `flood`: too much data; "
+            + "`incomplete_record`: an incomplete TLS record.")
     static let streamSeconds = own(
         "stream_seconds", .histogram(bounds: [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800]),
-        unit: "seconds", "How long streams were open, once they ended.")
+        unit: "seconds", "Duration of closed streams.")
     package static let deliveries = own(
         "deliveries", .counter, "Notifications written to streams.")
     package static let signatures = own("signatures", .counter, "Notifications signed.")
     package static let polls = own("polls", .counter, "Polls answered.")
     package static let acknowledgements = own(
-        "acknowledgements", .counter, "Acknowledgements taken.")
+        "acknowledgements", .counter, "Acknowledgements accepted.")
     package static let rebuildFailures = own(
         "rebuild_failures", .counter, "Rebuilds that clients reported as failed.")
 
@@ -107,70 +109,69 @@ extension MetricFamily {
         "pushes", .counter,
         labels: [
             pushChannel, Label("outcome", valuesMax: 16), Label("reason", valuesMax: 60),
-        ], "Pushes that ended, by what came of them.")
+        ], "Completed pushes, by outcome.")
     static let pushSeconds = own(
         "push_seconds", .histogram(bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60]),
-        unit: "seconds", labels: [pushChannel], "From a push's start to its outcome.")
+        unit: "seconds", labels: [pushChannel], "Time from a push's start to its outcome.")
     package static let pushStandings = own(
         "push_standings", .gauge, labels: [Label("state", valuesMax: 7)],
-        "What can be pushed for, by how it stands: the timelines, the recommendation sets and "
-            + "each control of a client are one each. `withheld` waits for its budget; "
-            + "`refused` was refused for good, until the next change.")
+        "Push targets by state. The timelines, the recommendation sets and each control of a "
+            + "client are one target each. `withheld` waits for its budget; `refused` was rejected "
+            + "permanently, until the next change.")
     static let pushEvents = own(
         "push_events", .counter, labels: [Label("event", valuesMax: 8)],
-        "What an operator has to know of pushes: what APNs refuses, and webhooks that are not "
-            + "asked any more.")
+        "Push problems that need an operator: APNs rejections and disabled webhooks.")
     package static let providerTokenAge = own(
         "apns_provider_token_age_seconds", .gauge, unit: "seconds",
         labels: [Label("issuer", valuesMax: 50)],
-        "Age of the provider token in use, by team and key; it is made anew within the hour.")
+        "Age of the current provider token, by team and key. It is renewed within the hour.")
 
     // MARK: The log
 
     package static let logHead = own("log_head", .gauge, "Sequence of the last log entry.")
     package static let logFloor = own(
-        "log_floor", .gauge, "Sequence of the last log entry that was forgotten.")
+        "log_floor", .gauge, "Sequence of the last log entry removed by retention.")
     package static let appLogBytes = own(
         "app_log_bytes", .gauge, unit: "bytes", labels: [app],
-        "Bytes of an app's changes and catalogs in the log; at most `limits.logBytesPerApp`. Of "
-            + "more apps those with the most.")
+        "Size of an app's changes and catalogs in the log; limited by `limits.logBytesPerApp`. "
+            + "With more apps than values, the apps with the largest logs are shown.")
     package static let shardPosition = own(
         "shard_position_lowest", .gauge,
-        "Sequence of the last log entry that every event loop has applied.")
+        "Highest log sequence applied by every event loop.")
     package static let versionKeys = own(
         "version_keys", .gauge, labels: [app],
-        "Keys whose versions are remembered, on the event loop that remembers most.")
+        "Keys whose versions are in memory, on the event loop with the most.")
     package static let versionKeysMax = own(
         "version_keys_max", .gauge, labels: [app],
-        "Keys whose versions are remembered at most, on each event loop.")
+        "Limit of keys whose versions are in memory, per event loop.")
     package static let versionDistance = own(
         "version_floor_distance", .gauge, labels: [app],
-        "Log entries between the oldest version remembered and the last entry: who resumes from "
-            + "further back rebuilds everything.")
+        "Log entries between the oldest version in memory and the last entry. A client that "
+            + "resumes from further back rebuilds everything.")
     package static let cursorsAhead = own(
         "cursors_ahead", .counter,
-        "Cursors that knew changes which the log does not: a lost tail, as after a restore "
-            + "without a new epoch.")
+        "Cursors newer than the log: the end of the log was lost, as after a restore without a new "
+            + "epoch.")
     package static let commitSeconds = own(
         "store_commit_seconds", commits, unit: "seconds",
-        "Duration of a transaction, sync included.")
+        "Duration of a transaction, including the sync.")
     static let commitJobs = own(
         "store_commit_jobs", .histogram(bounds: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]),
-        "Writes that shared a transaction.")
-    package static let commitTotal = own("store_commits", .counter, "Transactions on disk.")
+        "Writes per transaction.")
+    package static let commitTotal = own("store_commits", .counter, "Transactions committed.")
     package static let commitFailures = own(
-        "store_commit_failures", .counter, "Transactions the disk refused.")
+        "store_commit_failures", .counter, "Failed transactions.")
     package static let jobsRefused = own(
-        "store_jobs_refused", .counter, "Writes refused because too many waited.")
+        "store_jobs_refused", .counter, "Writes rejected because the write queue was full.")
     package static let jobsWaiting = own(
-        "store_jobs_waiting", .gauge, "Writes waiting for the disk.")
+        "store_jobs_waiting", .gauge, "Writes in the write queue.")
     static let requestsRefused = own(
         "requests_refused", .counter, labels: [Label("reason", valuesMax: 8)],
-        "Requests refused by a limit: the rate of an `address`, `app` or `client`, "
+        "Requests rejected by a limit: the rate of an `address`, `app` or `client`, "
             + "`refused_tokens` of an address (429), or `bytes_in_work` (503).")
     package static let requestBytesInWork = own(
         "request_in_work_bytes", .gauge, unit: "bytes",
-        "Bytes of request bodies being received or in work; at most "
+        "Bytes of request bodies being received or processed; limited by "
             + "`limits.requestBytesInWork`.")
     package static let databaseBytes = own(
         "store_database_bytes", .gauge, unit: "bytes", "Size of the database.")
@@ -180,30 +181,29 @@ extension MetricFamily {
     // MARK: TLS and keys
 
     package static let handshakes = own(
-        "tls_handshakes", .counter, labels: [Label("kind", valuesMax: 2)], "Handshakes done.")
+        "tls_handshakes", .counter, labels: [Label("kind", valuesMax: 2)], "Completed handshakes.")
     package static let handshakesFailed = own(
         "tls_handshakes_failed", .counter, labels: [Label("reason", valuesMax: 32)],
-        "Handshakes that failed.")
+        "Failed handshakes.")
     package static let connectionsRefused = own(
         "connections_refused", .counter, labels: [Label("reason", valuesMax: 4)],
-        "Connections to the TLS port closed as soon as they were accepted: for `address`, their "
-            + "source address had limits.connectionsPerAddress of them.")
+        "Connections to the TLS port closed on acceptance. `address`: the source address had "
+            + "reached limits.connectionsPerAddress.")
     static let answersUnread = own(
         "answers_unread", .counter,
-        "Answers given up because the client did not read them.")
+        "Responses abandoned because the client did not read them.")
     package static let tlsBytes = own(
         "tls_bytes", .counter, unit: "bytes", labels: [Label("path", valuesMax: 2)],
         "Ciphertext bytes sent.")
     package static let certificateEnds = own(
         "tls_certificate_not_after_seconds", .gauge, unit: "seconds",
-        "When the server certificate expires, in seconds since 1970.")
+        "Expiry of the server certificate, in seconds since 1970.")
     package static let pushCertificateEnds = own(
         "apns_certificate_not_after_seconds", .gauge, unit: "seconds", labels: [app],
-        "When the certificate expires by which APNs knows an app, in seconds since 1970; of "
-            + "several, the first one.")
+        "Expiry of an app's APNs certificate, in seconds since 1970; of several, the earliest.")
     package static let signingKeyAge = own(
         "signing_key_age_seconds", .gauge, unit: "seconds",
-        "How long the key that signs notifications has been the one.")
+        "Time since the current notification key started to sign.")
 
     // MARK: Threads
 
@@ -212,43 +212,41 @@ extension MetricFamily {
         .histogram(bounds: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5]),
         unit: "seconds",
         labels: [Label("thread", valuesMax: SharedThread.allCases.count)],
-        "CPU time of the turns of the threads that all apps share: of an `event_loop` one look at its "
-            + "sockets with all that follows, of `push` the events that the loop of pushes takes "
-            + "in one go, of `arrivals` one event of one new connection, of the "
-            + "`writer` of the log the longest write of each transaction, of `requests` a request's "
-            + "work between two waits. What may take longer than 5 ms, such as reading a large "
-            + "document, has a thread of its own: `documents`, whose long turns delay other large "
-            + "documents and nothing else.")
+        "CPU time of one turn of the threads that all apps share. `event_loop`: one poll of its "
+            + "sockets with all resulting work; `push`: the events that the push loop handles in "
+            + "one go; `arrivals`: one event of a new connection; `writer`: the longest write of "
+            + "each transaction; `requests`: the work of a request between two waits. Work that "
+            + "may take longer than 5 ms, such as reading a large document, runs on a separate "
+            + "thread, `documents`, whose long turns delay only other large documents.")
 
     // MARK: The process
 
     static let reloads = own(
         "configuration_reloads", .counter, labels: [Label("outcome", valuesMax: 3)],
-        "Times the configuration was read again: `applied`, `unchanged`, or `refused` because "
-            + "something in it is wrong.")
+        "Configuration reloads: `applied`, `unchanged`, or `refused` because the configuration is "
+            + "invalid.")
     package static let spans = own(
         "trace_spans", .counter, labels: [Label("outcome", valuesMax: 4)],
-        "Spans that ended and were recorded: `exported` to the collector, `refused` by it, "
-            + "`undelivered` because it was not there or too slow, `dropped` because too many "
-            + "waited.")
+        "Recorded spans: `exported` to the collector, `refused` by it, `undelivered` because it "
+            + "was unreachable or too slow, `dropped` because the queue was full.")
     package static let build = own(
         "build", .info,
         labels: ["version", "swift", "openssl", "libcurl", "nghttp2", "sqlite"].map {
             Label($0, valuesMax: 1)
-        }, "What runs.")
+        }, "Versions of the gateway and its libraries.")
     package static let processCPU = MetricFamily(
         "process_cpu_seconds", .counter, unit: "seconds", "CPU time used.")
     package static let processStart = MetricFamily(
         "process_start_time_seconds", .gauge, unit: "seconds",
         "When the process started, in seconds since 1970.")
     package static let processResident = MetricFamily(
-        "process_resident_memory_bytes", .gauge, unit: "bytes", "Memory in use.")
+        "process_resident_memory_bytes", .gauge, unit: "bytes", "Resident memory.")
     package static let processVirtual = MetricFamily(
-        "process_virtual_memory_bytes", .gauge, unit: "bytes", "Memory mapped.")
+        "process_virtual_memory_bytes", .gauge, unit: "bytes", "Virtual memory.")
     package static let processFiles = MetricFamily(
-        "process_open_fds", .gauge, "File descriptors open.")
+        "process_open_fds", .gauge, "Open file descriptors.")
     package static let processFilesMax = MetricFamily(
-        "process_max_fds", .gauge, "File descriptors that may be open.")
+        "process_max_fds", .gauge, "Limit of open file descriptors.")
 
     /// All metric families.
     package static let gateway: [MetricFamily] = [

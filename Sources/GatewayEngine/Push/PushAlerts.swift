@@ -80,22 +80,22 @@ extension PushAlert {
         let reason = String(reason.prefix(64))
         return switch self {
         case .topicRefused:
-            "APNs refuses the topic of \(channel) pushes: \(reason). None is made there until "
-                + "the gateway starts again with another configuration."
+            "APNs rejects the topic of \(channel) pushes: \(reason). They are disabled until the "
+                + "gateway is restarted with another configuration."
         case .credentialRefused:
-            "APNs refuses the key or certificate of \(channel) pushes: \(reason)."
+            "APNs rejects the key or certificate of \(channel) pushes: \(reason)."
         case .pairingRefused:
-            "APNs says that tokens of \(channel) pushes are of another topic: \(reason). Clients "
-                + "concerned are left alone until they register another token."
+            "APNs reports device tokens of another topic for \(channel) pushes: \(reason). The "
+                + "affected clients get no pushes until they register another token."
         case .requestRefused:
-            "APNs finds \(channel) pushes wrong: \(reason). Look at the options of their form, or "
-                + "at the version of the gateway."
+            "APNs rejects \(channel) pushes as invalid: \(reason). Check the apns options for "
+                + "them, and the version of the gateway."
         case .answerUnknown:
-            "APNs answered \(channel) pushes in a way that this version does not know: \(reason)."
+            "APNs answered \(channel) pushes with a response unknown to this version: \(reason)."
         case .webhookGone:
-            "The webhook answered 410. It is not asked until the client is registered again."
+            "The webhook answered 410. It is disabled until the client registers again."
         case .webhookFailing:
-            "The webhook failed for five days. It is not asked until the client is registered "
+            "The webhook failed for five days. It is disabled until the client registers "
                 + "again."
         }
     }

@@ -74,7 +74,7 @@ package struct PushFiles: Sendable {
             } else {
                 faults.add(
                     "webhooks.allowedRanges",
-                    "`\(text)` is no range of addresses such as 10.0.0.0/8 or fd00::/8")
+                    "`\(text)` is not an address range such as 10.0.0.0/8 or fd00::/8")
             }
         }
         guard faults.isEmpty else { throw faults }
@@ -87,7 +87,7 @@ package struct PushFiles: Sendable {
         case .key(_, _, let file):
             guard let pem = contents(file, "\(place).key", &faults) else { return nil }
             guard let key = try? SigningKey(pem: pem), key.algorithm == .es256 else {
-                faults.add("\(place).key", "\(file) holds no P-256 private key in PEM")
+                faults.add("\(place).key", "\(file) contains no P-256 private key in PEM")
                 return nil
             }
             return .key(key)

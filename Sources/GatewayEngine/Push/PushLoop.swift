@@ -253,7 +253,7 @@ package final class PushLoop: @unchecked Sendable {
                 try store.replaceVoidPositions(with: rows)
             } catch {
                 logger.error(
-                    "void positions of pushes could not be replaced",
+                    "cannot replace void push positions",
                     metadata: ["error": "\(error)"])
             }
         }
@@ -282,7 +282,7 @@ package final class PushLoop: @unchecked Sendable {
                 } catch {
                     // The address is not pushed to in any case; the registration still shows it.
                     logger.warning(
-                        "a dead address could not be removed", metadata: ["error": "\(error)"])
+                        "cannot remove a dead address", metadata: ["error": "\(error)"])
                 }
             }
         case .disabled(let key, _, let reason):
@@ -448,7 +448,7 @@ package final class PushLoop: @unchecked Sendable {
             return true
         } catch {
             logger.error(
-                "what was pushed could not be noted", metadata: ["error": "\(error)"])
+                "cannot record push attempts", metadata: ["error": "\(error)"])
             return false
         }
     }

@@ -53,7 +53,7 @@ extension ShardLoop {
         accessSweep = nil
         if sweep.ended > 0 {
             logger.notice(
-                "streams ended: what they were admitted by was taken away",
+                "streams closed: their token, key or grant was revoked",
                 metadata: ["streams": "\(sweep.ended)"])
         }
     }

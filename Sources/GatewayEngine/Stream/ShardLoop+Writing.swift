@@ -213,7 +213,7 @@ extension ShardLoop {
             }
             return frame
         } catch {
-            logger.error("a notification could not be signed", metadata: ["error": "\(error)"])
+            logger.error("cannot sign a notification", metadata: ["error": "\(error)"])
             return nil
         }
     }

@@ -84,9 +84,9 @@ final class Collector: Sendable {
         }
         guard isNews else { return }
         if fails {
-            logger.warning("the collector takes no spans", metadata: ["reason": "\(reason)"])
+            logger.warning("the collector does not accept spans", metadata: ["reason": "\(reason)"])
         } else {
-            logger.notice("the collector takes spans again")
+            logger.notice("the collector accepts spans again")
         }
     }
 

@@ -43,7 +43,7 @@ package struct TracingConfiguration: Sendable {
             else {
                 throw Faults(
                     "tracing.headers",
-                    "\(fieldsFile) is no readable text of at most \(Self.fieldsBytesMax) bytes")
+                    "\(fieldsFile) is not readable text of at most \(Self.fieldsBytesMax) bytes")
             }
             for (number, line) in text.split(
                 separator: "\n", omittingEmptySubsequences: false
@@ -58,8 +58,8 @@ package struct TracingConfiguration: Sendable {
                 else {
                     throw Faults(
                         "tracing.headers",
-                        "line \(number + 1) of \(fieldsFile) must be NAME: VALUE, of a name "
-                            + "that is not set already")
+                        "line \(number + 1) of \(fieldsFile) must be NAME: VALUE, with a name "
+                            + "that is not already set")
                 }
                 fields.append((name.lowercased(), value))
             }
@@ -68,7 +68,7 @@ package struct TracingConfiguration: Sendable {
             return try CurlFields(fields.map { (name: $0.0, value: $0.1) })
         } catch {
             throw Faults(
-                "tracing.headers", "\(fieldsFile ?? "") has what is no header field")
+                "tracing.headers", "\(fieldsFile ?? "") contains an invalid header field")
         }
     }
 

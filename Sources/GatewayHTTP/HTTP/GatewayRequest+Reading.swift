@@ -21,7 +21,7 @@ extension GatewayRequest {
     package func queryValue(_ name: String) throws -> String? {
         let values = try query().filter { $0.name == name }.map(\.value)
         guard values.count <= 1 else {
-            throw Problem.malformed("The query has `\(name)` more than once.")
+            throw Problem.malformed("The query contains `\(name)` more than once.")
         }
         return values.first
     }
@@ -37,7 +37,7 @@ extension GatewayRequest {
         guard
             ranges.isEmpty
                 || ranges.contains(where: { $0 == "*/*" || $0 == essence || $0 == family })
-        else { throw Problem.notAcceptable("This resource is \(essence) only.") }
+        else { throw Problem.notAcceptable("This resource is only available as \(essence).") }
     }
 
     /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.

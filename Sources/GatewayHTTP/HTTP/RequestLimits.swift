@@ -155,7 +155,7 @@ package final class RequestLimits: Sendable {
     private func refusal() -> ProblemDetails {
         metrics.requestRefused(.bytesInWork)
         return Problem.unavailable(
-            "Too many bytes of request bodies are in work; retry in 2 s, or send smaller posts.",
+            "Too many request bodies in flight; retry in 2 s, or send smaller posts.",
             retryAfter: 2)
     }
 }

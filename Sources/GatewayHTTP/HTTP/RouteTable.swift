@@ -71,10 +71,10 @@ package struct RouteTable: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch is HTTPParserError {
-            return Problem.malformed("The request's body is not HTTP.").answer
+            return Problem.malformed("The request's body is not valid HTTP.").answer
         } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
             // The peer has left; the response will not reach it.
-            return Problem.malformed("The request broke off.").answer
+            return Problem.malformed("The request is incomplete.").answer
         } catch {
             logger.error(
                 "a request failed",
@@ -83,7 +83,7 @@ package struct RouteTable: Sendable {
                     "error": "\(type(of: error))",
                 ])
             return ProblemDetails(
-                status: 500, code: "internal", title: "The gateway failed; its log says why"
+                status: 500, code: "internal", title: "Internal error; see the gateway's log"
             ).answer
         }
     }

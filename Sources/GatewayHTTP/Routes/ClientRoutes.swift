@@ -133,7 +133,7 @@ extension GatewayRoutes {
         let app = try await app(request, context, .clientsWrite)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         guard let text = try request.queryValue("attribute") else {
-            throw Problem.malformed("Say whom to erase: ?attribute=NAME:VALUE.")
+            throw Problem.malformed("The query must be attribute=NAME:VALUE.")
         }
         let erased = try await clients.erase(app: app, attribute: try Self.attribute(text))
         return GatewayAnswer(.ok, json: ["erased": .integer(Int64(erased))])
@@ -161,7 +161,7 @@ extension GatewayRoutes {
         let cursor = cursors.judge(acknowledgement.cursor)
         guard case .after(let sequence) = cursor.point else {
             throw Problem.wrong(
-                Faults("cursor", "is not a cursor of this gateway that still holds"))
+                Faults("cursor", "is not a valid cursor of this gateway"))
         }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         let claims = try authorizer.newClaims(token, record)

@@ -24,7 +24,7 @@ extension GatewayRoutes {
             let events = try events(body, of: request)
             guard events.count <= Self.explainedEventsMax else {
                 throw Problem.tooLarge(
-                    "At most \(Self.explainedEventsMax) events are explained at once.")
+                    "At most \(Self.explainedEventsMax) events can be explained per request.")
             }
             guard let ruleSet = catalogs.ruleSet(of: app) else { throw Problem.unknownApp }
             var explanations: [ChangeExplanation] = []
@@ -39,8 +39,8 @@ extension GatewayRoutes {
                 keys += explanations[index].decision.keys.count
                 guard index == 0 || keys <= limits.changeKeysMax else {
                     throw Problem.tooLarge(
-                        "The events raise more than \(limits.changeKeysMax) keys together, by "
-                            + "limits.changeKeys; explain fewer of them at once.")
+                        "The events invalidate more than \(limits.changeKeysMax) keys in total "
+                            + "(limits.changeKeys); explain fewer events per request.")
                 }
             }
             let subject = ExplainedChanges(

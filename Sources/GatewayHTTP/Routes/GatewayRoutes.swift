@@ -192,7 +192,7 @@ extension GatewayRoutes {
         }
         if let noneMatch = request.header(FieldName.ifNoneMatch) {
             guard noneMatch == "*" else {
-                throw Problem.malformed("If-None-Match takes `*` only here.")
+                throw Problem.malformed("If-None-Match only supports `*` here.")
             }
             return .absent
         }
@@ -283,7 +283,7 @@ extension GatewayRoutes {
         }
         guard let token = issued else {
             throw Problem.forbidden(
-                "no-local-issuer", "This gateway's own issuer is not enabled by configuration.")
+                "no-local-issuer", "This gateway's own issuer is not enabled (`localIssuer`).")
         }
         return GatewayAnswer(
             .created,

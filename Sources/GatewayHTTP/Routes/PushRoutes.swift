@@ -31,9 +31,9 @@ extension GatewayRoutes {
             return GatewayAnswer(.accepted, numbers: ["pushes": Int64(count)])
         case .nowhere:
             throw Problem.wrong(
-                Faults("channel", "is none at which this gateway pushes to the client"))
+                Faults("channel", "is not a channel on which this gateway pushes to the client"))
         case .busy:
-            throw Problem.unavailable("As many pushes are under way as may be; try again.")
+            throw Problem.unavailable("Too many pushes in flight; retry later.")
         }
     }
 
@@ -60,7 +60,7 @@ extension GatewayRoutes {
         if let text = try request.queryValue("before") {
             query.before = Int64(text)
             if query.before == nil {
-                faults.add("before", "must be a number that a page ended with")
+                faults.add("before", "must be the `before` of a previous page")
             }
         }
         let limit = try Self.limit(request, &faults)

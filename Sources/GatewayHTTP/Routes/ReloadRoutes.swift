@@ -25,13 +25,13 @@ extension GatewayRoutes {
             _ = try await clients.present(claims, of: admitted.key)
         }
         guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
-            throw Problem.unavailable("This connection cannot be served; connect again.")
+            throw Problem.unavailable("This connection cannot be served; reconnect.")
         }
         if reloads.wantsStream {
             // The connection's handler opens every admitted stream; this request was not admitted.
             guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
             admission.registry.releaseStream(admitted.key)
-            throw Problem.unavailable("The gateway holds as many streams as it may; ask again.")
+            throw Problem.unavailable("The gateway has too many streams; retry later.")
         }
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
         metrics.polls.increment()
@@ -153,7 +153,7 @@ enum LongPoll {
     private static func problem(_ failure: ShardLoop.Failure) -> ProblemDetails {
         switch failure {
         case .refused(let error): Problem.engine(error)
-        case .unavailable: Problem.unavailable("The gateway is stopping; try again.")
+        case .unavailable: Problem.unavailable("The gateway is shutting down; retry later.")
         }
     }
 }

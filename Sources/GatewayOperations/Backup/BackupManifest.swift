@@ -88,7 +88,7 @@ package struct BackupManifest: Sendable, Equatable {
     init(_ value: JSONValue) throws(Faults) {
         var object = value.objectValue ?? [:]
         guard let format = object["format"]?.integerValue else {
-            throw Faults(Self.fileName, "is no manifest of a backup")
+            throw Faults(Self.fileName, "is not a backup manifest")
         }
         guard format == Self.format else {
             throw Faults(
@@ -101,7 +101,7 @@ package struct BackupManifest: Sendable, Equatable {
         object["sha256"] = nil
         let digest = try? SHA256Digest(of: JSONValue.object(object).serialized)
         guard let checksum, checksum == digest?.hexadecimal else {
-            throw Faults(Self.fileName, "is damaged or was changed: it is not as it was written")
+            throw Faults(Self.fileName, "is damaged or was modified")
         }
         guard let created = object["created"]?.stringValue,
             let version = object["version"]?.stringValue,
@@ -130,7 +130,7 @@ package struct BackupManifest: Sendable, Equatable {
                 mode & ~0o777 == 0
             else {
                 throw Faults(
-                    "\(Self.fileName): files[\(index)]", "is no file of a data directory")
+                    "\(Self.fileName): files[\(index)]", "is not a file of a data directory")
             }
             files.append(File(path: path, bytes: bytes, sha256: sha256, mode: mode))
         }

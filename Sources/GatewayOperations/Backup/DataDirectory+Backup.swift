@@ -24,16 +24,16 @@ extension DataDirectory {
     {
         try requireServed()
         guard FileManager.default.fileExists(atPath: path + "/" + Self.databaseName) else {
-            throw Faults("data", "\(path) holds no log: no gateway was ever served from it")
+            throw Faults("data", "\(path) contains no log: no gateway has used it")
         }
         let target = target.hasSuffix("/") && target.count > 1 ? String(target.dropLast()) : target
         guard !Self.exists(target) else {
-            throw Faults("to", "\(target) is there already; nothing is ever overwritten")
+            throw Faults("to", "\(target) already exists; choose another path")
         }
         let staging = target + ".partial"
         guard !Self.exists(staging) else {
             throw Faults(
-                "to", "\(staging) is there: a backup is being made, or one broke off; remove it")
+                "to", "\(staging) exists: a backup is running or was interrupted; remove it")
         }
         let bytes = try StoreCopy.bytes(of: path) + Self.backedUp.reduce(0) { $0 + size(of: $1) }
         try FreeSpace.require(bytes, in: Self.parent(of: target), option: "to", of: "backup")
@@ -68,7 +68,7 @@ extension DataDirectory {
         let copy = try StoreCopy(checking: database)
         let sha256 = try DurableFiles.seal(database, named: Self.databaseName)
         guard let listed = DurableFiles.Listed(staging, Self.databaseName) else {
-            throw Faults(Self.databaseName, "is gone")
+            throw Faults(Self.databaseName, "is missing")
         }
         var files = [
             BackupManifest.File(
@@ -111,7 +111,7 @@ extension DataDirectory {
             }
             try FileManager.default.removeItem(atPath: target)
         }
-        throw Faults(name, "cannot be read whole, or does not stop changing")
+        throw Faults(name, "cannot be read completely, or keeps changing")
     }
 
     private func files(of directory: String) -> [DurableFiles.Listed] {

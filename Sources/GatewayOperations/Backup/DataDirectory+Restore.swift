@@ -40,8 +40,8 @@ extension DataDirectory {
             throw Faults(
                 "data",
                 names.contains(Self.stagingName)
-                    ? "a restore into \(path) broke off; empty it and restore again"
-                    : "\(path) is not empty; nothing is ever overwritten")
+                    ? "a restore into \(path) was interrupted; empty it and restore again"
+                    : "\(path) is not empty; choose an empty directory")
         }
         let staging = path + "/" + Self.stagingName
         do {
@@ -72,7 +72,7 @@ extension DataDirectory {
     func requireNoRestore() throws(Faults) {
         guard !Self.exists(path + "/" + Self.stagingName) else {
             throw Faults(
-                "data", "a restore into \(path) broke off; empty the directory and restore again")
+                "data", "a restore into \(path) was interrupted; empty it and restore again")
         }
     }
 
@@ -81,7 +81,7 @@ extension DataDirectory {
         guard let handle = FileHandle(forReadingAtPath: path),
             let data = try? handle.read(upToCount: BackupManifest.bytesMax + 1)
         else {
-            throw Faults("from", "\(backup) is no backup: it has no \(BackupManifest.fileName)")
+            throw Faults("from", "\(backup) is not a backup: it has no \(BackupManifest.fileName)")
         }
         guard data.count <= BackupManifest.bytesMax,
             let value = try? JSONValue(parsing: Array(data))
@@ -102,7 +102,7 @@ extension DataDirectory {
                 named: file.path)
             guard copied.bytes == file.bytes, copied.sha256 == file.sha256 else {
                 throw Faults(
-                    file.path, "is not what was backed up: the file is damaged or was changed")
+                    file.path, "does not match its checksum: the file is damaged or modified")
             }
             done += copied.bytes
             progress(done, manifest.bytes)
@@ -124,7 +124,7 @@ extension DataDirectory {
             throw Faults(Self.databaseName, "is damaged: \(reason)")
         }
         guard copy.head == manifest.head else {
-            throw Faults(Self.databaseName, "does not end where the manifest says")
+            throw Faults(Self.databaseName, "does not end at the sequence in the manifest")
         }
         let epoch = try await openNewEpoch()
         _ = try DurableFiles.seal(database, named: Self.databaseName)

@@ -36,8 +36,8 @@ enum FreeSpace {
         let free = DiskSpace.freeBytes(directory).map { ByteCount.text($0) } ?? "too little"
         return Faults(
             option,
-            "the disk of \(directory) has no room: \(free) free, and the \(subject) takes "
-                + "\(ByteCount.text(bytes + slackBytes)); make room or name a directory on another disk"
+            "the disk of \(directory) is full: \(free) free, and the \(subject) takes "
+                + "\(ByteCount.text(bytes + slackBytes)); free space or use another disk"
         )
     }
 }

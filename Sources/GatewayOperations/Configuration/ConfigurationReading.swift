@@ -155,7 +155,7 @@ package struct ConfigurationLayers {
             }
         default:
             if key.isEmpty {
-                faults.add("", "the file must hold an object")
+                faults.add("", "the file must contain an object")
             } else {
                 texts[key] = ParameterValue.text(of: value)
             }

@@ -12,7 +12,7 @@ extension Denylist {
         guard places.count <= Self.entriesMax else {
             layers.fault(
                 "denied",
-                "has \(places.count) entries; at most \(Self.entriesMax) are allowed: leave out "
+                "has \(places.count) entries; at most \(Self.entriesMax) are allowed: remove "
                     + "those whose tokens have expired")
             self.init()
             return

@@ -112,8 +112,8 @@ package struct GatewayConfiguration: Sendable {
         for case (let key, let address?) in addresses where !address.isLoopback {
             faults.add(
                 key,
-                "\(address) can be reached from other machines; without a configuration file the "
-                    + "gateway runs in development mode, which stays on loopback")
+                "\(address) is reachable from other machines; without a configuration file the "
+                    + "gateway runs in development mode, which is limited to loopback")
         }
         guard faults.isEmpty else { throw faults }
         return GatewayConfiguration(
@@ -142,7 +142,7 @@ package struct GatewayConfiguration: Sendable {
         let mode = layers.text("tls.clientCertificates") ?? "none"
         demandsClientCertificate = mode == "required"
         if mode != "none", clientCA == nil {
-            layers.fault("tls.clientCA", "is required when client certificates are asked for")
+            layers.fault("tls.clientCA", "is required if tls.clientCertificates is not none")
         }
         if mode == "none" { clientCA = nil }
         localIssuer = layers.flag("localIssuer") ?? false
@@ -170,7 +170,7 @@ package struct GatewayConfiguration: Sendable {
         if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,
             layers.places(of: "issuers").isEmpty
         {
-            layers.fault("issuers", "name at least one issuer, or set localIssuer: true")
+            layers.fault("issuers", "must name at least one issuer, or set localIssuer: true")
         }
         // The entries are kept in ``denied``: as options they would be numerous, and each option is
         // checked whenever files are.
@@ -245,7 +245,7 @@ package struct GatewayConfiguration: Sendable {
             let path = layers.required("\(prefix).keys")
             guard !path.isEmpty else { return nil }
             guard let keys = keys(path) else {
-                layers.fault("\(prefix).keys", "\(path) holds no Ed25519 or P-256 public key")
+                layers.fault("\(prefix).keys", "\(path) contains no Ed25519 or P-256 public key")
                 return nil
             }
             return TrustedIssuer(

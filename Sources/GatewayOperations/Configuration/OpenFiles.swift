@@ -66,7 +66,7 @@ extension GatewayConfiguration {
         guard let budget = descriptorBudget(openFiles: limit) else {
             throw Faults(
                 "limits.connections",
-                "the limit of open files is \(limit), too few for a gateway with this "
+                "the limit of open files is \(limit), too low for a gateway with this "
                     + "configuration; raise it (LimitNOFILE= of its systemd unit, ulimit -n)")
         }
         connectionsMax = budget.connections

@@ -14,7 +14,7 @@ extension PushConfiguration {
             let count = Dictionary(
                 grouping: apps.filter { $0.environments.contains(environment) }, by: \.app)
             for (app, entries) in count where entries.count > 1 {
-                layers.fault("apns", "\(app) is named twice for \(environment)")
+                layers.fault("apns", "\(app) has two entries for \(environment)")
             }
         }
         for (environment, key) in [
@@ -57,7 +57,7 @@ extension PushConfiguration {
                 continue
             }
             if intervals.updateValue(interval * 1_000, forKey: kind) != nil {
-                layers.fault("\(prefix).kind", "\(kind) has an interval already")
+                layers.fault("\(prefix).kind", "\(kind) has two intervals")
             }
         }
         return intervals
@@ -124,7 +124,7 @@ extension PushConfiguration {
                 case .lifetime: "\(prefix).expiration"
                 case .collapseID: "\(prefix).collapseID"
                 }
-            layers.fault(key, "is not what APNs takes for pushes of type \(type)")
+            layers.fault(key, "is not accepted by APNs for pushes of type \(type)")
             return nil
         }
     }

@@ -10,7 +10,7 @@ extension TracingConfiguration {
         if text != nil, endpoint == nil {
             layers.fault(
                 "tracing.endpoint",
-                "must be a URL such as https://collector.example.com:4318, without query")
+                "must be a URL such as https://collector.example.com:4318, without a query")
         }
         // All options are read before an early return, so that all faults are reported.
         let share = layers.fraction("tracing.share")
@@ -37,7 +37,7 @@ extension TracingConfiguration {
         if fieldsFile != nil, endpoint.isPlain, !endpoint.isLoopback {
             layers.fault(
                 "tracing.headers",
-                "would be sent where everybody can read it; tracing.endpoint has to be https")
+                "would be sent unencrypted; tracing.endpoint must be https")
         }
     }
 }

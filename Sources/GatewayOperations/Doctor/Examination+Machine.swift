@@ -21,15 +21,15 @@ extension Examination {
             case (_?, let pid?) where isTaken:
                 return Finding(
                     .ok, subject: option,
-                    what: "\(address) is in use, and process \(pid) runs on the data")
+                    what: "\(address) is in use; the gateway is process \(pid)")
             case (let code?, _):
                 return Finding(
                     .fail, subject: option,
                     what: "\(address) cannot be opened: \(String(cString: strerror(code)))",
                     remedy: isTaken
-                        ? "Another program has it, and no gateway runs on the data directory: "
-                            + "`ss -ltnp` names it."
-                        : "Name an address of this machine, and a port this user may open.")
+                        ? "Another program uses it, and no gateway runs on the data directory; "
+                            + "`ss -ltnp` shows which."
+                        : "Use an address of this machine, and a port that this user may open.")
             }
         }
     }
@@ -74,13 +74,13 @@ extension Examination {
         // A gateway raises its soft limit to the hard one when it starts.
         let text = holder == nil ? words[1] : words[0]
         let limit = text == "unlimited" ? Int.max : Int(text) ?? 0
-        let whose = holder == nil ? "of this shell, for no gateway runs," : "of the gateway"
+        let whose = holder == nil ? "of this shell (no gateway runs)" : "of the gateway"
         let what = "the limit \(whose) is \(text) files"
         let advice = "(LimitNOFILE= of its systemd unit, ulimit -n)"
         let wanted = configuration.connectionsMax
         guard let budget = configuration.descriptorBudget(openFiles: limit) else {
             return Finding(
-                .fail, subject: "file limit", what: "\(what), too few to start with",
+                .fail, subject: "file limit", what: "\(what), too low to start",
                 remedy: "Raise it \(advice).")
         }
         guard budget.connections < wanted else {
@@ -104,22 +104,22 @@ extension Examination {
         }
         return Finding(
             .warn, subject: "kernel",
-            what: "somaxconn is \(count): of many who connect at once some are refused",
-            remedy: "sysctl -w net.core.somaxconn=4096")
+            what: "somaxconn is \(count): bursts of new connections may be refused",
+            remedy: "Run sysctl -w net.core.somaxconn=4096.")
     }
 
     // MARK: Clock and names
 
     func clock() -> [Finding] {
         switch gateway_clock_is_synchronised() {
-        case 1: [Finding(.ok, subject: "clock", what: "is kept right, as the kernel says")]
+        case 1: [Finding(.ok, subject: "clock", what: "synchronised, according to the kernel")]
         case 0:
             [
                 Finding(
-                    .warn, subject: "clock", what: "is kept right by nothing, as the kernel says",
+                    .warn, subject: "clock", what: "not synchronised, according to the kernel",
                     remedy:
-                        "Run chrony or systemd-timesyncd: tokens, notifications and APNs go by "
-                        + "time. In a container the host does so.")
+                        "Run chrony or systemd-timesyncd: tokens, notifications and APNs depend on the "
+                        + "time. For a container, run it on the host.")
             ]
         default: []
         }
@@ -136,13 +136,11 @@ extension Examination {
             var found: UnsafeMutablePointer<addrinfo>?
             let code = getaddrinfo(host, nil, &hints, &found)
             defer { if let found { freeaddrinfo(found) } }
-            guard code != 0 else {
-                return Finding(.ok, subject: "DNS", what: "\(host) has an address")
-            }
+            guard code != 0 else { return Finding(.ok, subject: "DNS", what: "\(host) resolves") }
             return Finding(
                 .warn, subject: "DNS",
-                what: "\(host) is not resolved: \(String(cString: gai_strerror(code)))",
-                remedy: "Look at /etc/resolv.conf, and at what answers there.")
+                what: "\(host) does not resolve: \(String(cString: gai_strerror(code)))",
+                remedy: "Check /etc/resolv.conf and the name servers in it.")
         }
     }
 }

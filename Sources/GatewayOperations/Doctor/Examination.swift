@@ -51,19 +51,19 @@ package struct Examination: Sendable {
             return [
                 Finding(
                     .ok, subject: "configuration",
-                    what: configuration.isDevelopment ? "none: the development mode" : "is right")
+                    what: configuration.isDevelopment ? "none: development mode" : "valid")
             ]
         } catch let faults as Faults {
             return faults.list.map {
                 Finding(
                     .fail, subject: "configuration", what: $0.description,
-                    remedy: "Mend it; `timeline-gateway check-config` says the same.")
+                    remedy: "Correct it; `timeline-gateway check-config` reports the same.")
             }
         } catch {
             return [
                 Finding(
                     .fail, subject: "configuration", what: "\(error)",
-                    remedy: "Mend the file it names.")
+                    remedy: "Correct the named file.")
             ]
         }
     }
@@ -76,22 +76,22 @@ package struct Examination: Sendable {
         var findings = [
             Self.validity(
                 "certificate", context.notAfter,
-                ended: "Put a new one at tls.certificate and tls.key; clients refuse this one.",
-                ending: "Renew it; a running gateway takes it over by itself.")
+                ended: "Install a new one at tls.certificate and tls.key; clients reject this one.",
+                ending: "Renew it; a running gateway reloads it automatically.")
         ]
         if let host = publicHost, !context.isCertificate(of: host) {
             findings.append(
                 Finding(
                     .fail, subject: "certificate",
-                    what: "is not one for \(host), by which clients call",
-                    remedy: "Have it issued for that name, or set publicURL to one of its names."))
+                    what: "is not valid for \(host), which clients connect to",
+                    remedy: "Get one for that name, or set publicURL to one of its names."))
         }
         if let mode = Self.mode(key), mode & 0o077 != 0 {
             findings.append(
                 Finding(
                     .warn, subject: "certificate",
-                    what: "its key \(key) has the mode \(String(mode, radix: 8))",
-                    remedy: "Let its owner alone read it: chmod 600."))
+                    what: "its key \(key) has mode \(String(mode, radix: 8))",
+                    remedy: "Restrict it to its owner: chmod 600."))
         }
         return findings
     }
@@ -102,8 +102,8 @@ package struct Examination: Sendable {
         return ends.sorted { $0.key < $1.key }.map { app, ends in
             Self.validity(
                 "APNs certificate of \(app)", ends,
-                ended: "Have Apple issue a new one; pushes with this one are refused.",
-                ending: "Have Apple issue a new one; a running gateway takes it over by itself.")
+                ended: "Get a new one from Apple; APNs rejects pushes with this one.",
+                ending: "Get a new one from Apple; a running gateway reloads it automatically.")
         }
     }
 
@@ -114,9 +114,9 @@ package struct Examination: Sendable {
         _ subject: String, _ notAfter: Date, ended: String, ending: String
     ) -> Finding {
         let days = Int((notAfter.timeIntervalSinceNow / 86_400).rounded(.down))
-        let ends = "ends \(timestamp(Int64(notAfter.timeIntervalSince1970) * 1000))"
+        let ends = "expires \(timestamp(Int64(notAfter.timeIntervalSince1970) * 1000))"
         return switch days {
-        case ..<0: Finding(.fail, subject: subject, what: "has ended: it \(ends)", remedy: ended)
+        case ..<0: Finding(.fail, subject: subject, what: "has expired: it \(ends)", remedy: ended)
         case ..<14: Finding(.warn, subject: subject, what: "\(ends), in \(days) d", remedy: ending)
         default: Finding(.ok, subject: subject, what: "\(ends), in \(days) d")
         }
@@ -138,8 +138,7 @@ package struct Examination: Sendable {
         guard let mode = Self.mode(path) else {
             return [
                 Finding(
-                    .ok, subject: "data directory",
-                    what: "\(path) is not there yet: the first start makes it")
+                    .ok, subject: "data directory", what: "\(path) is created at the first start")
             ]
         }
         var findings: [Finding] = []
@@ -147,8 +146,8 @@ package struct Examination: Sendable {
             findings.append(
                 Finding(
                     .warn, subject: "data directory",
-                    what: "\(path) has the mode \(String(mode, radix: 8))",
-                    remedy: "Let its owner alone look into it: chmod 700."))
+                    what: "\(path) has mode \(String(mode, radix: 8))",
+                    remedy: "Restrict it to its owner: chmod 700."))
         }
         let open = DataDirectory(path).privateFiles.filter {
             (Self.mode(path + "/" + $0) ?? 0) & 0o077 != 0
@@ -160,18 +159,18 @@ package struct Examination: Sendable {
                     what: "others may read or write \(open.prefix(4).joined(separator: ", "))"
                         + (open.count > 4 ? " and \(open.count - 4) more" : ""),
                     remedy:
-                        "Let their owner alone do so: chmod 600. If others could get at them, "
-                        + "rotate the keys: `timeline-gateway keys rotate`."))
+                        "Restrict them to their owner: chmod 600. If others may have read them, rotate "
+                        + "the keys: `timeline-gateway keys rotate`."))
         }
         if DataDirectory.exists(path + "/.restoring") {
             findings.append(
                 Finding(
-                    .fail, subject: "data directory", what: "a restore into it broke off",
+                    .fail, subject: "data directory", what: "a restore into it was interrupted",
                     remedy: "Empty it and restore again."))
         }
         if findings.isEmpty {
             findings.append(
-                Finding(.ok, subject: "data directory", what: "\(path) is its owner's alone"))
+                Finding(.ok, subject: "data directory", what: "\(path) is private to its owner"))
         }
         return findings
     }
@@ -185,35 +184,35 @@ package struct Examination: Sendable {
             return [
                 Finding(
                     .fail, subject: "disk",
-                    what: "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
-                    remedy: "Name a directory on a disk that is there.")
+                    what: "\(path) cannot be checked: \(String(cString: strerror(errno)))",
+                    remedy: "Use a directory on an existing disk.")
             ]
         }
         let free = Double(status.f_bavail) * Double(status.f_frsize)
         let used = Double(DurableFiles.Listed(path, DataDirectory.databaseName)?.bytes ?? 0)
         // The size of a full log of small changes with its index.
         let wanted = max(0, Double(configuration.retentionChanges) * 600 - used) + 256e6
-        let words = "\(Self.megabytes(free)) are free"
+        let words = "\(Self.megabytes(free)) free"
         var findings: [Finding] = []
         if free < 256e6 {
             findings.append(
                 Finding(
                     .fail, subject: "disk", what: words,
-                    remedy: "Make room: a full disk stops every post with 503."))
+                    remedy: "Free space: on a full disk every post fails with 503."))
         } else if free < wanted {
             findings.append(
                 Finding(
                     .warn, subject: "disk",
-                    what: "\(words), and a log of retention.changes may take "
-                        + "\(Self.megabytes(wanted))",
-                    remedy: "Make room, or lower retention.changes."))
+                    what:
+                        "\(words), and a log of retention.changes may take \(Self.megabytes(wanted))",
+                    remedy: "Free space, or lower retention.changes."))
         } else {
             findings.append(Finding(.ok, subject: "disk", what: words))
         }
         if status.f_files > 0, status.f_favail < 1_000 {
             findings.append(
                 Finding(
-                    .fail, subject: "disk", what: "\(status.f_favail) inodes are free",
+                    .fail, subject: "disk", what: "\(status.f_favail) inodes free",
                     remedy: "Remove small files from that file system."))
         }
         return findings
@@ -235,7 +234,8 @@ package struct Examination: Sendable {
             return [
                 Finding(
                     .fail, subject: "database", what: "cannot be read: \(error)",
-                    remedy: "Run this as the gateway's user.")
+                    remedy: "Run this as the gateway's user."
+                )
             ]
         }
     }
@@ -263,13 +263,13 @@ package struct Examination: Sendable {
             return [
                 Finding(
                     .fail, subject: "database", what: "is damaged: \(reason)",
-                    remedy: "Restore a backup: `timelinectl restore`. Look at the disk before.")
+                    remedy: "Check the disk, then restore a backup: `timelinectl restore`.")
             ]
         }
         return [
             Finding(
                 .ok, subject: "database",
-                what: "is sound: log up to \(copy.head), \(copy.clients) clients of "
+                what: "intact: log up to \(copy.head), \(copy.clients) clients of "
                     + "\(copy.apps) apps")
         ]
     }
@@ -299,17 +299,16 @@ package struct Examination: Sendable {
                 return Finding(
                     .fail, subject: "keys", what: "of \(name.rawValue)/ cannot be read: \(error)",
                     remedy:
-                        "Restore the file from a backup. Without one, remove "
-                        + "\(name.rawValue)/ring.json and files that hold no key, and start once "
-                        + "with `timeline-gateway serve --new`: it takes up the keys that are "
-                        + "left, or makes new ones.")
+                        "Restore the file from a backup. Without one, remove \(name.rawValue)/ring.json "
+                        + "and files without a key, and start once with `timeline-gateway serve "
+                        + "--new`: it uses the remaining keys, or creates new ones.")
             }
         }
     }
 
     private static func lost(_ part: DataDirectoryLoss.Part) -> Finding {
         Finding(
-            .fail, subject: part == .database ? "database" : "keys", what: "is gone: \(part)",
+            .fail, subject: part == .database ? "database" : "keys", what: "missing: \(part)",
             remedy: DataDirectoryLoss.remedy)
     }
 }

@@ -17,7 +17,7 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
 
     package var description: String {
         """
-        a gateway was served from \(directory) before, and this is gone:
+        \(directory) was used by a gateway before, and this is missing:
         \(parts.map { "  " + $0.description }.joined(separator: "\n"))
         \(Self.remedy)
         """
@@ -25,8 +25,8 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
 
     /// The remedy.
     static let remedy =
-        "Put the files back, or restore a backup (`timelinectl restore`). To go on without what is "
-        + "gone, start once with `timeline-gateway serve --new`."
+        "Put the files back, or restore a backup (`timelinectl restore`). To continue without what "
+        + "is missing, start once with `timeline-gateway serve --new`."
 }
 
 extension DataDirectoryLoss.Part: CustomStringConvertible {
@@ -34,11 +34,11 @@ extension DataDirectoryLoss.Part: CustomStringConvertible {
     package var description: String {
         switch self {
         case .database:
-            "store.sqlite, the log with catalogs and registrations; without it every catalog has to "
-                + "be put and every client to register again"
+            "store.sqlite, the log with catalogs and registrations; without it every catalog must "
+                + "be put again and every client must register again"
         case .ring(let name, let keyFiles) where keyFiles > 0:
-            "\(name.rawValue)/ring.json, the order of the keys of \(name.use); `--new` takes up "
-                + "the \(keyFiles) that \(keyFiles == 1 ? "is" : "are") there"
+            "\(name.rawValue)/ring.json, the order of the keys of \(name.use); `--new` uses "
+                + "the \(keyFiles) that \(keyFiles == 1 ? "is" : "are") left"
         case .ring(let name, _):
             "\(name.rawValue)/, the keys of \(name.use); \(name.consequence)"
         }
@@ -66,9 +66,9 @@ package enum KeyRingName: String, Sendable, CaseIterable {
     /// The consequence of creating new keys.
     fileprivate var consequence: String {
         switch self {
-        case .notifications: "without them no notification signed so far verifies"
-        case .tokens: "without them every token minted so far is refused"
-        case .webhooks: "without them receivers have to take over a new key"
+        case .notifications: "without them no existing notification can be verified"
+        case .tokens: "without them every existing token is rejected"
+        case .webhooks: "without them receivers must learn a new key"
         }
     }
 }

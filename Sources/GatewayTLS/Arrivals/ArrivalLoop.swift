@@ -86,7 +86,7 @@ final class ArrivalLoop {
             let reason = String(cString: strerror(errno))
             if poll >= 0 { Glibc.close(poll) }
             if wake >= 0 { Glibc.close(wake) }
-            throw TLSError(.engine, "the kernel gives no descriptors to shake hands: \(reason)")
+            throw TLSError(.engine, "no descriptors for TLS handshakes: \(reason)")
         }
         let handle = Handle(wake: wake)
         let thread = Thread {

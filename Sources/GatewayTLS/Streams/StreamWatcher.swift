@@ -38,7 +38,7 @@ final class StreamWatcher: Sendable {
             let reason = String(cString: strerror(errno))
             if poll >= 0 { Glibc.close(poll) }
             if stop >= 0 { Glibc.close(stop) }
-            throw TLSError(.engine, "the kernel gives no descriptors to watch streams: \(reason)")
+            throw TLSError(.engine, "no descriptors for watching streams: \(reason)")
         }
         (self.poll, self.stop) = (poll, stop)
         var event = epoll_event()

@@ -42,7 +42,7 @@
             var body: [UInt8] = []
             for try await piece in stream.body {
                 guard body.count + piece.count <= request.responseBytesMax else {
-                    throw ConnectionError(.tooLarge, "the answer is longer than it may be")
+                    throw ConnectionError(.tooLarge, "the response is too long")
                 }
                 body += piece
             }
@@ -56,7 +56,7 @@
             _ request: GatewayRequest
         ) async throws(ConnectionError) -> GatewayStream {
             guard let url = URL(string: gateway + request.target) else {
-                throw ConnectionError(.badRequest, "the request's target is no part of a URL")
+                throw ConnectionError(.badRequest, "the request's target is not valid in a URL")
             }
             var order = URLRequest(url: url, timeoutInterval: Self.silenceMax)
             order.httpMethod = request.method

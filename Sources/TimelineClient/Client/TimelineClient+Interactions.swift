@@ -94,7 +94,7 @@ extension TimelineClient {
     private func reachedApp(_ purpose: String) throws -> any AppProcess {
         guard let app else {
             throw WidgetFailure(
-                description: "only the app can \(purpose), and the client reaches none")
+                description: "only the app can \(purpose), and no app is reachable")
         }
         return app
     }

@@ -240,7 +240,7 @@ public actor WidgetExtensionClient {
             do throws(VerificationFailure) {
                 notifications.append(try await verified(text))
             } catch {
-                throw .unreadable("a notification is not to be believed: \(error)")
+                throw .unreadable("a notification failed verification: \(error)")
             }
         }
         return (notifications, poll.cursor)

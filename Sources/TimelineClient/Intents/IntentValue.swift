@@ -64,7 +64,7 @@ public enum IntentValueError: Error, Sendable, Equatable, CustomStringConvertibl
     public var description: String {
         switch self {
         case .malformed(let expected): "the stored value is not \(expected)"
-        case .entityNotFound(let type): "the \(type) that was chosen is there no more"
+        case .entityNotFound(let type): "the chosen \(type) no longer exists"
         }
     }
 }

@@ -14,7 +14,7 @@ public enum GatewayFailure: Error, Sendable, Equatable, CustomStringConvertible 
         switch self {
         case .refused(let problem): problem.description
         case .connection(let error): error.description
-        case .unreadable(let what): "the gateway's answer cannot be read: \(what)"
+        case .unreadable(let what): "the gateway's response cannot be read: \(what)"
         }
     }
 

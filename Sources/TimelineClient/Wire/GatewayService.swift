@@ -88,7 +88,7 @@ package struct GatewayService: Sendable {
     ) throws(GatewayFailure) -> Answer<Registered> {
         guard let text = answer.value.objectValue?["cursor"]?.stringValue,
             let cursor = Cursor(text: text)
-        else { throw .unreadable("the registration's answer has no cursor") }
+        else { throw .unreadable("the response to the registration has no cursor") }
         return Answer(
             value: Registered(cursor: cursor, document: answer.value), head: answer.head)
     }
@@ -147,7 +147,7 @@ package struct GatewayService: Sendable {
             ProblemDetails(value, status: head.status)
             ?? ProblemDetails(
                 status: head.status, code: "about:blank",
-                title: "The answer has the status \(head.status) and does not say why")
+                title: "The response has status \(head.status) and no problem document")
         if let field = head["retry-after"], let seconds = Int(field), seconds >= 0 {
             problem.retryAfter = seconds
         }

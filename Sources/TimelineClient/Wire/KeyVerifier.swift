@@ -82,7 +82,7 @@ public actor KeyVerifier<Keys: VerificationKeys>: NotificationVerifying {
         }
         guard let keys else {
             throw VerificationFailure(
-                .keysUnavailable, "the gateway's keys could not be fetched")
+                .keysUnavailable, "cannot fetch the gateway's keys")
         }
         switch keys.check(signed) {
         case .signed: return

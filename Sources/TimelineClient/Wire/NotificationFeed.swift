@@ -156,7 +156,7 @@ package struct NotificationFeed: Sendable {
         let response = try await service.answer(to: request)
         let value = try GatewayService.value(of: response)
         guard let object = value.objectValue, let list = object["notifications"]?.arrayValue else {
-            throw .unreadable("a poll's answer has no notifications")
+            throw .unreadable("a poll's response has no notifications")
         }
         let texts = list.compactMap(\.stringValue)
         guard texts.count == list.count else {

@@ -39,7 +39,7 @@ public struct SignedNotification: Sendable {
         }
         guard header["crit"] == nil else {
             throw VerificationFailure(
-                .malformed, "its header has crit, of which nothing is supported")
+                .malformed, "its header has crit, and no critical extension is supported")
         }
         let type = header["typ"]?.stringValue?.lowercased() ?? ""
         guard [ReloadNotification.typ, "application/\(ReloadNotification.typ)"].contains(type)

@@ -115,9 +115,9 @@ extension Catalog {
         where sum.keys > limits.changeKeysMax {
             faults.add(
                 "entities.\(entity.forError)",
-                "has \(sum.rules) rules by which one change raises up to \(sum.keys) keys; at most "
-                    + "\(limits.changeKeysMax) are allowed: declare fewer rules about it, or fewer "
-                    + "bindings to parameters")
+                "has \(sum.rules) rules by which a change invalidates up to \(sum.keys) keys; "
+                    + "at most \(limits.changeKeysMax) are allowed: declare fewer rules for it, or "
+                    + "fewer bindings to parameters")
         }
     }
 

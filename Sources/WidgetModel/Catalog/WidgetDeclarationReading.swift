@@ -26,7 +26,7 @@ extension WidgetDeclaration {
         case .appIntent where intentName == nil:
             faults.add(reader.path("intent"), "is required for the configuration appIntent")
         case .static where intentName != nil:
-            faults.add(reader.path("intent"), "has no place in a static configuration")
+            faults.add(reader.path("intent"), "is not allowed with a static configuration")
         default: break
         }
         let displayName = reader.string("displayName", limit: limits.stringBytesMax, &faults)
@@ -202,7 +202,7 @@ extension DependencyRule {
             }
             if case .parameter(let name) = binding, intent?.parameter(name) == nil {
                 faults.add(
-                    place, "binds to a parameter that the kind's intent lacks", hint: name,
+                    place, "binds to a parameter that the kind's intent does not have", hint: name,
                     among: intent?.parameters.map(\.name) ?? [], sign: "$")
             }
             match.append(Match(attribute: member.name, binding: binding))

@@ -14,7 +14,7 @@ extension JSONValue {
             // A byte order mark may precede the document (YAML 1.2 section 5.2).
             let start = text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]
             guard !YAMLGuard.isSuspicious(start) else {
-                throw Faults("", "has aliases beside member names that may not be text")
+                throw Faults("", "has aliases together with member names that may not be text")
             }
             node = try Yams.compose(yaml: String(start))
         } catch let faults as Faults {
@@ -61,7 +61,7 @@ extension JSONValue {
             }
             return .object(JSONObject(uniqueMembers: members))
         case .alias:
-            throw Faults("", "has an alias to an anchor that is not there\(place(of: node))")
+            throw Faults("", "has an alias to an undefined anchor\(place(of: node))")
         }
     }
 

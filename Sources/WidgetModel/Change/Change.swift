@@ -169,7 +169,7 @@ public func readAttributes(
         {
             if texts.isEmpty {
                 faults.add(
-                    memberPlace, "must have a value; leave it out when it agrees with every value")
+                    memberPlace, "must have a value; omit it if it matches every value")
             } else {
                 attributes[member.name] = texts
             }

@@ -132,7 +132,7 @@ public struct CloudEvent: Sendable, Hashable {
         let data = reader.value("data")
         guard let encoded = reader.value("data_base64") else { return data }
         guard data == nil else {
-            faults.add(reader.path("data_base64"), "cannot stand beside `data`")
+            faults.add(reader.path("data_base64"), "cannot be combined with `data`")
             return nil
         }
         guard let text = encoded.stringValue, let bytes = Base64.standard.decode(text),

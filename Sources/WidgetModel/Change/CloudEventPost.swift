@@ -138,7 +138,7 @@ public struct CloudEventPost: Sendable {
             return value
         }
         if headers.contains(where: { $0.name == "ce-datacontenttype" }) {
-            faults.add("ce-datacontenttype", "must not be sent; Content-Type says it")
+            faults.add("ce-datacontenttype", "must not be sent; use Content-Type")
         }
         var attributes = CloudEvent.Attributes(
             specversion: attribute("specversion", isRequired: true),

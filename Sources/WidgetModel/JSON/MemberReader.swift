@@ -127,7 +127,7 @@ struct MemberReader {
     /// name.
     func refuseUnknown(_ faults: inout Faults) {
         for name in unknownNames {
-            faults.add(path(name.forError), "is not known here", hint: name, among: asked ?? [])
+            faults.add(path(name.forError), "is unknown", hint: name, among: asked ?? [])
         }
     }
 }

@@ -52,7 +52,7 @@ extension ClientRegistration {
         var kinds: Set<String> = []
         for (index, set) in recommendations.enumerated()
         where !kinds.insert(set.kind).inserted {
-            faults.add("recommendations[\(index)].kind", "has a set already")
+            faults.add("recommendations[\(index)].kind", "has two sets")
         }
         reader.warnUnknown(&warnings)
         guard faults.isEmpty, let platform else { throw faults }
@@ -92,7 +92,7 @@ extension MemberReader {
     /// Records a warning for every member that was not requested.
     func warnUnknown(_ warnings: inout Faults) {
         for name in unknownNames {
-            warnings.add(path(name.forError), "is not known to this gateway and was left out")
+            warnings.add(path(name.forError), "is unknown to this gateway and was ignored")
         }
     }
 
@@ -239,7 +239,7 @@ extension DeliveryAddress {
             self = .apns(address)
         default:
             warnings.add(
-                reader.path("type"), "is not a delivery type of this gateway and was left out")
+                reader.path("type"), "is not a delivery type of this gateway and was ignored")
             return nil
         }
         reader.warnUnknown(&warnings)

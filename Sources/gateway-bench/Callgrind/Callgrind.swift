@@ -88,7 +88,7 @@ struct Callgrind {
         do {
             return try CallgrindProfile(parsing: text)
         } catch {
-            throw BenchFailure("callgrind's profile cannot be read: \(error)")
+            throw BenchFailure("cannot read callgrind's profile: \(error)")
         }
     }
 

@@ -16,12 +16,12 @@ struct UnitCosts: Equatable {
     /// - Throws: ``BenchFailure`` when one of them lacks what there has to be in any: then something
     ///   has another name than is asked for here, and no regression of it would be seen.
     init(_ fewer: CallgrindProfile, _ more: CallgrindProfile, units: Int) throws {
-        guard units > 0 else { throw BenchFailure("nothing was counted") }
+        guard units > 0 else { throw BenchFailure("no events were counted") }
         func slope(_ what: String, _ count: (CallgrindProfile) -> Int) throws -> Double {
             let (before, after) = (count(fewer), count(more))
             guard before > 0, after > 0 else {
                 throw BenchFailure(
-                    "callgrind saw no \(what): has what is counted another name now?")
+                    "callgrind saw no \(what): was the counted function renamed?")
             }
             return Double(after - before) / Double(units)
         }
@@ -33,7 +33,7 @@ struct UnitCosts: Equatable {
         ownAllocations = try slope("allocations of ours") { $0.calls(of: ["swift_slowAlloc"]) }
         sends = Double(more.calls(of: ["send"]) - fewer.calls(of: ["send"])) / Double(units)
         guard ownInstructions > 0 else {
-            throw BenchFailure("\(units) more of it cost nothing: they are not what is counted")
+            throw BenchFailure("\(units) more units cost nothing: wrong function counted")
         }
     }
 

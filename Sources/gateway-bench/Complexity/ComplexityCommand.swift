@@ -10,23 +10,23 @@ struct ComplexityCommand: ParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "gateway-bench " + name,
-        abstract: "See that nobody's documents keep another app waiting.",
+        abstract: "Check that one app's documents do not delay another app.",
         discussion: """
-            Starts `timeline-gateway serve` on a temporary directory with rates that refuse
-            nobody, and sends it on a few connections, one shape after the other, the
-            largest documents that the limits allow. Meanwhile a backend of another app
-            posts a change every 50 ms. Then says how long its posts took, which turns of
-            threads that all share took more than 5 ms of CPU, and which routes were
-            reached. A shape with such a turn is measured again, at most twice: the host of a
-            virtual machine may have taken the time.
+            Starts `timeline-gateway serve` on a temporary directory without effective rate
+            limits, and sends it the largest documents that the size limits allow, one shape
+            after another, on a few connections. Meanwhile a backend of another app, the
+            bystander, posts a change every 50 ms. Prints how long its posts took, which turns
+            of shared threads took more than 5 ms of CPU, and which routes were covered. A shape
+            with such a turn is measured again, at most twice, because the host of a virtual
+            machine may have caused the delay.
 
             SHAPES
             \(ShapeName.allCases.map(\.help).joined(separator: "\n"))
 
             EXIT STATUS
               0    measured
-              1    it could not be measured; with --enforce also when a bound was missed
-              64   the command line is wrong
+              1    measurement failed; with --enforce also if a bound is exceeded
+              64   invalid command line
               130  stopped by Ctrl-C: 128 and the signal's number
 
             EXAMPLES
@@ -34,10 +34,10 @@ struct ComplexityCommand: ParsableCommand {
               gateway-bench complexity --shape explain --shape diff --seconds 10
             """)
 
-    @Option(help: "A shape; repeat for more. Default: all, and every route has to be reached.")
+    @Option(help: "A shape. Repeatable. Default: all, and every route must be covered.")
     var shape: [ShapeName] = []
 
-    @Option(help: "How long each shape goes on.")
+    @Option(help: "Duration of each shape.")
     var seconds = 3.0
 
     @OptionGroup var options: RunOptions

@@ -37,7 +37,7 @@ struct ComplexityRun {
                 try stage.generator.run(seconds: seconds) { false }
                 return try bystander.figures(since: start)
             }
-            tell("the bystander alone")
+            tell("the bystander without load")
             var quiet = [try alone(seconds: Self.quietSeconds)]
             var outcomes: [ShapeOutcome] = []
             var number = 0
@@ -50,7 +50,7 @@ struct ComplexityRun {
                 tell("\(name.rawValue): \(name.abstract)")
                 var outcome = try run(shape, on: stage, beside: bystander, number: &number, tell)
                 while outcome.hasLongTurns, outcome.measurements < Self.measurementsMax {
-                    tell("  a turn took too long; measured again")
+                    tell("  a turn took too long; measuring again")
                     try stage.generator.run(seconds: Self.pauseSeconds) { false }
                     outcome.add(try run(shape, on: stage, beside: bystander, number: &number, tell))
                 }
@@ -83,7 +83,7 @@ struct ComplexityRun {
                     outcome.reached.insert(request.route)
                 } else {
                     outcome.missed.append(request.route)
-                    tell("  \(request.route) was answered \(load.refusals[index] ?? "never")")
+                    tell("  \(request.route): response \(load.refusals[index] ?? "none")")
                 }
             }
         case .readers(let requests, let talk):

@@ -87,7 +87,7 @@ final class ComplexityStage {
             body: text(change.bytes(number: 99_999_999)))
         guard let cursor = answers.first?["cursor"]?.stringValue,
             let sequence = answer["sequence"]?.integerValue
-        else { throw BenchFailure("a registration or a change was answered without its place") }
+        else { throw BenchFailure("the response to a registration or change has no position") }
         (self.cursor, self.sequence) = (cursor, sequence)
     }
 

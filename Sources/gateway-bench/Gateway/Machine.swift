@@ -38,7 +38,7 @@ enum Machine {
         for core in cores where core < mask.count * 8 { mask[core / 8] |= 1 << UInt8(core % 8) }
         guard gateway_set_affinity(mask, UInt(mask.count)) == 0 else {
             let reason = String(cString: strerror(errno))
-            throw BenchFailure("the cores \(cores) cannot be used: \(reason)")
+            throw BenchFailure("cannot use the cores \(cores): \(reason)")
         }
     }
 

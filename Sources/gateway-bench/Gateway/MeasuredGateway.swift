@@ -11,7 +11,7 @@ extension GatewayProcess {
     static func measuredProgram(_ named: String?, isNeeded: Bool = true) throws -> String {
         if let named {
             guard FileManager.default.isExecutableFile(atPath: named) else {
-                throw ValidationError("--gateway: \(named) is no program.")
+                throw ValidationError("--gateway: \(named) is not a program.")
             }
             return named
         }

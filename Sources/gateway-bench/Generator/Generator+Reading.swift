@@ -37,7 +37,7 @@ extension Generator {
                 fail(
                     connection,
                     reason == SSL_ERROR_ZERO_RETURN
-                        ? "the server closed it" : "TLS: \(TLSClient.reason())")
+                        ? "the server closed the connection" : "TLS: \(TLSClient.reason())")
                 return
             }
             if let stream = connection.http2 {

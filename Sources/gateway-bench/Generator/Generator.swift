@@ -155,7 +155,7 @@ final class Generator {
     private func read(_ connection: ClientConnection) {
         let count = recv(connection.socket, &ciphertext, Self.bufferBytes, 0)
         guard count > 0 else {
-            if count == 0 { fail(connection, "the server closed it") }
+            if count == 0 { fail(connection, "the server closed the connection") }
             if count < 0, errno != EAGAIN, errno != EINTR {
                 fail(connection, String(cString: strerror(errno)))
             }

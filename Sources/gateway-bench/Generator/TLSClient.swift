@@ -24,9 +24,9 @@ final class TLSClient {
         (self.context, self.incoming, self.outgoing) = (context, incoming, outgoing)
         guard gateway_SSL_CTX_set_version_range(context, TLS1_3_VERSION, TLS1_3_VERSION) == 1,
             SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1
-        else { throw BenchFailure("OpenSSL refuses TLS 1.3 with AES-128-GCM") }
+        else { throw BenchFailure("OpenSSL rejects TLS 1.3 with AES-128-GCM") }
         guard SSL_CTX_load_verify_locations(context, ca, nil) == 1 else {
-            throw BenchFailure("\(ca) holds no certificates")
+            throw BenchFailure("\(ca) contains no certificates")
         }
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         _ = gateway_SSL_CTX_set_mode(context, Int(SSL_MODE_RELEASE_BUFFERS))
@@ -65,7 +65,7 @@ final class TLSClient {
             !isHTTP2 || SSL_set_alpn_protos(session, Self.http2, UInt32(Self.http2.count)) == 0
         else {
             SSL_free(session)
-            throw BenchFailure("OpenSSL refuses the server's name, the ticket or the protocol")
+            throw BenchFailure("OpenSSL rejects the server's name, the ticket or the protocol")
         }
         return session
     }

@@ -30,7 +30,7 @@ final class HandshakeRun: ConnectionUser {
         keepsTicket = true
         try run(1)
         keepsTicket = false
-        guard ticket != nil else { throw BenchFailure("the server gave no ticket") }
+        guard ticket != nil else { throw BenchFailure("the server sent no session ticket") }
     }
 
     /// Opens `count` connections, one after the other.

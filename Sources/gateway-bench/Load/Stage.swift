@@ -148,7 +148,7 @@ extension GatewayProcess {
         let answer = try http().request(
             "PUT", path, token: token, headers: [("Content-Type", type)], body: document)
         guard (200..<300).contains(answer.status) else {
-            throw BenchFailure("PUT \(path) was answered \(answer.status): \(answer.text)")
+            throw BenchFailure("PUT \(path) returned \(answer.status): \(answer.text)")
         }
         return answer
     }

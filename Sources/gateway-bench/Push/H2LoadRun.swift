@@ -33,7 +33,7 @@ struct H2LoadRun {
                 "-H", "apns-topic: \(PoolLoad.app).push-type.widgets",
             ], on: cores, seconds: Self.timeoutSeconds)
         guard let seconds = Self.seconds(text), let accepted = Self.accepted(text) else {
-            throw BenchFailure("h2load printed no figures: \(text.suffix(1_000))")
+            throw BenchFailure("h2load printed no results: \(text.suffix(1_000))")
         }
         return PoolLoad.Figures(
             seconds: seconds, cpuSeconds: Self.cpuSecondsOfChildren - before,

@@ -40,7 +40,7 @@ extension Repetition {
             let costs = try UnitCosts(
                 fewer, more, units: many.count.delivered - few.count.delivered)
             guard costs.sends > 0.9 else {
-                throw BenchFailure("deliveries are not sent from where callgrind counts")
+                throw BenchFailure("deliveries are not sent by the function that callgrind counts")
             }
             return costs.deliverySamples + losses(.costs, in: [few, many], of: fleet)
         }

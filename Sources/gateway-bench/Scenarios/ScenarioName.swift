@@ -8,17 +8,17 @@ enum ScenarioName: String, CaseIterable, Sendable {
     /// A description in a line of at most 64 characters.
     var abstract: String {
         switch self {
-        case .fanout: "streams of one key; the next change when all have the last"
+        case .fanout: "streams of one key; each change waits until all got the last"
         case .latency: "the same streams at a fixed rate, timed from the schedule"
         case .handshake: "full and resumed TLS handshakes without a request"
         case .burst: "50 changes: one at a time, in one batch, as 50 pipelined posts"
-        case .slow: "streams beside others that never read and have to be closed"
+        case .slow: "streams alongside others that never read and must be closed"
         case .storm: "all streams reconnect from an old cursor after a restart"
-        case .accept: "changes answered 202, alone and in batches of 100"
+        case .accept: "changes accepted with 202, singly and in batches of 100"
         case .register: "registrations of clients with 4 widgets"
-        case .decide: "the core alone: changes decided at a million widgets"
-        case .push: "pushes by the gateway's pool and by h2load; not one of all"
-        case .costs: "instructions and allocations, by valgrind; not one of all"
+        case .decide: "the core alone: changes decided for a million widgets"
+        case .push: "pushes by the gateway's pool and by h2load; not part of all"
+        case .costs: "instructions and allocations, by valgrind; not part of all"
         }
     }
 

@@ -82,7 +82,7 @@ extension Repetition {
             }
             quietPosts = after - before == readersAlone ? quietPosts + 1 : 0
             if quietPosts == Self.quietPosts {
-                tell("none reads any more after \(posts * Self.fillChanges) changes")
+                tell("all stopped reading after \(posts * Self.fillChanges) changes")
                 return
             }
         }

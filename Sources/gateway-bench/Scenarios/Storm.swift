@@ -15,7 +15,7 @@ extension Repetition {
             let start = monotonicNanoseconds()
             let before = ProcessFigures.cpuNanoseconds(stage.gateway.pid)
             let fleet = StreamFleet(stage, tokens: tokens, cursors: cursors)
-            try fleet.open(settings.streams) { tell("\($0) streams have their catch-up") }
+            try fleet.open(settings.streams) { tell("\($0) streams have caught up") }
             let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.pid) - before
             let seconds = Double(monotonicNanoseconds() - start) / 1e9
             fleet.close()

@@ -57,10 +57,10 @@ extension Campaign {
         guard answer.status == 202 else {
             record(.refused(status: answer.status))
             recorder.require(
-                load.allowedStatuses.contains(answer.status), "a post was answered \(answer.text)")
+                load.allowedStatuses.contains(answer.status), "a post got \(answer.text)")
             recorder.require(
                 answer.header("retry-after") != nil || ![429, 503].contains(answer.status),
-                "a post was answered \(answer.status) without Retry-After")
+                "a post got status \(answer.status) without Retry-After")
             return .refused(status: answer.status)
         }
         let outcome = PostOutcome.accepted(
@@ -99,7 +99,7 @@ extension Campaign {
             }
             pause(seconds: 0.05)
         }
-        throw TestFailure("a post was not taken within \(seconds) s")
+        throw TestFailure("a post was not accepted within \(seconds) s")
     }
 
     // MARK: Registrations
@@ -178,7 +178,7 @@ extension Campaign {
             headers: [("Content-Type", "application/yaml")], body: catalog)
         guard answer.status == 200 || answer.status == 201,
             let sequence = answer["sequence"]?.integerValue
-        else { throw TestFailure("a catalog was answered \(answer.status): \(answer.text)") }
+        else { throw TestFailure("a catalog got status \(answer.status): \(answer.text)") }
         recorder.add(.catalog(sequence: UInt64(clamping: sequence)))
         stage.update { ($0.catalog, $0.unansweredCatalogs) = (catalog, []) }
     }

@@ -68,7 +68,7 @@ extension Campaign {
         recorder.require(
             head.status == 0 || head.status == 200
                 || load.allowedStatuses.contains(head.status),
-            "\(client.name) was answered \(head.status): \(head.text.prefix(200))")
+            "\(client.name) got status \(head.status): \(head.text.prefix(200))")
     }
 
     private func hear(_ text: String, _ client: FaultClient, opened: Double) {
@@ -82,7 +82,7 @@ extension Campaign {
 
     private func adopt(_ text: String, _ client: FaultClient) {
         guard let sequence = try? Cursor.sequence(text) else {
-            recorder.require(false, "\(client.name) was handed the cursor \(text)")
+            recorder.require(false, "\(client.name) got the malformed cursor \(text)")
             return
         }
         recorder.add(.watermark(client: client.name, sequence: sequence))

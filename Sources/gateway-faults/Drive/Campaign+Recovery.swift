@@ -15,7 +15,7 @@ extension Campaign {
         let start = recorder.now
         let came = stage.wait(seconds: seconds) { $0.lastAccepted > start ? true : nil }
         recorder.require(
-            came == true, "no post was accepted within \(Int(seconds)) s of a fault's end")
+            came == true, "no post was accepted within \(Int(seconds)) s after a fault ended")
         return recorder.now - start
     }
 

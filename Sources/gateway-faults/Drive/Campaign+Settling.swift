@@ -24,7 +24,7 @@ extension Campaign {
         stage.update { ($0.isChanging, $0.isListening) = (false, false) }
         recorder.require(
             stage.wait(seconds: 40) { $0.threads == 0 ? true : nil } == true,
-            "a client or backend still waits for an answer after 40 s")
+            "a client or backend is still waiting for a response after 40 s")
     }
 
     /// Sends every batch without a 202 again.
@@ -69,7 +69,7 @@ extension Campaign {
             let came = client.state.wait(seconds: left) { $0.watermark >= sequence ? true : nil }
             recorder.require(
                 came == true,
-                "\(client.name) stays at \(client.watermark) \(seconds) s after the change at "
+                "\(client.name) is still at \(client.watermark) \(seconds) s after the change at "
                     + "\(sequence)")
         }
     }
@@ -83,7 +83,7 @@ extension Campaign {
         let known = stage.update { $0.unansweredCatalogs + [$0.catalog] }
         recorder.require(
             known.contains(answer.text),
-            "the catalog in force is not the one last answered: \(answer.text.prefix(40))")
+            "the current catalog is not the last accepted one: \(answer.text.prefix(40))")
         for client in clients where !client.state.update({ $0.isUnsure }) {
             try judgeRegistration(of: client, mayBeMissing: false, http)
         }
@@ -111,7 +111,7 @@ extension Campaign {
             mayBeMissing && answer.status == 404
                 || answer.status == 200
                     && widgets(answer.json) == widgets(client.placement.document),
-            "\(client.name) is not registered as it was answered: \(answer.status) \(answer.text)")
+            "\(client.name)'s registration is not as accepted: \(answer.status) \(answer.text)")
     }
 
     private func finalPoll(_ client: FaultClient) throws {

@@ -61,7 +61,7 @@ final class Upkeep: Sendable {
             ["restore", "--from", last.path, "--data", data],
             program: GatewayProcess.program(named: "timelinectl"))
         guard exit == .status(0) else {
-            campaign.recorder.require(false, "a backup could not be restored: \(output)")
+            campaign.recorder.require(false, "cannot restore a backup: \(output)")
             return 0
         }
         let restored = try GatewayProcess(data: data)
@@ -73,7 +73,7 @@ final class Upkeep: Sendable {
                 token: campaign.backend)
             campaign.recorder.require(
                 answer["duplicates"]?.integerValue == Int64(subjects.count),
-                "batch \(batch), answered 202 before the backup, is not in it: \(answer.text)")
+                "batch \(batch), accepted before the backup, is not in it: \(answer.text)")
         }
         return sample.count
     }

@@ -25,7 +25,7 @@ final class SystemCallFaults {
             if program.standardErrorTail.contains("attached") { return }
             if program.waitForExit(seconds: 0.05) != nil { break }
         }
-        throw RowSkipped(reason: "strace does not watch it: \(program.standardErrorTail)")
+        throw RowSkipped(reason: "strace cannot attach: \(program.standardErrorTail)")
     }
 
     /// Ends it; the gateway goes on without faults.

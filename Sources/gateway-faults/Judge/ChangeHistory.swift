@@ -82,14 +82,14 @@ struct ChangeHistory {
                 }
                 return
             }
-            add(.splitBatch, "\(name) was answered \(accepted) accepted, \(duplicates) duplicates")
+            add(.splitBatch, "\(name): \(accepted) accepted, \(duplicates) duplicates")
             return
         }
         if let known = places[place], accepted == 0 || !mayBeForgotten(known.sequence) {
             // Of two attempts at a time the one that is new may be answered after the duplicate.
             let isLate = !known.hasNew && attempt.sent < known.time
             if accepted > 0, !isLate {
-                add(.falseAccepted, "\(name) was answered 202 at \(known.sequence), then lost")
+                add(.falseAccepted, "\(name) was accepted at \(known.sequence), then lost")
             }
             if known.sequence != sequence {
                 add(
@@ -100,7 +100,7 @@ struct ChangeHistory {
             return
         }
         guard sequence >= UInt64(count) else {
-            add(.doubledSequence, "\(name) was answered the sequence \(sequence)")
+            add(.doubledSequence, "\(name) got the sequence \(sequence)")
             return
         }
         places[place] = Answers(sequence: sequence, time: time, hasNew: accepted > 0)
@@ -142,7 +142,7 @@ struct ChangeHistory {
         let slot = Slot(generation: generation, sequence: sequence)
         head = max(head, sequence)
         if let other = occupants[slot] {
-            add(.doubledSequence, "\(sequence) was given to \(other.owner) and to \(owner)")
+            add(.doubledSequence, "\(sequence) was assigned to \(other.owner) and to \(owner)")
         }
         occupants[slot] = (owner, subject)
     }

@@ -74,7 +74,7 @@ struct ClientHistory {
         for target in telling.targets {
             switch target {
             case .all:
-                if !isAllExpected { add(.unexplainedAll, "told all at \(telling.sequence)") }
+                if !isAllExpected { add(.unexplainedAll, "notified of all at \(telling.sequence)") }
                 owedOfLostLog = []
             case .kind(let kind):
                 judge(kind, telling)
@@ -85,12 +85,12 @@ struct ClientHistory {
                 let since = max(telling.opened, change?.sent ?? 0)
                 if !interests(since: since).contains(interest) {
                     add(
-                        .stray, "told of \(interest) at \(telling.sequence), which it does not hold"
+                        .stray, "notified of \(interest) at \(telling.sequence), not subscribed"
                     )
                 }
                 owedOfLostLog.remove(interest)
             case .foreign(let kind):
-                add(.stray, "told of \(kind) at \(telling.sequence), which it never registered")
+                add(.stray, "notified of \(kind) at \(telling.sequence), which it never registered")
             }
             told[target] = max(told[target] ?? 0, telling.sequence)
         }
@@ -100,7 +100,7 @@ struct ClientHistory {
     private mutating func judge(_ kind: WidgetKind, _ telling: Telling) {
         let possible = interests(since: telling.opened).filter { $0.kind == kind }
         if possible.isEmpty {
-            add(.stray, "told of \(kind.rawValue) at \(telling.sequence), which it does not hold")
+            add(.stray, "notified of \(kind.rawValue) at \(telling.sequence), not subscribed")
             return
         }
         guard let subject = changes.subject(at: telling.sequence, generation),
@@ -115,7 +115,7 @@ struct ClientHistory {
                 && interests(since: max(telling.opened, known.sent)).contains(other)
         }
         if !isExplained {
-            add(.stray, "told of \(interest) at \(telling.sequence), which it does not hold")
+            add(.stray, "notified of \(interest) at \(telling.sequence), not subscribed")
         }
     }
 
@@ -131,8 +131,8 @@ struct ClientHistory {
             guard let change = owed(interest, upTo: sequence) else { continue }
             add(
                 .lost,
-                "never told of \(interest), changed at \(change.sequence); "
-                    + "last told at \(toldSequence(interest)), cursor \(sequence)")
+                "never notified of \(interest), changed at \(change.sequence); "
+                    + "last notified at \(toldSequence(interest)), cursor \(sequence)")
             told[.interest(interest)] = change.sequence
         }
     }
@@ -175,7 +175,7 @@ struct ClientHistory {
     /// The run is over: what the lost part of the log owed must have been told by now.
     mutating func end() {
         for interest in owedOfLostLog.sorted(by: { $0.description < $1.description }) {
-            add(.lost, "never told of \(interest), whose change was in the lost part of the log")
+            add(.lost, "never notified of \(interest), whose change was lost with the log")
         }
     }
 

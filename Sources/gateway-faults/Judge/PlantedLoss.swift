@@ -54,7 +54,7 @@ enum PlantedLoss {
             guard let last = registrations[candidate.client], last.answered < candidate.sent,
                 last.interests.contains(candidate.interest)
             else { return nil }
-            return (candidate.index, "\(candidate.client) was told of \(candidate.interest)")
+            return (candidate.index, "\(candidate.client) was notified of \(candidate.interest)")
         }
     }
 

@@ -4,7 +4,7 @@ import GatewayTestSupport
 extension RowContext {
     /// The disk is full, has room again, and so on.
     func fullDisk() throws {
-        guard SmallDisk.isPossible else { throw RowSkipped(reason: "mounting takes root") }
+        guard SmallDisk.isPossible else { throw RowSkipped(reason: "mounting requires root") }
         let disk = try SmallDisk(megabytes: 100)
         defer { disk.unmount() }
         let gateway = try GatewayProcess(
@@ -20,7 +20,7 @@ extension RowContext {
             _ = try GatewayProcess.run(["keys", "rotate", "--data", gateway.data])
             let (exit, output) = try GatewayProcess.run(["keys", "list", "--data", gateway.data])
             campaign.recorder.require(
-                exit == .status(0), "the keys cannot be read after a rotation: \(output)")
+                exit == .status(0), "cannot read the keys after a rotation: \(output)")
             let restarts = generator.happens(30)
             if restarts {
                 // It refuses to start, or starts; what it promised must be there either way.
@@ -61,15 +61,15 @@ extension RowContext {
                 probes += 1
                 if isRed && ready == 200 { flaps += 1 }
                 isRed = isRed || ready == 503
-                campaign.requireLive("while nothing can be written")
+                campaign.requireLive("while writes fail")
                 pause(seconds: 0.05)
             }
-            recorder.require(isRed, "/readyz never said that nothing can be written")
+            recorder.require(isRed, "/readyz never reported that writes fail")
             given += faults.end()
             slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
         }
         recorder.require(
-            flaps == 0, "/readyz was 200 in \(flaps) probes while nothing could be written")
+            flaps == 0, "/readyz was 200 in \(flaps) probes while writes failed")
         try campaign.settle()
         report("system calls failed", given)
         report("probes of /readyz", probes)
@@ -134,7 +134,7 @@ extension RowContext {
         let given = faults.end()
         try campaign.settle()
         recorder.require(red == 0, "/readyz was not 200 in \(red) probes")
-        report("milliseconds a sync", milliseconds)
+        report("milliseconds per sync", milliseconds)
         report("slow syncs", given)
     }
 }

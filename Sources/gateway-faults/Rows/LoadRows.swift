@@ -16,7 +16,7 @@ extension RowContext {
         while recorder.now < end, gateway.exit == nil { pause(seconds: 0.2) }
         recorder.require(
             gateway.exit == nil && gateway.pid == pid,
-            "it died with \(limit) descriptors: \(String(describing: gateway.exit))")
+            "it exited with \(limit) descriptors: \(String(describing: gateway.exit))")
         crowd.close()
         if gateway.exit != nil { try gateway.start() }
         let recovery = campaign.awaitAcceptance(seconds: 10)
@@ -73,11 +73,11 @@ extension RowContext {
         }
         let peak = gateway.peakResidentBytes
         let growth = (peak - idle) / 1_048_576
-        recorder.require(gateway.exit == nil, "it died: \(String(describing: gateway.exit))")
+        recorder.require(gateway.exit == nil, "it exited: \(String(describing: gateway.exit))")
         // Whatever the number of posts: the limits of bodies in work and of what is made of them,
         // with the allocator's own share.
         recorder.require(
-            growth <= 400, "\(posters) posts of \(body.utf8.count) bytes at once took \(growth) MB")
+            growth <= 400, "\(posters) posts of \(body.utf8.count) bytes took \(growth) MB")
         try campaign.settle()
         report("idle MB", idle / 1_048_576)
         report("peak MB", peak / 1_048_576)

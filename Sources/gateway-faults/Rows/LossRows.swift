@@ -37,7 +37,7 @@ extension RowContext {
             let words = gateway.standardErrorTail
             story.campaign.recorder.require(
                 gateway.exit == .status(1) && !words.isEmpty,
-                "it neither starts nor refuses with 1 and a reason: "
+                "it neither starts nor exits with 1 and a reason: "
                     + "\(String(describing: gateway.exit)) \(words)")
             // An operator puts the copy from before then in its place.
             try story.replaceData(by: copy)

@@ -32,7 +32,7 @@ extension RowContext {
         report("kills while starting", early)
         report("slowest start", seconds: slowest)
         report("backups", upkeep.backups)
-        report("changes in the restored one", restored)
+        report("changes in the restored log", restored)
         campaign.requireOrderly(gateway.terminate())
     }
 
@@ -153,7 +153,7 @@ extension RowContext {
             tries += 1
             campaign.recorder.require(
                 exit == .status(1) && output.contains("already in use"),
-                "\(arguments[0]) beside a gateway: \(exit): \(output)")
+                "\(arguments[0]) while a gateway runs: \(exit): \(output)")
         }
         report("tries", tries)
     }

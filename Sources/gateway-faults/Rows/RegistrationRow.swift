@@ -73,7 +73,7 @@ extension Campaign {
         if change == .removal {
             recorder.require(
                 status != 200 || stream.waitForEnd(seconds: 5),
-                "\(client.name): its stream stays open after DELETE was answered")
+                "\(client.name): its stream stays open after the response to DELETE")
             try register(client, placement, http, buildsAnew: true)
         }
         return (head - opened, answered - head)
@@ -87,7 +87,7 @@ extension Campaign {
         recorder.add(.registering(client: client.name, number: number, interests: []))
         let answer = try http.request("DELETE", client.path, token: backend)
         guard answer.status == 204 || answer.status == 200 else {
-            throw TestFailure("DELETE was answered \(answer.status): \(answer.text)")
+            throw TestFailure("DELETE got status \(answer.status): \(answer.text)")
         }
         recorder.add(.registered(client: client.name, number: number, outcome: .inForce))
     }

@@ -30,7 +30,7 @@ struct Row: Sendable, ExpressibleByArgument {
         ) { try $0.lostTail() },
         Row(
             name: "kill", finding: "1",
-            summary: "kill -9 under posts, registrations, catalogs, key rotation and backups",
+            summary: "kill -9 during posts, registrations, catalogs, key rotation and backups",
             smokeSeconds: 8
         ) { try $0.kill(pauses: 0.2...2.5) },
         Row(
@@ -39,19 +39,19 @@ struct Row: Sendable, ExpressibleByArgument {
         ) { try $0.killRetention() },
         Row(
             name: "power-loss", finding: "1c",
-            summary: "power loss: unsynced writes are kept, torn or gone"
+            summary: "power loss: unsynced writes are kept, torn or lost"
         ) { try $0.powerLoss() },
         Row(
             name: "full-disk", finding: "2",
-            summary: "the disk is full, and has room again (needs root)", smokeSeconds: 6
+            summary: "the disk is full, then has space again (needs root)", smokeSeconds: 6
         ) { try $0.fullDisk() },
         Row(
-            name: "read-only", finding: "3", summary: "every write is answered EROFS",
+            name: "read-only", finding: "3", summary: "every write fails with EROFS",
             smokeSeconds: 5
         ) { try $0.readOnly() },
         Row(
             name: "disk-errors", finding: "4a",
-            summary: "writes and syncs fail, some with kill -9 inside", smokeSeconds: 6
+            summary: "writes and syncs fail, some with kill -9 during them", smokeSeconds: 6
         ) { try $0.diskErrors() },
         Row(
             name: "slow-sync", finding: "4b", summary: "every sync takes up to half a second",
@@ -61,7 +61,7 @@ struct Row: Sendable, ExpressibleByArgument {
             name: "descriptors", finding: "5, V2", summary: "more connections than descriptors",
             smokeSeconds: 8, seconds: 15
         ) { try $0.descriptors() },
-        Row(name: "memory", finding: "6, V4", summary: "60 posts of 7 MB at once") {
+        Row(name: "memory", finding: "6, V4", summary: "60 concurrent posts of 7 MB") {
             try $0.memory()
         },
         Row(
@@ -77,7 +77,7 @@ struct Row: Sendable, ExpressibleByArgument {
         ) { try $0.damage() },
         Row(
             name: "second-gateway", finding: "9",
-            summary: "a second gateway and `epoch new` beside the first", smokeSeconds: 4,
+            summary: "a second gateway and `epoch new` while the first runs", smokeSeconds: 4,
             seconds: 10
         ) { try $0.secondGateway() },
         Row(
@@ -90,7 +90,7 @@ struct Row: Sendable, ExpressibleByArgument {
         ) { try $0.soak() },
         Row(
             name: "rude-clients", finding: "12",
-            summary: "silent, half and nonsensical connections", smokeSeconds: 4, seeds: 1,
+            summary: "silent, incomplete and nonsensical connections", smokeSeconds: 4, seeds: 1,
             seconds: 60
         ) { try $0.rudeClients() },
     ]

@@ -28,7 +28,7 @@ actor Canary {
             "PUT", service.base(ofClient: client), body: plan.registration)
         cursor = answer.value.objectValue?["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
         guard cursor != nil else {
-            throw .unreadable("the registration's answer has no cursor")
+            throw .unreadable("the response to the registration has no cursor")
         }
     }
 
@@ -66,10 +66,10 @@ actor Canary {
             contentType: "application/cloudevents+json")
         let object = answer.value.objectValue ?? [:]
         guard let sequence = object["sequence"]?.integerValue, sequence > 0 else {
-            throw .unreadable("the answer to the change has no sequence")
+            throw .unreadable("the response to the change has no sequence")
         }
         guard object["unmatched"] != 1 else {
-            return .failed("the change hit no rule: the catalog is another by now; start again")
+            return .failed("the change matched no rule: the catalog was replaced; restart")
         }
         let ear = CanaryEar(
             plan: plan, verifier: verifier, sequence: UInt64(sequence), posted: posted)

@@ -7,20 +7,21 @@ import WidgetModel
 struct CanaryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "canary",
-        abstract: "Post a change every minute, and see that it is told and confirmed.",
+        abstract: "Post a change every minute and check that it is delivered and acknowledged.",
         discussion: """
-            Registers a client of its own with one widget whose parameter no other widget has, \
-            posts a change that concerns it alone, waits for the notification, verifies it, and \
-            acknowledges it. The kind is the first of the catalog for which that is possible, or \
-            that of --kind; a kind made for it keeps its reloads out of other kinds' metrics.
+            Registers its own client with one widget whose parameter value no other widget has, \
+            posts a change that affects only that widget, waits for the notification, verifies it \
+            and acknowledges it. The kind is --kind, or the first suitable kind in the catalog; a \
+            dedicated kind keeps the canary's reloads out of other kinds' metrics.
 
-            The token needs the scopes catalog:write, changes:write and client, and --client as its \
-            sub: timeline-gateway token --data DIR --app APP --sub timeline-canary --scope \
-            "catalog:write changes:write client".
+            The token needs the scopes catalog:write, changes:write and client, and the id given \
+            with --client as its sub: timeline-gateway token --data DIR --app APP \
+            --sub timeline-canary --scope "catalog:write changes:write client".
 
             --textfile writes metrics for node_exporter's textfile collector after every round; the \
-            alert rules have one for it. With --once it ends after one round: 0 confirmed, 5 not \
-            told in time, 4 told by somebody else, 1 refused, 3 not reached.
+            supplied alert rules include one for them. With --once it exits after one round: \
+            0 acknowledged, 5 no notification in time, 4 notification failed verification, \
+            1 rejected, 3 gateway not reached.
 
             Examples:
               timelinectl canary --app com.mygame
@@ -40,21 +41,21 @@ struct CanaryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Seconds between two changes.", valueName: "seconds"))
     var interval = 60
 
-    @Option(help: ArgumentHelp("Seconds a change may take to be told.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Timeout for a notification, in seconds.", valueName: "seconds"))
     var patience = 20
 
     @Option(help: ArgumentHelp("Write metrics here after every round.", valueName: "file"))
     var textfile: String?
 
-    @Flag(help: "End after one round, and take the registration back.")
+    @Flag(help: "Exit after one round and remove the registration.")
     var once = false
 
     func validate() throws {
         guard Identifier.isValid(client) else {
-            throw ValidationError("a client is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
         }
         guard (1...86_400).contains(interval), (1...3_600).contains(patience) else {
-            throw ValidationError("--interval is 1 to 86400, --patience 1 to 3600")
+            throw ValidationError("--interval must be 1 to 86400 and --patience 1 to 3600")
         }
     }
 

@@ -34,11 +34,11 @@ struct CanaryPlan: Equatable {
             self = plan
             return
         }
-        let what = kind.map { "changes cannot concern one widget of the kind \($0) alone" }
+        let what = kind.map { "no change can affect a single widget of kind \($0)" }
         throw Impossible(
-            reason: (what ?? "no kind of the catalog has changes that concern one widget alone")
-                + ": one is needed that is configured by an app intent and has a rule that matches "
-                + "a parameter of a text or entity")
+            reason: (what ?? "no kind in the catalog has changes that affect a single widget")
+                + ": the canary needs a kind that is configured by an app intent and has a rule "
+                + "matching a text or entity parameter")
     }
 
     private init?(_ catalog: Catalog, _ widget: WidgetDeclaration, _ value: String) {

@@ -40,9 +40,9 @@ enum CanaryRound: Sendable, Equatable {
         case .confirmed(let sequence, let notified, let confirmed):
             "change \(sequence): notified after \(notified.inMilliseconds) ms, confirmed after "
                 + "\(confirmed.inMilliseconds) ms"
-        case .lost(let sequence): "change \(sequence): accepted, and not told in time"
+        case .lost(let sequence): "change \(sequence): accepted, but not delivered in time"
         case .failed(let reason): "failed: \(TextBlock.line(reason))"
-        case .forged(let reason): "not to be trusted: \(TextBlock.line(reason))"
+        case .forged(let reason): "verification failed: \(TextBlock.line(reason))"
         }
     }
 }
@@ -77,7 +77,7 @@ struct CanaryFigures: Sendable {
         }
         add(
             "timeline_canary_rounds_total", type: "counter",
-            help: "Changes that timelinectl canary posted, by what came of them.",
+            help: "Changes posted by timelinectl canary, by result.",
             samples: rounds.sorted { $0.key < $1.key }.map {
                 (",outcome=\"\($0.key)\"", "\($0.value)")
             })
@@ -86,22 +86,22 @@ struct CanaryFigures: Sendable {
             if case .confirmed = last { isUp = true }
             add(
                 "timeline_canary_up", type: "gauge",
-                help: "Whether the last change was told and confirmed.",
+                help: "Whether the last change was delivered and acknowledged.",
                 samples: [("", isUp ? "1" : "0")])
         }
         if case .confirmed(_, let notified, let confirmed) = last {
             add(
                 "timeline_canary_notified_seconds", type: "gauge",
-                help: "From the post of the last change to its notification.",
+                help: "Time from posting the last change to its notification.",
                 samples: [("", "\(notified.inSeconds)")])
             add(
                 "timeline_canary_confirmed_seconds", type: "gauge",
-                help: "From the post of the last change to its acknowledgement.",
+                help: "Time from posting the last change to its acknowledgement.",
                 samples: [("", "\(confirmed.inSeconds)")])
         }
         add(
             "timeline_canary_last_confirmed_timestamp_seconds", type: "gauge",
-            help: "When a change was confirmed last.",
+            help: "When a change was last acknowledged.",
             samples: lastConfirmedAt.map { [("", "\($0)")] } ?? [])
         return lines.joined(separator: "\n") + "\n"
     }

@@ -9,16 +9,16 @@ import WidgetModel
 struct APNsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns",
-        abstract: "Run a push service that takes pushes as Apple's does, and delivers none.",
+        abstract: "Run a local push service that behaves like APNs and delivers nothing.",
         discussion: """
-            It speaks HTTP/2 over TLS and holds pushes to Apple's rules: provider token, topic, \
-            push type, priority, expiration, ids, payload, requests at a time. It prints a line \
-            for each push, device tokens cut to their first characters. Certificates for \
-            localhost and a team's key are made in --data when they are missing; what to tell the \
-            gateway is printed at the start. At the end (Ctrl-C) it says what was taken, and what \
-            Apple would not have liked.
+            Speaks HTTP/2 over TLS and checks pushes against Apple's rules: provider token, topic, \
+            push type, priority, expiration, ids, payload and concurrent requests. Prints a line \
+            per push, with shortened device tokens. Creates certificates for localhost and a team \
+            key in --data if they are missing, and prints the gateway configuration to use at \
+            startup. On exit (Ctrl-C) it prints how many pushes it accepted and which of Apple's \
+            rules were broken.
 
-            What goes wrong is asked for by device token (--answer) or by chance (--fault): \
+            Faults are injected by device token (--answer) or at random (--fault): \
             \(PushBehaviourText.help).
 
             Examples:
@@ -31,57 +31,57 @@ struct APNsCommand: AsyncParsableCommand {
 
     @OptionGroup var development: DevelopmentAPNs
 
-    @Option(help: ArgumentHelp("Where it listens.", valueName: "host:port"))
+    @Option(help: ArgumentHelp("Listen address.", valueName: "host:port"))
     var listen = "127.0.0.1:2197"
 
-    @Option(help: ArgumentHelp("Its certificate chain, in PEM.", valueName: "file"))
+    @Option(help: ArgumentHelp("The server's certificate chain, in PEM.", valueName: "file"))
     var certificate: String?
 
     @Option(
         name: .customLong("certificate-key"),
-        help: ArgumentHelp("The key of the certificate.", valueName: "file"))
+        help: ArgumentHelp("The certificate's private key.", valueName: "file"))
     var certificateKey: String?
 
     @Option(
         name: .customLong("client-ca"),
         help: ArgumentHelp(
-            "Take certificates of this CA in place of provider tokens.", valueName: "file"))
+            "Accept client certificates of this CA instead of provider tokens.", valueName: "file"))
     var clientCA: String?
 
-    @Flag(help: "Play the production environment, not the sandbox.")
+    @Flag(help: "Simulate the production environment instead of the sandbox.")
     var production = false
 
-    @Option(help: ArgumentHelp("Take pushes for this app alone; may repeat.", valueName: "id"))
+    @Option(help: ArgumentHelp("Accept pushes for this app only. Repeatable.", valueName: "id"))
     var app: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "What a device token answers, one after the other; may repeat.",
+            "Responses for a device token, in order. Repeatable.",
             valueName: "token=answer,..."))
     var answer: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "How often something goes wrong; may repeat.", valueName: "percent%[=answer]"))
+            "Fault rate. Repeatable.", valueName: "percent%[=answer]"))
     var fault: [String] = []
 
-    @Option(help: "Which pushes meet a fault follows from it.")
+    @Option(help: "Random seed for fault injection.")
     var seed: UInt64 = 1
 
-    @Option(help: "End after this many requests.")
+    @Option(help: "Exit after this many requests.")
     var count: Int?
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     private var form: OutputForm { json ? .json : .text }
 
     func validate() throws {
-        guard address != nil else { throw ValidationError("--listen is HOST:PORT") }
+        guard address != nil else { throw ValidationError("--listen must be HOST:PORT") }
         guard (certificate == nil) == (certificateKey == nil) else {
-            throw ValidationError("--certificate and --certificate-key belong together")
+            throw ValidationError("--certificate and --certificate-key must be given together")
         }
-        if let count, count < 1 { throw ValidationError("--count is at least 1") }
+        if let count, count < 1 { throw ValidationError("--count must be at least 1") }
         _ = try scripts(wall: 0)
         _ = try faults(wall: 0)
     }
@@ -97,7 +97,7 @@ struct APNsCommand: AsyncParsableCommand {
     private func scripts(wall: Int64) throws -> [(token: String, behaviours: [PushBehaviour])] {
         try answer.map { text in
             let parts = text.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2 else { throw ValidationError("--answer is TOKEN=ANSWER") }
+            guard parts.count == 2 else { throw ValidationError("--answer must be TOKEN=ANSWER") }
             let behaviours = try parts[1].split(separator: ",").map {
                 try behaviour($0, wall: wall)
             }
@@ -110,7 +110,7 @@ struct APNsCommand: AsyncParsableCommand {
             let parts = text.split(separator: "=", maxSplits: 1)
             guard let percent = parts.first, percent.hasSuffix("%"),
                 let share = Double(percent.dropLast()), (0...100).contains(share)
-            else { throw ValidationError("--fault is PERCENT% or PERCENT%=ANSWER") }
+            else { throw ValidationError("--fault must be PERCENT% or PERCENT%=ANSWER") }
             let millionths = Int((share * 10_000).rounded())
             guard parts.count == 2 else {
                 return PushBehaviourText.mixture(share: millionths, wall: wall)
@@ -118,7 +118,7 @@ struct APNsCommand: AsyncParsableCommand {
             return [PushFault(try behaviour(parts[1], wall: wall), share: millionths)]
         }
         guard faults.map(\.share).reduce(0, +) <= 1_000_000 else {
-            throw ValidationError("the shares of all faults are more than 100%")
+            throw ValidationError("the fault rates add up to more than 100%")
         }
         return faults
     }
@@ -194,7 +194,7 @@ struct APNsCommand: AsyncParsableCommand {
               push:
                 \(production ? "apnsProduction" : "apnsSandbox"): \(url.dropFirst("https://".count))
             """ + (ca.map { "\n    apnsCA: \($0)" } ?? "")
-                + "\n`timelinectl dev apns-token` makes a token for curl."
+                + "\n`timelinectl dev apns-token` prints a token for curl."
         }
     }
 }
@@ -253,7 +253,7 @@ final class PushLines: Sendable {
         Terminal.print(["summary": .object(summary)], as: form) {
             let lines =
                 [
-                    "\(record.requests) requests  \(record.taken) taken  "
+                    "\(record.requests) requests  \(record.taken) accepted  "
                         + "\(record.duplicates) of them repeated  "
                         + "\(record.connections.count) connections  "
                         + "\(record.providerTokens.count) provider tokens"

@@ -4,6 +4,6 @@ import ArgumentParser
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
-        abstract: "Stand in for Apple's push service while trying things out.",
+        abstract: "Simulate Apple's push service for development.",
         subcommands: [APNsCommand.self, APNsTokenCommand.self])
 }

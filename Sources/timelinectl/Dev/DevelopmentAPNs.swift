@@ -6,7 +6,7 @@ import GatewayTLS
 
 /// The files of a simulated push service in a directory: its certificates, and the key of a team.
 struct DevelopmentAPNs: ParsableArguments {
-    @Option(help: ArgumentHelp("Where certificates and key are kept.", valueName: "directory"))
+    @Option(help: ArgumentHelp("Directory for certificates and keys.", valueName: "directory"))
     var data = ".timeline-apns"
 
     @Option(
@@ -31,7 +31,7 @@ struct DevelopmentAPNs: ParsableArguments {
                     (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
                         || (0x61...0x7A).contains(byte)
                 }
-            guard isID else { throw ValidationError("\(name) has letters and digits alone") }
+            guard isID else { throw ValidationError("\(name) must be letters and digits") }
         }
     }
 
@@ -71,9 +71,10 @@ struct DevelopmentAPNs: ParsableArguments {
 struct APNsTokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns-token",
-        abstract: "Print a provider token of the key that `dev apns` takes.",
+        abstract: "Print a provider token that `dev apns` accepts.",
         discussion: """
-            A token is good for an hour. Apple takes no more than one in 20 minutes on a connection.
+            A token is valid for an hour. Apple accepts at most one new token in 20 minutes on a \
+            connection.
 
             Example:
               TOKEN=$(timelinectl dev apns-token)

@@ -4,7 +4,7 @@ import APNsSimulator
 enum PushBehaviourText {
     /// The notation, for help and errors.
     static let help = """
-        a status (200, 410), a reason by Apple's name (TooManyRequests), slow:MILLISECONDS, \
+        a status (200, 410), one of Apple's reasons (TooManyRequests), slow:MILLISECONDS, \
         silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
         """
 

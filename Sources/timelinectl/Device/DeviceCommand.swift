@@ -8,24 +8,24 @@ import WidgetModel
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device",
-        abstract: "Simulate devices, and show how fresh they are.",
+        abstract: "Simulate devices and measure their freshness.",
         discussion: """
-            Each device is a client of its own, with this project's engine and a TLS connection: it \
-            registers one to four widgets of the app's catalog, holds a stream, verifies what it is \
-            told, rebuilds that and acknowledges it. What is configured follows from --seed: each \
-            parameter has a value from item-1 to item-N, item-1 the most often (Zipf), and each \
-            attribute that rules bind to as well. At the end the clients are removed.
+            Each device is a separate client with this SDK's engine and its own TLS connection: it \
+            registers one to four widgets of the app's catalog, opens a stream, verifies each \
+            notification, rebuilds the stale timelines and acknowledges them. Parameters, and \
+            attributes that rules bind to, get values from item-1 to item-N by a Zipf distribution \
+            seeded with --seed; item-1 is the most frequent. The clients are removed at the end.
 
-            With --post it changes the data too, and knows what is due: then it also measures from \
-            each change to the acknowledged rebuild, as the gateway's \
-            timeline_gateway_freshness_confirmed_seconds does, and fails with 5 for a reload that \
-            did not come within --patience or that nothing asked for. Nobody else may post to the \
-            app meanwhile.
+            With --post it also posts changes and knows which reloads to expect: it measures the \
+            time from each change to the acknowledged rebuild, as the gateway's \
+            timeline_gateway_freshness_confirmed_seconds does, and exits with 5 if a reload does \
+            not arrive within --patience or arrives without a change. Nothing else may post to \
+            the app during the run.
 
             The token needs catalog:write (to read the catalog), tokens:issue (for the clients' \
             tokens; the gateway's own issuer must be enabled) and, with --post, changes:write. \
-            With --tokens the clients' tokens are read from a file, one a line, such as \
-            `timeline-gateway token --scope client --subs-from ids.txt` prints.
+            With --tokens the clients' tokens are read from a file, one per line, as printed by \
+            `timeline-gateway token --scope client --subs-from ids.txt`.
 
             Examples:
               timelinectl device --devices 100
@@ -38,61 +38,61 @@ struct DeviceCommand: AsyncParsableCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var app: AppOption
 
-    @Option(help: "How many, 1 to 10,000.")
+    @Option(help: "Number of devices, 1 to 10,000.")
     var devices = 100
 
-    @Option(help: "All choices follow from it.")
+    @Option(help: "Random seed.")
     var seed: UInt64 = 1
 
-    @Option(help: "Values that parameters and attributes have, 1 to 1,000,000.")
+    @Option(help: "Number of distinct parameter and attribute values, 1 to 1,000,000.")
     var items = 1_000
 
     @Option(
-        help: ArgumentHelp("Changes to post in a second; none when left out.", valueName: "rate"))
+        help: ArgumentHelp("Changes to post per second. Default: none.", valueName: "rate"))
     var post: Double?
 
     @Option(
         help: ArgumentHelp(
-            "How long to run once all devices are ready; until Ctrl-C when left out.",
+            "Run time once all devices are ready. Default: until Ctrl-C.",
             valueName: "seconds"))
     var duration: Double?
 
     @Option(
         name: .customLong("build-ms"),
-        help: ArgumentHelp("How long a rebuild takes, on average.", valueName: "milliseconds"))
+        help: ArgumentHelp("Mean duration of a rebuild.", valueName: "milliseconds"))
     var buildMilliseconds = 50
 
-    @Option(help: ArgumentHelp("How late a reload may be.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Timeout for a reload.", valueName: "seconds"))
     var patience = 30.0
 
-    @Option(help: ArgumentHelp("From figures to figures.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Reporting interval.", valueName: "seconds"))
     var every = 2.0
 
-    @Option(help: ArgumentHelp("The clients' tokens, one a line.", valueName: "file"))
+    @Option(help: ArgumentHelp("The clients' tokens, one per line.", valueName: "file"))
     var tokens: String?
 
-    @Option(help: ArgumentHelp("The catalog, instead of the gateway's.", valueName: "file"))
+    @Option(help: ArgumentHelp("Catalog to use instead of the gateway's.", valueName: "file"))
     var catalog: String?
 
     @Option(
         help: ArgumentHelp(
-            "The gateway's admin port: compares with its own metric.", valueName: "host:port"))
+            "Admin port: compare with the gateway's freshness metric.", valueName: "host:port"))
     var admin: String?
 
     func validate() throws {
         func check(_ isRight: Bool, _ text: String) throws {
             guard isRight else { throw ValidationError(text) }
         }
-        try check((1...10_000).contains(devices), "--devices is 1 to 10,000")
-        try check((1...Popularity.ranksMax).contains(items), "--items is 1 to 1,000,000")
-        try check(post.map { 0.001...10_000 ~= $0 } ?? true, "--post is 0.001 to 10,000 a second")
+        try check((1...10_000).contains(devices), "--devices must be 1 to 10,000")
+        try check((1...Popularity.ranksMax).contains(items), "--items must be 1 to 1,000,000")
+        try check(post.map { 0.001...10_000 ~= $0 } ?? true, "--post must be 0.001 to 10,000")
         try check(
-            duration.map { 0.1...2_500_000 ~= $0 } ?? true, "--duration is 0.1 to 2,500,000 seconds"
+            duration.map { 0.1...2_500_000 ~= $0 } ?? true, "--duration must be 0.1 to 2,500,000"
         )
-        try check((0...60_000).contains(buildMilliseconds), "--build-ms is 0 to 60,000")
-        try check(0.1...3_600 ~= patience, "--patience is 0.1 to 3,600 seconds")
-        try check(0.1...3_600 ~= every, "--every is 0.1 to 3,600 seconds")
-        try check(admin.map { AdminOptions.origin($0) != nil } ?? true, "--admin is HOST:PORT")
+        try check((0...60_000).contains(buildMilliseconds), "--build-ms must be 0 to 60,000")
+        try check(0.1...3_600 ~= patience, "--patience must be 0.1 to 3,600")
+        try check(0.1...3_600 ~= every, "--every must be 0.1 to 3,600")
+        try check(admin.map { AdminOptions.origin($0) != nil } ?? true, "--admin must be HOST:PORT")
     }
 
     /// The connection to the admin port, if its metrics were requested.
@@ -122,7 +122,7 @@ struct DeviceCommand: AsyncParsableCommand {
             }
             guard
                 let plan = FleetPlan(catalog: catalog, clients: clients, items: items, seed: seed)
-            else { throw ValidationError("the catalog has no widget that a person can place") }
+            else { throw ValidationError("the catalog has no widget that a user can place") }
             let fleet = try Fleet(
                 plan, app: app, configuration: configuration, backend: backend, order: self)
             try await fleet.run()
@@ -142,7 +142,7 @@ struct DeviceCommand: AsyncParsableCommand {
             return try Catalog(
                 contentType: file.mediaType, body: file.bytes, app: app, limits: .none)
         } catch {
-            throw ValidationError("the catalog cannot be used: \(error)")
+            throw ValidationError("the catalog is invalid: \(error)")
         }
     }
 

@@ -116,7 +116,7 @@ struct Fleet: Sendable {
                     devices: devices.count, ramp: ramp, snapshot: end, gateway: gateway,
                     postsOwn: order.post != nil))
             if order.admin != nil, gateway == nil {
-                Terminal.complain("timelinectl: the gateway's metric could not be read")
+                Terminal.complain("timelinectl: cannot read the gateway's freshness metric")
                 throw ExitStatus.unreachable
             }
             if end.unverified > 0 { throw ExitStatus.unverified }
@@ -298,7 +298,7 @@ extension GatewayService {
                 contentType: "application/cloudevents+json")
             guard let sequence = answer.value.objectValue?["sequence"]?.integerValue,
                 sequence >= 0
-            else { return .failure(.unreadable("the answer has no sequence")) }
+            else { return .failure(.unreadable("the response has no sequence")) }
             return .success(UInt64(sequence))
         } catch {
             return .failure(error)

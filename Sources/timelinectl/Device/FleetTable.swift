@@ -67,13 +67,15 @@ final class FleetTable: Sendable {
         return [
             "\(Self.text(time))  \(snapshot.connected) connected  \(snapshot.posted) posted  "
                 + "\(snapshot.due) due  \(snapshot.lost) lost  \(snapshot.strays) stray",
-            row("kind", ["timelines", "told", "rebuilt", "p50", "p99", "p99 of all"]),
+            row(
+                "kind",
+                ["timelines", "notified", "rebuilt", "p50", "p99", "total p99"]),
         ] + zip(kinds, snapshot.kinds).map { row($0, $1) } + [row("all", snapshot.all)]
     }
 
     static func line(_ snapshot: FleetRecord.Snapshot, after time: Duration) -> String {
         "\(text(time))  connected \(snapshot.connected)  posted \(snapshot.posted)  "
-            + "told \(snapshot.all.told)  rebuilt \(snapshot.all.rebuilt)  due \(snapshot.due)  "
+            + "notified \(snapshot.all.told)  rebuilt \(snapshot.all.rebuilt)  due \(snapshot.due)  "
             + "p50 \(text(snapshot.all.window.seconds(0.5)))  "
             + "p99 \(text(snapshot.all.window.seconds(0.99)))"
     }
@@ -83,8 +85,8 @@ final class FleetTable: Sendable {
         var lines = [
             "devices    \(summary.devices), ready after \(text(summary.ramp))",
             "connected  \(snapshot.connected)",
-            "told       \(snapshot.all.told)",
-            "rebuilt    \(snapshot.all.rebuilt), of them \(snapshot.all.timelines) first builds"
+            "notified   \(snapshot.all.told)",
+            "rebuilt    \(snapshot.all.rebuilt), including \(snapshot.all.timelines) first builds"
                 + (summary.postsOwn ? " and \(snapshot.all.total.count) for changes" : ""),
             "failures   \(snapshot.failures)"
                 + (snapshot.failure.map { ", the last: \($0)" } ?? ""),
@@ -99,7 +101,7 @@ final class FleetTable: Sendable {
                 "p99        \(text(snapshot.all.total.seconds(0.99)))",
             ]
         } else {
-            lines.append("lost       not known: nothing was posted here")
+            lines.append("lost       unknown: no changes posted")
         }
         if let gateway = summary.gateway {
             lines.append("gateway    \(gateway.total) rebuilds")

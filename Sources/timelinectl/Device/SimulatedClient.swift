@@ -41,12 +41,12 @@ struct SimulatedClient: Sendable {
         }
         let clients = try lines.prefix(count).enumerated().map { place, line in
             guard let client = SimulatedClient(token: String(line)) else {
-                throw ValidationError("line \(place + 1) of \(path) is no token of a client")
+                throw ValidationError("line \(place + 1) of \(path) is not a client token")
             }
             return client
         }
         guard Set(clients.map(\.id)).count == count else {
-            throw ValidationError("\(path) has two tokens of one client")
+            throw ValidationError("\(path) has two tokens for one client")
         }
         return clients
     }
@@ -65,7 +65,7 @@ struct SimulatedClient: Sendable {
             ])
         guard let token = answer.value.objectValue?["token"]?.stringValue,
             let client = SimulatedClient(token: token)
-        else { throw .unreadable("the answer has no token") }
+        else { throw .unreadable("the response has no token") }
         return client
     }
 }

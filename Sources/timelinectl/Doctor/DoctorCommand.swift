@@ -9,18 +9,19 @@ import WidgetModel
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look at what a gateway stands on, and say what to do about what is wrong.",
+        abstract: "Check a gateway's environment and suggest fixes.",
         discussion: """
-            With --config or --data, beside the gateway and as its user: the configuration and its \
-            files, certificate, who may read the data directory, disk, database, ports, limits of \
-            files and of the kernel, clock, names, and whether APNs answers (nothing is pushed). \
-            Without --config the environment counts, as it does for the gateway.
+            With --config or --data, run on the gateway's machine as its user, it checks the \
+            configuration and its files, certificate, permissions of the data directory, disk, \
+            database, ports, file and kernel limits, clock, DNS, and whether APNs is reachable \
+            (nothing is pushed). Without --config the environment variables apply, as for the \
+            gateway.
 
-            With --url, from anywhere: whether it is reached, by a certificate that is trusted and \
-            its name; its published keys; its clock against this one. With --admin: whether it is \
-            ready, and what it says is wrong.
+            With --url, from any machine, it checks that the gateway is reachable with a trusted \
+            certificate for its name, its published keys, and its clock against the local one. \
+            With --admin it checks that the gateway is ready and lists the problems it reports.
 
-            Nothing is changed anywhere. Exit status 0 unless a check fails, then 1.
+            Changes nothing. Exit status 1 if a check fails, otherwise 0.
 
             Examples:
               timelinectl doctor --config /etc/timeline-gateway.yaml
@@ -46,12 +47,12 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A token with the scope operator, for --admin.", valueName: "token"))
     var token: String?
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     func validate() throws {
         guard config != nil || data != nil || url != nil || admin != nil else {
-            throw ValidationError("state at least one of --config, --data, --url and --admin")
+            throw ValidationError("give at least one of --config, --data, --url and --admin")
         }
     }
 
@@ -67,7 +68,7 @@ struct DoctorCommand: AsyncParsableCommand {
         ]
         Terminal.print(document, as: json ? .json : .text) {
             (findings.flatMap { Self.lines($0, Terminal.palette()) }
-                + ["", "\(findings.count) looked at, \(warned) to watch, \(failed) wrong"])
+                + ["", "\(findings.count) checks, \(warned) warnings, \(failed) failures"])
                 .joined(separator: "\n")
         }
         if failed > 0 { throw ExitStatus.refused }
@@ -89,7 +90,7 @@ struct DoctorCommand: AsyncParsableCommand {
                 Finding(
                     .fail, subject: "configuration", what: $0.description,
                     remedy:
-                        "Mend it; `timeline-gateway check-config --options` lists what there is.")
+                        "Correct it; `timeline-gateway check-config --options` lists all options.")
             }
         }
         let examination = Examination(configuration)
@@ -124,12 +125,12 @@ struct DoctorCommand: AsyncParsableCommand {
     private static func lines(_ finding: Finding, _ palette: Palette) -> [String] {
         let mark =
             switch finding.level {
-            case .ok: palette.good("ok  ")
+            case .ok: palette.good("ok ")
             case .warn: palette.poor("WARN")
             case .fail: palette.bad("FAIL")
             }
         let subject = finding.subject.padding(toLength: 15, withPad: " ", startingAt: 0)
-        let first = "\(mark)  \(subject)  " + TextBlock.line(finding.what)
+        let first = "\(mark) \(subject) " + TextBlock.line(finding.what)
         guard !finding.remedy.isEmpty else { return [first] }
         return [first, String(repeating: " ", count: 23) + TextBlock.line(finding.remedy)]
     }

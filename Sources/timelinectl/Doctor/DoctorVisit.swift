@@ -24,14 +24,13 @@ enum DoctorVisit {
                 Finding(
                     .fail, subject: "gateway", what: error.message,
                     remedy:
-                        "Look at the address and whether it runs; for a certificate that is not "
-                        + "trusted, at --ca and the names it is issued for.")
+                        "Check the address and that the gateway is running; if its certificate is not "
+                        + "trusted, check --ca and the names in the certificate.")
             ]
         }
         var findings = [
             Finding(
-                .ok, subject: "gateway",
-                what: "is reached, by a certificate that is trusted and its name")
+                .ok, subject: "gateway", what: "reachable, with a trusted certificate for its name")
         ]
         findings.append(keys(response))
         if let finding = clock(response.head["date"], now: Int64(Date().timeIntervalSince1970)) {
@@ -44,31 +43,31 @@ enum DoctorVisit {
         guard response.head.status == 200, let set = try? JWKSet(parsing: response.body) else {
             return Finding(
                 .fail, subject: "published keys",
-                what: "are not read: status \(response.head.status)",
-                remedy: "Ask for /.well-known/jwks.json with curl: something else may answer "
-                    + "there.")
+                what: "cannot be read: status \(response.head.status)",
+                remedy: "Request /.well-known/jwks.json with curl: another server may be answering."
+            )
         }
         guard !set.keys.isEmpty else {
             return Finding(
-                .fail, subject: "published keys", what: "are none: no notification verifies",
-                remedy: "Look at the gateway's log.")
+                .fail, subject: "published keys", what: "none: no notification can be verified",
+                remedy: "Check the gateway's log.")
         }
         return Finding(
-            .ok, subject: "published keys", what: "\(set.keys.count), of which any may sign")
+            .ok, subject: "published keys", what: "\(set.keys.count), all usable for signing")
     }
 
     /// Compares the clock of the sender of a `Date` header with ours.
     static func clock(_ date: String?, now: Int64) -> Finding? {
         guard let date, let theirs = HTTPDate.seconds(date) else { return nil }
         let ahead = theirs - now
-        let words = "its clock is \(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") this one"
+        let words = "\(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") the local clock"
         if abs(ahead) <= clockWarn {
-            return Finding(.ok, subject: "clock", what: "agrees with this one")
+            return Finding(.ok, subject: "clock", what: "agrees with the local clock")
         }
         return Finding(
             abs(ahead) > clockFail ? .fail : .warn, subject: "clock", what: words,
-            remedy: "Tokens and notifications go by time: keep both right with chrony or "
-                + "systemd-timesyncd.")
+            remedy: "Tokens and notifications depend on the time: synchronise both machines with "
+                + "chrony or systemd-timesyncd.")
     }
 
     /// Checks a gateway's admin port.
@@ -78,10 +77,10 @@ enum DoctorVisit {
                 answer: .object(try await admin.page("/api/overview?after=\(Int64.max)")))
             let first =
                 overview.ready
-                ? Finding(.ok, subject: "readiness", what: "is ready")
+                ? Finding(.ok, subject: "readiness", what: "ready")
                 : Finding(
-                    .fail, subject: "readiness", what: "is not ready",
-                    remedy: "See below for what fails.")
+                    .fail, subject: "readiness", what: "not ready",
+                    remedy: "See the failures below.")
             return [first]
                 + overview.troubles.map {
                     Finding(
@@ -92,7 +91,7 @@ enum DoctorVisit {
             return [
                 Finding(
                     .fail, subject: "admin port", what: "\(error)",
-                    remedy: "Look at the option admin, and whether the gateway runs.")
+                    remedy: "Check the option admin, and that the gateway is running.")
             ]
         }
     }
@@ -109,12 +108,14 @@ enum DoctorVisit {
             let response = try await connection.send(GatewayRequest(target: "/"))
             return Finding(
                 .ok, subject: "APNs",
-                what: "\(place) answers, with the status \(response.head.status) to what is no "
-                    + "push")
+                what:
+                    "\(place) answers; status \(response.head.status) to a request that is not a push"
+            )
         } catch {
             return Finding(
                 .warn, subject: "APNs", what: "\(place): \(error.message)",
-                remedy: "Let the firewall pass TCP to it (443 and 2197), and keep the system's CA "
+                remedy:
+                    "Allow outgoing TCP to it in the firewall (443 and 2197), and keep the system's CA "
                     + "certificates up to date.")
         }
     }

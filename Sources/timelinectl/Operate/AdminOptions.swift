@@ -8,7 +8,8 @@ import WidgetModel
 struct AdminOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The admin port (TIMELINE_GATEWAY_ADMIN), or 127.0.0.1:9464.", valueName: "host:port"))
+            "Admin port (TIMELINE_GATEWAY_ADMIN). Default 127.0.0.1:9464.",
+            valueName: "host:port"))
     var admin: String?
 
     @Option(help: ArgumentHelp("Certificates to trust (TIMELINE_GATEWAY_CA).", valueName: "file"))
@@ -20,7 +21,7 @@ struct AdminOptions: ParsableArguments {
             valueName: "token"))
     var token: String?
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     var form: OutputForm { json ? .json : .text }
@@ -34,7 +35,7 @@ struct AdminOptions: ParsableArguments {
         let stated = admin ?? environment["TIMELINE_GATEWAY_ADMIN"] ?? ""
         let place = stated.isEmpty ? "127.0.0.1:9464" : stated
         guard let origin = Self.origin(place) else {
-            throw ValidationError("--admin is HOST:PORT")
+            throw ValidationError("--admin must be HOST:PORT")
         }
         var options = CommonOptions()
         (options.url, options.ca, options.token) = (origin, ca, token)
@@ -121,7 +122,7 @@ struct AdminConnection: Sendable {
             }
             guard let piece else { return }
             guard let blocks = try? parser.parse(piece) else {
-                throw .unreadable("its event stream has a line that is too long")
+                throw .unreadable("a line of its event stream is too long")
             }
             for block in blocks {
                 guard let data = block.data,

@@ -12,15 +12,15 @@ struct AppCommand: AsyncParsableCommand {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",
-            abstract: "Remove an app: its catalog, its clients, and what they are owed.",
+            abstract: "Remove an app: its catalog, its clients and their pending notifications.",
             discussion: """
-                There is no way back but a backup. Streams end, and clients that come are told that \
-                the app is unknown. Its entries of the log stay until they are too old, and nobody \
-                is shown them. A catalog put later begins the app anew; whatever cursor clients come \
-                with, they rebuild everything. Other writes wait while the clients of a large app go. \
-                Needs a token with the scope operator.
+                This can only be undone by restoring a backup. Streams end, and clients that \
+                connect get the error unknown-app. The app's log entries stay until retention \
+                removes them, but are not served. A catalog put later creates the app anew, and \
+                clients rebuild everything whatever cursor they have. Deleting a large app delays \
+                other writes. Needs a token with the scope operator.
 
-                Asks for the app's name again at a terminal; elsewhere it needs --yes.
+                On a terminal it asks for the app's id as confirmation; otherwise --yes is required.
 
                 Examples:
                   timelinectl app delete com.mygame.staging
@@ -32,12 +32,12 @@ struct AppCommand: AsyncParsableCommand {
         @Argument(help: "The app's bundle id.")
         var app: String
 
-        @Flag(help: "Do not ask.")
+        @Flag(help: "Delete without confirmation.")
         var yes = false
 
         func validate() throws {
             guard Identifier.isValid(app) else {
-                throw ValidationError("an app is 1 to 128 of A-Z a-z 0-9 . _ ~ -")
+                throw ValidationError("an app id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
         }
 
@@ -60,7 +60,7 @@ struct AppCommand: AsyncParsableCommand {
                 throw ValidationError("repeat with --yes to delete \(app) and all its clients")
             }
             FileHandle.standardError.write(
-                Data("This deletes \(app) and all its clients. Its name again to do it: ".utf8))
+                Data("This deletes \(app) and all its clients. Enter its id to confirm: ".utf8))
             guard readLine() == app else {
                 Terminal.complain("timelinectl: nothing was deleted")
                 throw ExitStatus.refused

@@ -6,15 +6,15 @@ import WidgetModel
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Back up a gateway's data directory, while it runs.",
+        abstract: "Back up a running gateway's data directory.",
         discussion: """
-            Run on the gateway's machine, as its user. The backup is a directory: the database as \
-            it was at one moment, the keys, and a manifest with a checksum of each file. It has its \
-            name when it is whole, and nothing is ever overwritten. The configuration, and the files \
-            that it names, are not part of it.
+            Run on the gateway's machine, as its user. The backup is a directory: a consistent \
+            snapshot of the database, the keys, and a manifest with a checksum of each file. It \
+            gets its final name when it is complete, and nothing is ever overwritten. The \
+            configuration, and the files that it names, are not included.
 
-            It holds private keys and what clients registered: keep it as you keep those, such as \
-            encrypted and where few may read.
+            The backup contains private keys and the clients' registrations: store it encrypted \
+            and restrict access.
 
             Examples:
               timelinectl backup --data /var/lib/timeline-gateway --to /backup/gateway-$(date +%F)
@@ -24,10 +24,10 @@ struct BackupCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The gateway's data directory.", valueName: "directory"))
     var data: String
 
-    @Option(help: ArgumentHelp("Where the backup goes; nothing may be there.", valueName: "path"))
+    @Option(help: ArgumentHelp("Path of the backup; must not exist.", valueName: "path"))
     var to: String
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     func run() async throws {
@@ -39,7 +39,7 @@ struct BackupCommand: AsyncParsableCommand {
             "backup \(to): \(ByteProgress.text(manifest.bytes)), "
                 + "\(manifest.size), "
                 + "the log up to \(manifest.head)\n"
-                + "It holds private keys: let nobody read it who may not act as the gateway."
+                + "It contains private keys: whoever can read it can act as the gateway."
         }
     }
 }
@@ -50,12 +50,13 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Restore a backup into an empty data directory, and open a new epoch.",
         discussion: """
-            Checks every file and the whole database first; a damaged backup is refused, and the \
-            file named. The directory must be empty or missing, and no gateway may run on it.
+            Checks every file and the whole database first; if the backup is damaged, it names the \
+            file and restores nothing. The directory must be empty or missing, and no gateway may \
+            be running on it.
 
-            What was accepted after the backup is lost. The new epoch voids every cursor given out \
-            so far, so that nobody relies on having heard of it: when the gateway starts, every \
-            client rebuilds everything once.
+            Changes accepted after the backup are lost. The new epoch invalidates all existing \
+            cursors, so that no client relies on them: when the gateway starts, every client \
+            rebuilds everything once.
 
             Examples:
               timelinectl restore --from /backup/gateway-2026-03-01 --data /var/lib/timeline-gateway
@@ -64,10 +65,10 @@ struct RestoreCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The backup.", valueName: "path"))
     var from: String
 
-    @Option(help: ArgumentHelp("The data directory to fill.", valueName: "directory"))
+    @Option(help: ArgumentHelp("The data directory to restore into.", valueName: "directory"))
     var data: String
 
-    @Flag(help: "Print JSON, one document a line.")
+    @Flag(help: "Print JSON, one document per line.")
     var json = false
 
     func run() async throws {
@@ -88,9 +89,9 @@ struct RestoreCommand: AsyncParsableCommand {
             epoch \(restored.epoch): all older cursors are void
             When the gateway starts on it:
               - clients that stream or poll rebuild everything once
-              - clients that are pushed to are told that everything is stale
-              - clients registered after the backup are not known; they register when they come
-              - changes accepted after the backup are gone; what is posted again is taken again
+              - push clients are notified that everything is stale
+              - clients registered after the backup are unknown; they register when they reconnect
+              - changes accepted after the backup are lost; if posted again, they are accepted
             """
         }
     }

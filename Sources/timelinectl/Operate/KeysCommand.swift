@@ -9,14 +9,14 @@ import WidgetModel
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Show the keys that a gateway publishes, and whether they are any good.",
+        abstract: "Show a gateway's published keys and check them.",
         discussion: """
-            What clients verify notifications with: each key's id and algorithm, and for how long \
-            clients keep them. With --admin it says what each does: signing, published for later, \
-            or retiring. No token is needed. `timeline-gateway keys rotate` makes a new one; \
-            `timelinectl token check` verifies a notification.
+            Clients verify notifications with these keys. Prints each key's id and algorithm, and \
+            how long clients cache them. With --admin it also prints each key's state: signing, \
+            published for later, or retiring. No token is needed. `timeline-gateway keys rotate` \
+            creates a new key; `timelinectl token check` verifies a notification.
 
-            Exit status 4 when no key can be used, or what is published is more than public keys.
+            Exit status 4 if no key is usable or the set contains private key material.
 
             Examples:
               timelinectl keys --url https://localhost:8443 --ca ca.pem
@@ -25,7 +25,7 @@ struct KeysCommand: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
 
-    @Option(help: ArgumentHelp("The admin port, for what each key does.", valueName: "host:port"))
+    @Option(help: ArgumentHelp("Admin port, to print each key's state.", valueName: "host:port"))
     var admin: String?
 
     func run() async throws {
@@ -35,7 +35,7 @@ struct KeysCommand: AsyncParsableCommand {
                 to: GatewayRequest(target: "/.well-known/jwks.json"))
             let states = try await states()
             guard let report = PublishedKeys(response.body, states: states) else {
-                throw .unreadable("it is no JWK Set")
+                throw .unreadable("it is not a JWK Set")
             }
             let kept = response.head["cache-control"]
             Terminal.print(report.json, as: options.form) { report.text(kept: kept) }
@@ -57,7 +57,7 @@ struct KeysCommand: AsyncParsableCommand {
         do {
             connection = try options.connection()
         } catch {
-            throw .connection(ConnectionError(.badRequest, "--admin is HOST:PORT"))
+            throw .connection(ConnectionError(.badRequest, "--admin must be HOST:PORT"))
         }
         let system = try SystemStatus(answer: .object(try await connection.page("/api/system")))
         return Dictionary(system.keys.map { ($0.kid, $0.state) }) { _, last in last }
@@ -93,11 +93,11 @@ struct PublishedKeys {
                 isUsable: set?[kid] != nil, state: states[kid])
         }
         if list.contains(where: { $0.objectValue?["d"] != nil || $0.objectValue?["k"] != nil }) {
-            fault = "the set has a secret in it: rotate the keys, and look at what serves it"
+            fault = "the set contains a private key: rotate the keys and check the server"
         } else if !keys.contains(where: \.isUsable) {
-            fault = "no key of the set can be used"
+            fault = "no key in the set is usable"
         } else if Set(keys.map(\.kid)).count != keys.count {
-            fault = "two keys of the set have one id"
+            fault = "two keys in the set have the same id"
         } else {
             fault = nil
         }
@@ -123,6 +123,6 @@ struct PublishedKeys {
             [$0.kid, $0.algorithm, $0.isUsable ? "yes" : "NO", $0.state ?? ""]
         }
         let table = TextBlock.table(["KID", "ALGORITHM", "USABLE", "STATE"], rows)
-        return kept.map { table + "\nkept by clients: " + TextBlock.line($0) } ?? table
+        return kept.map { table + "\ncached by clients: " + TextBlock.line($0) } ?? table
     }
 }

@@ -8,13 +8,13 @@ import WidgetModel
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Say on one screen how a gateway does, and what is wrong.",
+        abstract: "Show a gateway's status and problems on one screen.",
         discussion: """
-            Whether it is ready, what is wrong now and what to do about it, how fresh widgets are by \
-            channel, streams, apps, keys and certificate. Asks the admin port.
+            Prints whether the gateway is ready, current problems and remedies, freshness by \
+            channel, streams, apps, keys and certificate. Uses the admin port.
 
-            Exit status 0 when the gateway is ready and nothing is wrong, else 6; 3 when it is not \
-            reached.
+            Exit status 0 if the gateway is ready and reports no problem, 3 if it is not reached, \
+            otherwise 6.
 
             Examples:
               timelinectl status

@@ -24,7 +24,7 @@ struct StatusReport {
         let verdict =
             !overview.ready
             ? palette.bad("NOT READY")
-            : isWell ? palette.good("ready") : palette.poor("ready, but see below")
+            : isWell ? palette.good("ready") : palette.poor("ready, with problems")
         var parts = ["gateway \(verdict)"]
         if let system {
             let version = system.version.members.first { $0.name == "version" }
@@ -79,8 +79,8 @@ struct StatusReport {
         ]
         if let pushes = overview.standings {
             lines.append(
-                "pushes    \(pushes.confirmed) confirmed, \(pushes.told) told, "
-                    + "\(pushes.underWay) underWay, \(pushes.withheld) withheld, "
+                "pushes    \(pushes.confirmed) confirmed, \(pushes.told) delivered, "
+                    + "\(pushes.underWay) in flight, \(pushes.withheld) withheld, "
                     + "\(pushes.waiting) waiting, \(pushes.unreachable) unreachable")
         }
         return lines
@@ -95,7 +95,7 @@ struct StatusReport {
             let looked = sum(\.looked)
             return [
                 app.app, "\(app.kinds.count)", "\(app.clients)", "\(sum(\.widgets))",
-                looked == 0 ? "-" : "\(sum(\.stale)) of \(looked) looked at",
+                looked == 0 ? "-" : "\(sum(\.stale)) of \(looked) checked",
             ]
         }
         return TextBlock.columns([["APP", "KINDS", "CLIENTS", "WIDGETS", "STALE"]] + rows)
@@ -109,7 +109,7 @@ struct StatusReport {
             return [key.use, key.kid, key.algorithm, key.state, time]
         }
         return TextBlock.columns([["KEYS OF", "KID", "ALGORITHM", "STATE", ""]] + rows)
-            + ["certificate ends \(system.certificateEnds)"]
+            + ["certificate expires \(system.certificateEnds)"]
     }
 
     // MARK: Words

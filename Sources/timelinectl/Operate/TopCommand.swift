@@ -8,11 +8,11 @@ import WidgetModel
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Watch how a gateway does, every second.",
+        abstract: "Watch a gateway's status, updated every second.",
         discussion: """
-            Redraws what `timelinectl status` says as the admin port tells it. Ends with q or \
-            control-C. Without a terminal, and with --once, it shows one moment and ends; with \
-            --json it prints each moment as a line. No colours where NO_COLOR is set.
+            Redraws the output of `timelinectl status` from the admin port. Quit with q or Ctrl-C. \
+            Without a terminal, or with --once, it prints one snapshot and exits; with --json it \
+            prints one snapshot per line. NO_COLOR disables colours.
 
             Examples:
               timelinectl top
@@ -22,7 +22,7 @@ struct TopCommand: AsyncParsableCommand {
 
     @OptionGroup var options: AdminOptions
 
-    @Flag(help: "Show one moment and end.")
+    @Flag(help: "Print one snapshot and exit.")
     var once = false
 
     func run() async throws {
@@ -65,7 +65,7 @@ struct TopCommand: AsyncParsableCommand {
             } catch {
                 // A failure from the start is a mistake to correct.
                 guard hasShown else { throw error }
-                screen.draw(["the gateway is gone: \(error)"])
+                screen.draw(["connection to the gateway lost: \(error)"])
             }
             for _ in 0..<10 where !screen.isOver { try? await Task.sleep(for: .milliseconds(100)) }
         }
@@ -110,6 +110,6 @@ private actor TopView {
             return
         }
         let time = TextBlock.line(overview.time)
-        screen.draw(["\(admin.place)  \(time)  q to end", ""] + report.lines)
+        screen.draw(["\(admin.place)  \(time)  q to quit", ""] + report.lines)
     }
 }

@@ -48,7 +48,7 @@ struct GatewayAccess: Sendable {
                 "sub": .string(client), "ttl": "1h", "attributes": ["account": .string(account)],
             ])
         guard let token = answer.value.objectValue?["token"]?.stringValue else {
-            throw GatewayFailure.unreadable("the answer has no token")
+            throw GatewayFailure.unreadable("the response has no token")
         }
         return try Self.connection(url: url, ca: ca, token: token)
     }

@@ -115,7 +115,7 @@ struct Demonstration {
     private func start(_ stage: inout Stage, _ directory: URL) async throws {
         let open = "☐ Gather berries · ☐ Mend the bridge"
         try await stage.step(
-            "The devices register, build every timeline and listen",
+            "The devices register, build every timeline and open a stream",
             .init(
                 // A registration without a cursor causes no notification about content that was
                 // just built.
@@ -180,11 +180,11 @@ struct Demonstration {
             "A person chooses Marlin for the small widget on the iPhone",
             .init(shows: ["iPhone": ["small": "🐟 Marlin · health 60 %"]])
         ) { await phone.edit("small", ChooseCharacter(character: marlin)) }
-        try await stage.step("Bramble, whom no widget shows any more, is hurt again", .init()) {
+        try await stage.step("Bramble, no longer shown by any widget, is hurt again", .init()) {
             try await server.setHealth(0.1, of: "bramble")
         }
         var opened: WidgetActivity?
-        try await stage.step("A person taps it: the app opens at what the widget shows", .init()) {
+        try await stage.step("A person taps it: the app opens at the widget's character", .init()) {
             opened = try await phone.open("small")
         }
         var chosen: ChooseCharacter?
@@ -211,14 +211,14 @@ struct Demonstration {
         let quests: [String: Set<String>] = ["iPhone": ["quests"], "iPad": ["quests"]]
         var atOnce = ""
         try await stage.step(
-            "A person marks a quest on the iPhone: the iPad hears of it",
+            "A person marks a quest on the iPhone: the iPad is notified",
             .init(
                 told: quests, shows: ["iPhone": ["quests": berries], "iPad": ["quests": berries]])
         ) { atOnce = try await phone.tap("Gather berries", on: "quests") }
         stage.check(atOnce == berries, "iPhone  showed at once: \(atOnce)")
         server.setTakesChanges(false)
         try await stage.step(
-            "The server does not take the next one: the toggle goes back",
+            "The server rejects the next one: the toggle reverts",
             .init(shows: ["iPhone": ["quests": "\(berries) · not saved, try again"]])
         ) { atOnce = try await phone.tap("Mend the bridge", on: "quests") }
         stage.check(atOnce == both, "iPhone  showed at once: \(atOnce)")

@@ -61,7 +61,7 @@ final class Device: Sendable {
                 app: GatewayAccess.app, client: id, platform: platform.rawValue,
                 osVersion: Self.osVersion, widgets: placements.map(\.widget),
                 observer: { [weak self] in self?.observe($0) })
-        else { throw Refused(description: "\(id) is no client id") }
+        else { throw Refused(description: "\(id) is not a client id") }
         let client = TimelineClient(
             configuration: configuration, widgets: runtime, connection: connection,
             verifier: PublishedKeyVerifier(connection: connection, app: GatewayAccess.app),
@@ -188,7 +188,7 @@ final class Device: Sendable {
         guard let call = shown?.call(labelled: label) else {
             throw Refused(description: "\(name) has no button or toggle \(label)")
         }
-        let seen = Mutex("nothing was asked")
+        let seen = Mutex("no request was sent")
         var watched = installation
         watched.api.beforeChange = { [self] in
             let line = await line(of: placement)

@@ -78,7 +78,7 @@ struct Stage {
         let told = device.told
         let isAsTold = told == expected.told[device.name, default: []]
         let said = told.isEmpty ? "nothing" : told.sorted().joined(separator: "; ")
-        check(isAsTold, "\(padded(device.name)) is told: \(said)")
+        check(isAsTold, "\(padded(device.name)) notified: \(said)")
         if !isAsTold { print("        not \(expected.told[device.name, default: []].sorted())") }
         for (widget, text) in isShown.sorted(by: { $0.key < $1.key }) {
             let wanted = shown[device.name]?[widget]

@@ -176,7 +176,7 @@ import WidgetModel
         }
         #expect(troubles.map(\.level) == (level.map { [$0] } ?? []))
         #expect(troubles.allSatisfy { $0.what.contains("com.mygame") })
-        #expect(troubles.contains { $0.what.contains("has ended") } == (days < 0))
+        #expect(troubles.contains { $0.what.contains("has expired") } == (days < 0))
     }
 
     @Test func `a share of few says nothing`() {
