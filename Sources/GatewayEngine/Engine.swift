@@ -48,7 +48,7 @@ package struct Engine: Sendable {
         let push = try pushLoop.map { loop in
             PushLoop(
                 loop: loop,
-                desk: try PushDesk(
+                scheduler: try PushScheduler(
                     replay.shard, terms: configuration.push, hash: hash,
                     restoredFrom: store, registry, clock: clock),
                 epoch: cursors.epoch, clock: clock, metrics: metrics, tracing: tracing,

@@ -79,7 +79,7 @@ package final class KeyService: Sendable {
     }
 
     /// A key and its state.
-    package struct Standing: Sendable {
+    package struct Status: Sendable {
         /// The use of its ring.
         package let use: String
         package let kid: String
@@ -88,13 +88,13 @@ package final class KeyService: Sendable {
     }
 
     /// Every key of every ring, signing keys first.
-    package var standings: [Standing] {
+    package var standings: [Status] {
         let rings = state.withLock {
             [("notifications", $0.notifications), ("tokens", $0.tokens), ("webhooks", $0.webhooks)]
         }
         return rings.flatMap { use, ring in
             (ring.map { [$0.signing] + $0.others } ?? []).map {
-                Standing(
+                Status(
                     use: use, kid: $0.key.kid, algorithm: $0.key.algorithm.rawValue,
                     state: $0.state)
             }

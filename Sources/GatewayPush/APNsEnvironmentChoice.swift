@@ -17,7 +17,7 @@ package enum APNsEnvironment: UInt8, Sendable, CaseIterable {
 /// other one is tried once; the one that worked is kept. A new token starts over.
 package struct APNsEnvironmentChoice: Sendable, Hashable {
     /// The certainty of ``current``.
-    package enum Standing: UInt8, Sendable {
+    package enum Status: UInt8, Sendable {
         /// The registration stated it.
         case stated
         /// The stated environment rejected the token, so the other one is tried.
@@ -29,7 +29,7 @@ package struct APNsEnvironmentChoice: Sendable, Hashable {
     /// The environment of the next push.
     package private(set) var current: APNsEnvironment
     /// The certainty of the current environment.
-    package private(set) var standing: Standing
+    package private(set) var standing: Status
 
     /// Creates the choice for a token registered for `stated`.
     package init(stated: APNsEnvironment) {
@@ -37,7 +37,7 @@ package struct APNsEnvironmentChoice: Sendable, Hashable {
     }
 
     /// Restores a persisted choice.
-    package init(current: APNsEnvironment, standing: Standing) {
+    package init(current: APNsEnvironment, standing: Status) {
         self.current = current
         self.standing = standing
     }

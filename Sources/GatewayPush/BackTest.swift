@@ -53,7 +53,7 @@ package struct BackTest: Sendable {
         package var intervals: [String: Int64]
 
         /// Copies the limits of the push scheduler.
-        package init(_ terms: PushDesk.Terms) {
+        package init(_ terms: PushScheduler.Terms) {
             budget = terms.budget
             interval = terms.interval
             intervals = terms.intervals
@@ -179,7 +179,7 @@ package struct BackTest: Sendable {
 
     /// Returns the keys of a subscription that were notified.
     private func keys(
-        of item: HeldItem, _ rules: KindRules, _ parameters: [[String: ParameterValue]],
+        of item: Subscription, _ rules: KindRules, _ parameters: [[String: ParameterValue]],
         _ record: ClientRecord
     ) -> [UInt64] {
         var keys: Set<UInt64> = []

@@ -3,7 +3,7 @@ import WidgetModel
 
 /// A push to be sent now.
 package struct PushOrder: Sendable {
-    /// The number of the push, to be passed to ``PushDesk/finished(_:_:now:random:)`` once.
+    /// The number of the push, to be passed to ``PushScheduler/finished(_:_:now:random:)`` once.
     package let number: UInt64
     /// The client that it is for.
     package let client: ClientKey

@@ -225,7 +225,7 @@ package struct Gateway: Sendable {
         let unconfirmed = StalenessScanner(
             store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops)
-        let overview = OverviewDesk(
+        let overview = OverviewSampler(
             MetricsPage(
                 metrics: metrics, store: engine.store, registry: engine.registry,
                 cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
@@ -236,10 +236,10 @@ package struct Gateway: Sendable {
                 spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness)
         let admin = AdminRoutes(
-            desk: overview,
+            sampler: overview,
             system: SystemPage(page: overview.page) { [current] in current.value.shown },
             apps: AppsPage(
-                desk: overview, explainer: explainer, catalogs: engine.catalogs,
+                sampler: overview, explainer: explainer, catalogs: engine.catalogs,
                 registry: engine.registry, clock: engine.clock))
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
@@ -255,7 +255,7 @@ package struct Gateway: Sendable {
                     configuration.connectionsMax,
                     perAddress: configuration.connectionsPerAddressMax),
                 threads: configuration.threads),
-            setup: GatewayChannel(
+            setup: HTTPPipeline(
                 responder: responder(requests.lane("requests", cost: 1)) {
                     try await table.respond(to: $0, on: $1, logger: quiet)
                 }, tlsSettings: tlsSettings, admission: admission,
@@ -306,7 +306,7 @@ package struct Gateway: Sendable {
     }
 
     private typealias Respond =
-        @Sendable (GatewayRequest, any Channel) async throws -> GatewayAnswer
+        @Sendable (GatewayRequest, any Channel) async throws -> RouteResponse
 
     /// Returns the responder of a port.
     ///
@@ -350,7 +350,7 @@ package struct Gateway: Sendable {
         let limit = ConnectionLimit(connectionsMax, perAddress: max(1, connectionsMax / 4))
         return Listener(
             socket.map { .tls($0, identity, limit, threads: 1) } ?? .plain(address),
-            setup: GatewayChannel(
+            setup: HTTPPipeline(
                 responder: responder(LoopExecutor(loop: loop), fields: fields, respond),
                 tlsSettings: tlsSettings, loops: [loop],
                 newest: socket == nil ? NewestConnections(connectionsMax, on: loop) : nil),

@@ -21,7 +21,7 @@ struct ReadPass: Sendable {
 
     /// Lends `input` to OpenSSL and collects the outcome.
     mutating func run(
-        with ssl: OpaquePointer, on wire: TLSWire, input: ByteBuffer,
+        with ssl: OpaquePointer, on wire: MemoryBIO, input: ByteBuffer,
         allocator: ByteBufferAllocator
     ) {
         input.withUnsafeReadableBytes { bytes in
@@ -57,7 +57,7 @@ struct ReadPass: Sendable {
 
     /// Decrypts the input lent to the wire into `plaintext`.
     mutating func decrypt(
-        _ ssl: OpaquePointer, _ wire: TLSWire, _ allocator: ByteBufferAllocator
+        _ ssl: OpaquePointer, _ wire: MemoryBIO, _ allocator: ByteBufferAllocator
     ) {
         while true {
             ERR_clear_error()

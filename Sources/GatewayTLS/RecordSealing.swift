@@ -9,7 +9,7 @@ enum RecordSealing {
 
     /// The room needed for `bytes` of plaintext joined into records.
     static func ciphertextCapacity(for bytes: Int) -> Int {
-        bytes + (bytes / TLSWire.recordContentBytesMax + 1) * recordOverheadBytesMax
+        bytes + (bytes / MemoryBIO.recordContentBytesMax + 1) * recordOverheadBytesMax
     }
 
     /// Seals `writes` in order and appends the records to `ciphertext`. Small writes are joined in
@@ -17,10 +17,10 @@ enum RecordSealing {
     ///
     /// The caller has begun a use of the wire. Returns false when OpenSSL refuses.
     static func seal(
-        _ writes: [TLSServerHandler.PendingWrite], _ ssl: OpaquePointer, _ wire: TLSWire,
+        _ writes: [TLSServerHandler.PendingWrite], _ ssl: OpaquePointer, _ wire: MemoryBIO,
         into ciphertext: inout ByteBuffer
     ) -> Bool {
-        let record = TLSWire.recordContentBytesMax
+        let record = MemoryBIO.recordContentBytesMax
         var joined = 0
         for (index, write) in writes.enumerated() {
             let isLast = index == writes.count - 1
@@ -54,7 +54,7 @@ enum RecordSealing {
     }
 
     private static func seal(
-        _ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer, _ wire: TLSWire,
+        _ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer, _ wire: MemoryBIO,
         into ciphertext: inout ByteBuffer
     ) -> Bool {
         let sealed = seal(plaintext, ssl)

@@ -4,7 +4,7 @@ import Glibc
 /// A TLS connection that passes from one owner to the next: its socket, and OpenSSL's object or the
 /// record layer that replaces it.
 ///
-/// It begins in `Arrivals`, and goes from there into a channel, behind a `TLSServerHandler`, or to
+/// It begins in `TLSAcceptor`, and goes from there into a channel, behind a `TLSServerHandler`, or to
 /// the `TLSStreams` of an event loop. Parts that no owner has taken are freed with it.
 // Sound: it has one owner at a time, on one thread; who hands it on touches it no more.
 package final class TLSConnection: @unchecked Sendable {
@@ -72,7 +72,7 @@ package final class TLSConnection: @unchecked Sendable {
     }
 
     /// Makes OpenSSL read from and write to the wire of the calling thread.
-    func use(_ wire: TLSWire) {
+    func use(_ wire: MemoryBIO) {
         guard let ssl else { return }
         // The object frees one reference per direction.
         BIO_up_ref(wire.bio)
@@ -108,7 +108,7 @@ package final class TLSConnection: @unchecked Sendable {
     ///
     /// From here on only `TLSStreams` can use the connection.
     package func becomeStream() {
-        guard layer == nil, let ssl, let secrets, let wire = TLSWire.ofThread(),
+        guard layer == nil, let ssl, let secrets, let wire = MemoryBIO.ofThread(),
             let expander = wire.expander, let next = RecordLayer(of: ssl, secrets.pointee)
         else { return }
         let place = RecordLayer.allocate(next)
@@ -131,7 +131,7 @@ package final class TLSConnection: @unchecked Sendable {
 
     /// Returns the engine of a stream's records, which the caller frees; `nil` when it has been
     /// taken before.
-    func takeEngine(_ wire: TLSWire) -> TLSStream.Engine? {
+    func takeEngine(_ wire: MemoryBIO) -> TLSStream.Engine? {
         becomeStream()
         if let layer {
             self.layer = nil

@@ -8,7 +8,7 @@ import NIOCore
 /// that loop only.
 ///
 /// Per connection it keeps OpenSSL's object and this one, nothing else: ciphertext is lent to
-/// OpenSSL through a wire that the connections of a thread share (`TLSWire`).
+/// OpenSSL through a wire that the connections of a thread share (`MemoryBIO`).
 ///
 /// It fires `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify` or by
 /// TCP alone (`inputTruncated` is set then), if the channel allows half closure; and `errorCaught`
@@ -46,7 +46,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// The reads made before the channel became active; `nil` once they have been handed on.
     private var first: ReadPass?
     // Sound: OpenSSL writes to it within our calls only; it is gone with `connection`.
-    var wire: TLSWire?
+    var wire: MemoryBIO?
     var loopCounters: TLSLoopCounters?
     var context: ChannelHandlerContext?
     /// The deadline for closing.
@@ -132,7 +132,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     }
 
     private func start(_ context: ChannelHandlerContext) {
-        guard let connection, let wire = TLSWire.ofThread() else {
+        guard let connection, let wire = MemoryBIO.ofThread() else {
             context.close(promise: nil)
             return
         }

@@ -65,13 +65,13 @@ import WidgetModel
     }
 
     @Test func `whoever is pushed to is forgotten with the app`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(named: "phone"), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(named: "phone"), app: "app", now: small.now)
         small.head += 1
         small.apply(.removal)
-        #expect(small.desk.clients.isEmpty)
-        #expect(small.desk.lanes.allSatisfy { $0 == nil })
-        let kept = small.desk.takeChanged(limit: 10, now: small.now, wall: 0)
+        #expect(small.scheduler.clients.isEmpty)
+        #expect(small.scheduler.lanes.allSatisfy { $0 == nil })
+        let kept = small.scheduler.takeChanged(limit: 10, now: small.now, wall: 0)
         #expect(kept.map(\.key.client) == ["phone"] && kept.allSatisfy { $0.saved == nil })
     }
 }

@@ -158,7 +158,7 @@ func words(_ stale: StaleSet?) -> String {
 
 extension Rule {
     /// Returns the name of the key with these positions.
-    func name(of positions: [BoundValues.Position]) -> StaleName {
+    func name(of positions: [BoundValues.Position]) -> InvalidationTarget {
         name(of: BoundValues(rule: self, positions: positions))
     }
 }

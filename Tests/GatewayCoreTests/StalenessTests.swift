@@ -140,8 +140,9 @@ import WidgetModel
 
     @Test func `a kind named as a whole needs no narrower names`() {
         let names = [
-            StaleName(.timeline, "k", [.init(name: "a", value: "1")]), StaleName(.timeline, "k"),
-            StaleName(.recommendations, "k"),
+            InvalidationTarget(.timeline, "k", [.init(name: "a", value: "1")]),
+            InvalidationTarget(.timeline, "k"),
+            InvalidationTarget(.recommendations, "k"),
         ]
         let bounded = StaleSet(names, sequence: 3).bounded(entriesMax: 64, kindsMax: 48)
         #expect(words(bounded) == "k, k.recommendations")

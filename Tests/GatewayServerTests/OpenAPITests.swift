@@ -234,7 +234,7 @@ import WidgetModel
         #expect(
             words("Outcomes", "properties", "unreachableFor", "propertyNames")
                 == all(Outcome.Absence.self))
-        for schema in ["WidgetStanding", "SetStanding", "ControlStanding"] {
+        for schema in ["WidgetStatus", "SetStatus", "ControlStatus"] {
             #expect(
                 words(schema, "properties", "reason")
                     == all(Outcome.Reason.self) + all(Outcome.Absence.self))

@@ -36,7 +36,8 @@ import WidgetModel
     }
 
     private let content = StaleSet(
-        [StaleName(.timeline, "kind", [.init(name: "character", value: "Unipony")])], sequence: 5)
+        [InvalidationTarget(.timeline, "kind", [.init(name: "character", value: "Unipony")])],
+        sequence: 5)
 
     @Test func oneStatementIsSignedOnceWhoeverAsks() async throws {
         let signer = try signer()

@@ -13,7 +13,7 @@ import Testing
             savedAt: 1, latest: 8, confirmed: 6, urgency: 3, isKnownToAnswer: true, held: 4,
             grace: 5,
             addresses: [address])
-        let saved = PushDesk.SavedClient(
+        let saved = PushScheduler.SavedClient(
             lanes: [PushCategory.everything, .timelines, .recommendations, .control(id: "a b")].map
             {
                 .init(sort: $0, attempts: attempts)

@@ -139,7 +139,7 @@ struct RecordTests {
     private func sealed(
         _ content: [UInt8], _ type: RecordContent, _ layer: RecordLayer, _ cipher: RecordCipher
     ) throws -> [UInt8] {
-        let wire = try #require(TLSWire.ofThread())
+        let wire = try #require(MemoryBIO.ofThread())
         let place = RecordLayer.allocate(layer)
         defer { RecordLayer.free(place) }
         wire.begin()
@@ -191,7 +191,7 @@ struct RecordTests {
     @Test(arguments: RecordSuite.allCases) func whatIsSealedOpens(suite: RecordSuite) throws {
         let cipher = try #require(RecordCipher(recordsPerKeyMax: 7))
         let expander = try #require(HKDFExpander())
-        let wire = try #require(TLSWire.ofThread())
+        let wire = try #require(MemoryBIO.ofThread())
         var (left, right) = pair(suite, 1)
         let isPrepared = left.prepare(expander)
         #expect(isPrepared)

@@ -179,7 +179,7 @@ final class TestServer: Sendable {
     let limit: ConnectionLimit
     let connections: Record<[Connection]>
     let port: Int
-    private let arrivals: Arrivals
+    private let arrivals: TLSAcceptor
 
     init(_ context: TLSContext? = nil, _ options: Options = Options()) throws {
         let identity = TLSIdentity(try context ?? Self.context())
@@ -189,7 +189,7 @@ final class TestServer: Sendable {
         try socket.listen()
         limit = ConnectionLimit(
             options.connectionsMax, perAddress: options.connectionsPerAddressMax)
-        arrivals = try Arrivals(
+        arrivals = try TLSAcceptor(
             socket, identity: identity, settings: options.settings, limit: limit,
             threads: options.threads, waits: { [waits = options.waits] _ in waits }
         ) { Guests { Self.start($0, options, connections, on: group.next()) } }

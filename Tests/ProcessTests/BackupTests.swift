@@ -182,7 +182,7 @@ extension ProcessTests {
         }
 
         @Test func `devices that are pushed to are told after a new epoch, once`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             try world.register("quiet", ["villain"], token: "aa02")
             try world.change(["hero"], run: "one")

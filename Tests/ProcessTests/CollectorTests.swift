@@ -11,7 +11,7 @@ extension ProcessTests {
                 (["503", "429", "200"], "exported"), (["400"], "refused"),
                 (["silence"], "undelivered"), ([], "undelivered"),
             ] {
-                let world = try TracedWorld()
+                let world = try TracedFixture()
                 let collector = answers.isEmpty ? nil : try CollectorProgram(answers)
                 let port = try collector?.port ?? Int64(GatewayProcess.freePort())
                 let (gateway, admin) = try world.gateway([
@@ -31,15 +31,15 @@ extension ProcessTests {
                     }
                     if let id = block.id { last = id }
                 }
-                try TracedWorld.until("\(outcome) by \(answers)") {
-                    try TracedWorld.spans(admin, outcome) > 0
+                try TracedFixture.until("\(outcome) by \(answers)") {
+                    try TracedFixture.spans(admin, outcome) > 0
                 }
                 if outcome == "exported" {
                     // Spans that were not accepted at first arrived later, and once.
                     let spans = try #require(collector).spans
                     #expect(Set(spans.map(\.id)).count == spans.count)
                     #expect(try #require(collector).requestCount >= 3)
-                    #expect(try TracedWorld.spans(admin, "refused") == 0)
+                    #expect(try TracedFixture.spans(admin, "refused") == 0)
                 } else {
                     #expect(
                         gateway.standardErrorTail.contains("the collector does not accept spans"))
@@ -50,7 +50,7 @@ extension ProcessTests {
         }
 
         @Test func `what waits for a collector is bounded`() throws {
-            let world = try TracedWorld()
+            let world = try TracedFixture()
             let collector = try CollectorProgram(["silence"])
             let (gateway, admin) = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)' }"
@@ -61,12 +61,12 @@ extension ProcessTests {
             for run in 0..<10 {
                 let events = (0..<1_000).map { place in
                     let id = String(repeating: "0", count: 12) + String(1_000 * run + place + 1_000)
-                    return TracedWorld.hero(
+                    return TracedFixture.hero(
                         "\(run)-\(place)",
                         [
                             (
                                 "traceparent",
-                                "00-\(TracedWorld.trace.dropLast(16))\(id.suffix(16))-\(TracedWorld.parent)-01"
+                                "00-\(TracedFixture.trace.dropLast(16))\(id.suffix(16))-\(TracedFixture.parent)-01"
                             )
                         ]
                     )
@@ -74,10 +74,10 @@ extension ProcessTests {
                 let answer = try http.post(events, app: GameFixture.app, token: game.backend)
                 try #require(answer.status == 202, "\(answer.text)")
             }
-            try TracedWorld.until("spans are dropped") {
-                try TracedWorld.spans(admin, "dropped") > 10_000
+            try TracedFixture.until("spans are dropped") {
+                try TracedFixture.spans(admin, "dropped") > 10_000
             }
-            #expect(try TracedWorld.spans(admin, "exported") == 0)
+            #expect(try TracedFixture.spans(admin, "exported") == 0)
             #expect(gateway.terminate() == .status(0))
         }
 
@@ -91,14 +91,14 @@ extension ProcessTests {
 
         @Test(.enabled(if: hasReader, "python3 with opentelemetry-proto is not installed"))
         func `the specification's own messages are what is sent`() throws {
-            let world = try TracedWorld()
+            let world = try TracedFixture()
             let collector = try CollectorProgram()
             let (gateway, _) = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)' }"
             ])
             let game = try GameFixture(gateway)
-            let own = ("traceparent", "00-\(TracedWorld.trace)-\(TracedWorld.parent)-01")
-            try TracedWorld.post(game, TracedWorld.hero("one", [own]), [])
+            let own = ("traceparent", "00-\(TracedFixture.trace)-\(TracedFixture.parent)-01")
+            try TracedFixture.post(game, TracedFixture.hero("one", [own]), [])
             _ = try collector.until("the change") { $0.contains { $0.name == "change" } }
             gateway.terminate()
             let file = world.data + "/body.json"

@@ -151,7 +151,7 @@ extension ProcessTests {
         }
 
         @Test func `a push service is asked, and nothing is pushed`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             let config = world.gateway.data + "/gateway.yaml"
             func apns() throws -> [String] {
                 try Self.findings("--config", config, "--data", world.gateway.data)["APNs"] ?? []

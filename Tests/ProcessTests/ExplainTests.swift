@@ -11,7 +11,7 @@ extension ProcessTests {
         /// pushes or do nothing.
         @Test func whatIsExplainedIsWhatWasDelivered() async throws {
             let seed: UInt64 = 7
-            let world = try ExplainWorld(seed: seed, clients: 1_000)
+            let world = try ExplainFixture(seed: seed, clients: 1_000)
             for number in stride(from: 6, to: 1_000, by: 50) {
                 world.push.apns.script(
                     "aa" + hexadecimal(number * 2), [.refused(.badDeviceToken)])
@@ -71,7 +71,7 @@ extension ProcessTests {
 
         /// Checks changes that wait for the end of a window: the first of each was notified at
         /// once.
-        private func judgeWaiting(_ world: ExplainWorld) throws {
+        private func judgeWaiting(_ world: ExplainFixture) throws {
             let rumours = (0..<12).map { number in
                 ExplainModel.Posted(
                     entity: "Rumour", id: "r\(number % 4)", operation: "update", account: nil)
@@ -96,7 +96,7 @@ extension ProcessTests {
             }
         }
 
-        private func judgeChanges(_ world: ExplainWorld, _ sequences: [UInt64]) throws {
+        private func judgeChanges(_ world: ExplainFixture, _ sequences: [UInt64]) throws {
             var (wrong, all) = (0, ExplainModel.Tally())
             for sequence in sequences {
                 let explanation = try world.explain(change: sequence)
@@ -131,7 +131,7 @@ extension ProcessTests {
                 Set(all.sent.keys) == ["stream", "poll", "widgets", "background"], "\(all.sent)")
         }
 
-        private func judgeClients(_ world: ExplainWorld) throws {
+        private func judgeClients(_ world: ExplainFixture) throws {
             var stale = 0
             for (number, client) in world.model.clients.enumerated() {
                 let explanation = try world.explain(client: number)
@@ -170,14 +170,14 @@ extension ProcessTests {
         }
 
         /// Compares the predicted outcomes of a change with those after it is made.
-        private func judgePrediction(_ world: ExplainWorld) throws {
+        private func judgePrediction(_ world: ExplainFixture) throws {
             for character in ["h1", "h2", "h3"] {
                 let event: JSONValue = [
                     "specversion": "1.0", "type": "changed", "source": "prediction", "id": "1",
                     "data": ["entity": "Character", "id": .string(character)],
                 ]
                 let answer = try world.http.request(
-                    "POST", "/v1/apps/\(ExplainWorld.app)/changes/explain",
+                    "POST", "/v1/apps/\(ExplainFixture.app)/changes/explain",
                     token: world.push.backend,
                     headers: [("Content-Type", "application/cloudevents+json")], body: event.text)
                 try #require(answer.status == 200, "\(answer.text)")

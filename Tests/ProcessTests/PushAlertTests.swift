@@ -29,9 +29,9 @@ extension ProcessTests {
         /// Runs `body` with registered devices and a function that reads the metrics.
         private static func withDevices(
             _ count: Int, options: [String] = [],
-            _ body: (PushWorld, () throws -> MetricsHistory.Page) async throws -> Void
+            _ body: (PushFixture, () throws -> MetricsHistory.Page) async throws -> Void
         ) async throws {
-            let world = try PushWorld(options: options, admin: GatewayProcess.freeAddress())
+            let world = try PushFixture(options: options, admin: GatewayProcess.freeAddress())
             let admin = world.gateway.adminHTTP()
             for index in 0..<count {
                 try world.register(

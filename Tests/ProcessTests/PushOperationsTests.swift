@@ -8,17 +8,17 @@ extension ProcessTests {
     /// The push operations of `timelinectl`, with a real gateway.
     @Suite struct PushOperationsTests {
         private func timelinectl(
-            _ world: PushWorld, _ arguments: [String], token: String? = nil
+            _ world: PushFixture, _ arguments: [String], token: String? = nil
         ) throws -> (exit: GatewayProcessExit, output: String) {
             try GatewayProcess.run(
                 arguments + [
                     "--url", world.gateway.url, "--ca", world.gateway.ca,
-                    "--token", token ?? world.backend, "--app", PushWorld.app,
+                    "--token", token ?? world.backend, "--app", PushFixture.app,
                 ], program: GatewayProcess.program(named: "timelinectl"))
         }
 
         private func attempts(
-            _ world: PushWorld, count: Int, _ arguments: [String] = []
+            _ world: PushFixture, count: Int, _ arguments: [String] = []
         ) async throws -> [JSONObject] {
             var found: [JSONObject] = []
             for _ in 0..<100 {
@@ -33,7 +33,7 @@ extension ProcessTests {
         }
 
         @Test func `a device is pushed to again, and what came of it is listed`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
             try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
@@ -51,7 +51,7 @@ extension ProcessTests {
             #expect(listed.allSatisfy { $0["client"] == "phone" && $0["channel"] == "widgets" })
             // A rejection of a push that a person requested has no effect on the device.
             let registered = try world.gateway.http().request(
-                "GET", "/v1/apps/\(PushWorld.app)/clients/phone", token: world.backend)
+                "GET", "/v1/apps/\(PushFixture.app)/clients/phone", token: world.backend)
             #expect(registered["delivery"]?.arrayValue?.count == 2)
 
             let sent = try await attempts(world, count: 1, ["--outcome", "sent", "--limit", "1"])
@@ -68,7 +68,7 @@ extension ProcessTests {
         }
 
         @Test func `a topic that APNs refuses is an event, once`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             for (index, token) in ["aa01", "aa02"].enumerated() {
                 world.apns.script(token, [.refused(.topicDisallowed)])
                 try world.register("phone\(index)", ["hero"], token: token)
@@ -86,7 +86,7 @@ extension ProcessTests {
         }
 
         @Test func `what cannot be asked is refused with its reason`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             for (arguments, says) in [
                 (["resend", "--client", "phone", "--channel", "webhook"], "channel"),
@@ -96,7 +96,7 @@ extension ProcessTests {
                 let (exit, output) = try timelinectl(world, arguments)
                 #expect(exit == .status(1) && output.contains(says), "\(output)")
             }
-            let client = try world.gateway.token(app: PushWorld.app, scope: "changes:write")
+            let client = try world.gateway.token(app: PushFixture.app, scope: "changes:write")
             for arguments in [
                 ["resend", "--client", "phone", "--channel", "widgets"], ["attempts"], ["events"],
             ] {
@@ -112,7 +112,7 @@ extension ProcessTests {
             let http = world.gateway.http()
             for query in ["limit=0", "before=x", "channel=carrier", "client=a%2Fb"] {
                 let answer = try http.request(
-                    "GET", "/v1/apps/\(PushWorld.app)/attempts?\(query)", token: world.backend)
+                    "GET", "/v1/apps/\(PushFixture.app)/attempts?\(query)", token: world.backend)
                 #expect(answer.status == 422 && answer.text.contains(query.prefix(5)))
             }
             await world.stop()

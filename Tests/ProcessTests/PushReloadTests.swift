@@ -10,7 +10,7 @@ extension ProcessTests {
     @Suite struct PushReloadTests {
         private static let fast = ["interval: 1s", "widgetsPerDay: 50000"]
 
-        private static func reload(_ world: PushWorld) throws {
+        private static func reload(_ world: PushFixture) throws {
             let answer = try world.reload()
             #expect(answer.status == 200, "\(answer.text)")
         }
@@ -19,15 +19,15 @@ extension ProcessTests {
             async throws
         {
             let (devices, characters, rounds) = (40, 10, 12)
-            let world = try PushWorld(options: Self.fast, others: ["KEY7654321"])
+            let world = try PushFixture(options: Self.fast, others: ["KEY7654321"])
             for index in 0..<devices {
                 try world.register(
                     "device\(index)", ["c\(index % characters)"],
                     token: "aa" + String(format: "%04x", index))
             }
             let sections = [
-                PushWorld.section(in: world.folder, id: "KEY7654321", file: "KEY7654321.p8"),
-                PushWorld.section(in: world.folder),
+                PushFixture.section(in: world.folder, id: "KEY7654321", file: "KEY7654321.p8"),
+                PushFixture.section(in: world.folder),
             ]
             var changedAt: Int64 = 0
             for round in 0..<rounds {
@@ -60,7 +60,7 @@ extension ProcessTests {
         @Test func `a key file that is none changes nothing, and a wrong key stops only so long`()
             async throws
         {
-            let world = try PushWorld(options: Self.fast)
+            let world = try PushFixture(options: Self.fast)
             let key = URL(filePath: world.folder + "/apns.p8")
             let right = try Data(contentsOf: key)
             try world.register("phone", ["hero"], token: "aa01")
@@ -92,9 +92,9 @@ extension ProcessTests {
 
         @Test func `apps and topics come, change and go, and what was owed goes out`() async throws
         {
-            let world = try PushWorld(options: Self.fast)
+            let world = try PushFixture(options: Self.fast)
             func section(topic: String) -> String {
-                PushWorld.section(in: world.folder, also: ", topic: \(topic)")
+                PushFixture.section(in: world.folder, also: ", topic: \(topic)")
             }
             try world.write([])
             try Self.reload(world)
@@ -125,14 +125,14 @@ extension ProcessTests {
         }
 
         @Test func `budgets and intervals are those of the moment`() async throws {
-            let world = try PushWorld(options: ["interval: 1h", "widgetsPerDay: 48"])
+            let world = try PushFixture(options: ["interval: 1h", "widgetsPerDay: 48"])
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
             try await world.until("pushed") { $0.taken == 1 }
             try world.change(["hero"], run: "two")
             try await Task.sleep(for: .milliseconds(500))
             #expect(world.apns.record.taken == 1)
-            let section = PushWorld.section(in: world.folder)
+            let section = PushFixture.section(in: world.folder)
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
             try Self.reload(world)
             // The budget allows one push, which was spent.
@@ -146,7 +146,7 @@ extension ProcessTests {
         }
 
         @Test func `webhooks are asked, and where, as of the moment`() async throws {
-            let world = try PushWorld(options: Self.fast)
+            let world = try PushFixture(options: Self.fast)
             let certificates = world.folder + "/certs"
             let receiver = try WebhookReceiver(
                 in: world.folder, certificate: certificates + "/server.pem",
@@ -161,7 +161,7 @@ extension ProcessTests {
             try Self.reload(world)
             func attempts() throws -> String {
                 try world.gateway.http().request(
-                    "GET", "/v1/apps/\(PushWorld.app)/attempts?client=renderer",
+                    "GET", "/v1/apps/\(PushFixture.app)/attempts?client=renderer",
                     token: world.backend
                 ).text
             }

@@ -8,7 +8,7 @@ extension ProcessTests {
     /// Pushes of a real gateway to a push service over TLS.
     @Suite struct PushTests {
         @Test func `a device without a stream is pushed to, and nobody else`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             try world.register("other", ["villain"], token: "aa02")
             try world.change(["hero"], run: "one")
@@ -23,7 +23,7 @@ extension ProcessTests {
         }
 
         @Test func `a dead token is taken out of the registration`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             world.apns.script("aa01", [.refused(.badDeviceToken)])
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
@@ -31,7 +31,7 @@ extension ProcessTests {
             var delivery: [JSONValue] = []
             for _ in 0..<200 {
                 let answer = try world.gateway.http().request(
-                    "GET", "/v1/apps/\(PushWorld.app)/clients/phone", token: world.backend)
+                    "GET", "/v1/apps/\(PushFixture.app)/clients/phone", token: world.backend)
                 delivery = answer["delivery"]?.arrayValue ?? []
                 if delivery.count == 1 { break }
                 try await Task.sleep(for: .milliseconds(20))
@@ -46,7 +46,7 @@ extension ProcessTests {
 
         /// A token is opaque, and long ones are accepted: none may keep notifications from others.
         @Test func `one client's strange token stops nobody else's pushes`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("long", ["hero"], token: String(repeating: "ab", count: 512))
             #expect(throws: TestFailure.self) {
                 // These are digits in Unicode, but not for a push service.
@@ -60,7 +60,7 @@ extension ProcessTests {
         }
 
         @Test func `a stop lets pushes end, and a start pushes nothing twice`() async throws {
-            let world = try PushWorld()
+            let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
             try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
@@ -89,7 +89,7 @@ extension ProcessTests {
 
         private func storm(seed: UInt64) async throws {
             var random = SplitMix64(seed: seed)
-            let world = try PushWorld(
+            let world = try PushFixture(
                 faults: [PushFault(.resetConnection(isTaken: true), share: 5_000)], seed: seed,
                 options: ["interval: 1s", "widgetsPerDay: 50000"])
             var shown: [String: [String]] = [:]

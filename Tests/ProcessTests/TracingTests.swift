@@ -9,7 +9,7 @@ extension ProcessTests {
     /// Traces of a real gateway, from the request of a backend to the notifications of devices.
     @Suite struct TracingTests {
         @Test func `a change is one trace from its post to what devices are told`() throws {
-            let world = try TracedWorld()
+            let world = try TracedFixture()
             let collector = try CollectorProgram(
                 certificate: (world.certificates.certificate, world.certificates.key))
             let receiver = try WebhookReceiver(
@@ -32,9 +32,9 @@ extension ProcessTests {
             try #require(registered.status == 201)
             let stream = game.stream(follower)
             try #require(stream.head()?.status == 200)
-            let answer = try TracedWorld.post(
-                game, TracedWorld.hero("one"),
-                [("traceparent", TracedWorld.traceparent), ("tracestate", "vendor=x")])
+            let answer = try TracedFixture.post(
+                game, TracedFixture.hero("one"),
+                [("traceparent", TracedFixture.traceparent), ("tracestate", "vendor=x")])
             #expect(answer.header("traceparent") == nil)
             let sequence = try #require(answer["sequence"]?.integerValue)
 
@@ -44,13 +44,14 @@ extension ProcessTests {
                 Set(spans.map(\.name)).isSuperset(of: names + [request])
             }
             // The catalog and the registrations began traces of their own, which are not recorded.
-            #expect(Set(spans.map(\.trace)) == [TracedWorld.trace])
+            #expect(Set(spans.map(\.trace)) == [TracedFixture.trace])
             #expect(Set(spans.map(\.id)).count == spans.count)
             #expect(spans.map(\.name).sorted() == (names + [request]).sorted(), "each once")
             #expect(spans.allSatisfy { $0.start > 0 && $0.start <= $0.end })
             #expect(spans.allSatisfy { $0.text("traceState") == "vendor=x" })
             let server = try #require(spans.first { $0.name == request })
-            #expect(server.parent == TracedWorld.parent && server.kind == 2 && server.status == nil)
+            #expect(
+                server.parent == TracedFixture.parent && server.kind == 2 && server.status == nil)
             #expect(
                 server.attributes == [
                     "http.request.method": "POST", "http.response.status_code": "202",
@@ -134,19 +135,20 @@ extension ProcessTests {
             for text in told {
                 #expect(!text.lowercased().contains("traceparent"))
                 #expect(!text.lowercased().contains("tracestate"))
-                for id in [TracedWorld.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
+                for id in [TracedFixture.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
             }
 
             // The log lines of the request name its trace.
             let line = gateway.standardErrorTail.split(separator: "\n").first {
                 $0.contains("a request was answered") && $0.contains("status=202")
             }
-            #expect(line?.contains("trace_id=\(TracedWorld.trace)") == true, "\(line ?? "no line")")
+            #expect(
+                line?.contains("trace_id=\(TracedFixture.trace)") == true, "\(line ?? "no line")")
             #expect(line?.contains("span_id=\(server.id)") == true)
             #expect(line?.contains("route=/v1/apps/{app}/changes") == true)
             #expect(!gateway.standardErrorTail.contains("very-secret"))
-            try TracedWorld.until("all are counted") {
-                try TracedWorld.spans(admin, "exported") == spans.count
+            try TracedFixture.until("all are counted") {
+                try TracedFixture.spans(admin, "exported") == spans.count
             }
             stream.close()
             #expect(gateway.terminate() == .status(0))
@@ -155,17 +157,17 @@ extension ProcessTests {
         @Test func `a push belongs to the trace of its change, whatever comes of it`() async throws
         {
             let collector = try CollectorProgram()
-            let world = try PushWorld(
+            let world = try PushFixture(
                 more: ["tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"])
             world.apns.script("aa01", [.refused(.badDeviceToken)])
             try world.register("phone-7f3a", ["hero"], token: "aa01")
             try world.register("tablet-7f3a", ["hero"], token: "aa02")
             let answer = try world.gateway.http().request(
-                "POST", "/v1/apps/\(PushWorld.app)/changes", token: world.backend,
+                "POST", "/v1/apps/\(PushFixture.app)/changes", token: world.backend,
                 headers: [
                     ("Content-Type", "application/cloudevents+json"),
-                    ("traceparent", TracedWorld.traceparent),
-                ], body: TracedWorld.hero("one").text)
+                    ("traceparent", TracedFixture.traceparent),
+                ], body: TracedFixture.hero("one").text)
             let sequence = try #require(answer["sequence"]?.integerValue)
             try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
             let spans = try collector.until("both pushes") { spans in
@@ -173,10 +175,10 @@ extension ProcessTests {
             }
             let server = try #require(spans.first { $0.kind == 2 })
             let pushes = spans.filter { $0.name == "push widgets" }
-            #expect(pushes.allSatisfy { $0.trace == TracedWorld.trace && $0.parent == server.id })
+            #expect(pushes.allSatisfy { $0.trace == TracedFixture.trace && $0.parent == server.id })
             #expect(pushes.allSatisfy { $0.kind == 3 })
             let usual = [
-                "timeline_gateway.app": PushWorld.app, "timeline_gateway.entity": "Character",
+                "timeline_gateway.app": PushFixture.app, "timeline_gateway.entity": "Character",
                 "timeline_gateway.sequence": "\(sequence)", "timeline_gateway.changes": "1",
                 "timeline_gateway.channel": "widgets", "http.request.method": "POST",
             ]
@@ -198,7 +200,7 @@ extension ProcessTests {
             #expect(!push.otherFields.contains { $0.contains("trace") })
             let text = String(decoding: push.body, as: UTF8.self)
             #expect(text.contains("aps") && !text.contains("trace"))
-            for id in [TracedWorld.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
+            for id in [TracedFixture.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
             for body in collector.bodies {
                 for secret in ["7f3a", "aa01", "aa02", world.backend] {
                     #expect(!body.contains(secret))
@@ -208,23 +210,23 @@ extension ProcessTests {
         }
 
         @Test func `the first rebuild that is confirmed ends the way of a change`() throws {
-            let world = try TracedWorld()
+            let world = try TracedFixture()
             let collector = try CollectorProgram()
             let (gateway, _) = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"
             ])
             let game = try GameFixture(gateway)
             let clients = try ["one", "two"].map { try game.client($0, ["hero"]) }
-            let answer = try TracedWorld.post(
-                game, TracedWorld.hero("one"), [("traceparent", TracedWorld.traceparent)])
+            let answer = try TracedFixture.post(
+                game, TracedFixture.hero("one"), [("traceparent", TracedFixture.traceparent)])
             let sequence = try #require(answer["sequence"]?.integerValue)
             for client in clients {
                 let cursor = try game.poll(client, since: client.cursor).cursor
                 try FreshnessTests.acknowledge(gateway, client, cursor, ["hero"])
             }
             // The following spans in the same queue.
-            try TracedWorld.post(
-                game, TracedWorld.hero("two"), [("traceparent", TracedWorld.traceparent)])
+            try TracedFixture.post(
+                game, TracedFixture.hero("two"), [("traceparent", TracedFixture.traceparent)])
             let spans = try collector.until("all") { spans in
                 spans.count { $0.kind == 2 } == 2 && spans.contains { $0.name == "confirm poll" }
             }
@@ -232,7 +234,7 @@ extension ProcessTests {
             let confirmed = spans.filter { $0.name.hasPrefix("confirm") }
             #expect(confirmed.map(\.name) == ["confirm poll"])
             let span = try #require(confirmed.first)
-            #expect(span.parent == server.id && span.trace == TracedWorld.trace)
+            #expect(span.parent == server.id && span.trace == TracedFixture.trace)
             #expect(span.attributes["timeline_gateway.sequence"] == "\(sequence)")
             #expect(span.attributes["timeline_gateway.channel"] == "poll")
             #expect(gateway.terminate() == .status(0))
@@ -241,7 +243,7 @@ extension ProcessTests {
         @Test func `an event's own trace holds for its change, and the flag of who began it`()
             throws
         {
-            let world = try TracedWorld()
+            let world = try TracedFixture()
             let collector = try CollectorProgram()
             let (gateway, _) = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"
@@ -254,38 +256,39 @@ extension ProcessTests {
             let (ownParent, quiet) = ("b7ad6b7169203331", "1af7651916cd43dd8448eb211c80319c")
             // None of these is recorded: not sampled, unreadable, absent, or in a request that is
             // rejected.
-            try TracedWorld.post(
-                game, TracedWorld.hero("one"),
-                [("traceparent", "00-\(TracedWorld.trace)-\(TracedWorld.parent)-00")]
+            try TracedFixture.post(
+                game, TracedFixture.hero("one"),
+                [("traceparent", "00-\(TracedFixture.trace)-\(TracedFixture.parent)-00")]
             )
-            try TracedWorld.post(
-                game, TracedWorld.hero("two"), [("traceparent", "00-\(TracedWorld.trace)-x-01")])
-            try TracedWorld.post(game, TracedWorld.hero("three"), [])
+            try TracedFixture.post(
+                game, TracedFixture.hero("two"), [("traceparent", "00-\(TracedFixture.trace)-x-01")]
+            )
+            try TracedFixture.post(game, TracedFixture.hero("three"), [])
             let refused = try gateway.http().request(
                 "POST", "/v1/apps/\(GameFixture.app)/changes", token: "nobody's",
-                headers: [("traceparent", "00-\(quiet)-\(TracedWorld.parent)-01")], body: "{}")
+                headers: [("traceparent", "00-\(quiet)-\(TracedFixture.parent)-01")], body: "{}")
             #expect(refused.status == 401)
             // Among these events, one has a trace of its own, and one has a trace that is not
             // recorded.
             let batch: JSONValue = .array([
-                TracedWorld.hero("four"),
-                TracedWorld.hero("five", [("traceparent", "00-\(own)-\(ownParent)-01")]),
-                TracedWorld.hero("six", [("traceparent", "00-\(quiet)-\(ownParent)-00")]),
+                TracedFixture.hero("four"),
+                TracedFixture.hero("five", [("traceparent", "00-\(own)-\(ownParent)-01")]),
+                TracedFixture.hero("six", [("traceparent", "00-\(quiet)-\(ownParent)-00")]),
                 // The same trace as the request's counts as the request's.
-                TracedWorld.hero("seven", [("traceparent", TracedWorld.traceparent)]),
+                TracedFixture.hero("seven", [("traceparent", TracedFixture.traceparent)]),
             ])
             let answer = try gateway.http().request(
                 "POST", "/v1/apps/\(GameFixture.app)/changes", token: game.backend,
                 headers: [
                     ("Content-Type", "application/cloudevents-batch+json"),
-                    ("traceparent", TracedWorld.traceparent),
+                    ("traceparent", TracedFixture.traceparent),
                 ], body: batch.text)
             try #require(answer.status == 202, "\(answer.text)")
             let last = try #require(answer["sequence"]?.integerValue)
             let spans = try collector.until("both traces") { spans in
                 spans.count { $0.name == "deliver stream" } >= 2
             }
-            #expect(Set(spans.map(\.trace)) == [TracedWorld.trace, own])
+            #expect(Set(spans.map(\.trace)) == [TracedFixture.trace, own])
             let server = try #require(spans.first { $0.kind == 2 })
             let change = try #require(spans.first { $0.name == "change" })
             #expect(change.trace == own && change.parent == ownParent && change.kind == 5)
@@ -304,7 +307,7 @@ extension ProcessTests {
                     "decide": ["\(last - 2) of 1"], "deliver stream": ["\(last - 2) of 1"],
                 ])
             #expect(
-                sequences(TracedWorld.trace, below: server.id) == [
+                sequences(TracedFixture.trace, below: server.id) == [
                     "commit": ["- of -"], "decide": ["\(last) of 2"],
                     "deliver stream": ["\(last) of 2"],
                 ])
@@ -317,7 +320,7 @@ extension ProcessTests {
                 ], body: #"{"entity":"Character","id":"hero"}"#)
             let reload = try gateway.http().request(
                 "POST", "/v1/apps/\(GameFixture.app)/reloads", token: game.backend,
-                headers: [("traceparent", TracedWorld.traceparent)], body: #"{"kind":"detail"}"#)
+                headers: [("traceparent", TracedFixture.traceparent)], body: #"{"kind":"detail"}"#)
             #expect(reload.status == 202)
             let more = try collector.until("the reload") { spans in
                 spans.count { $0.name == "deliver stream" } >= 4

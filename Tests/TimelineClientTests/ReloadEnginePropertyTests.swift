@@ -14,7 +14,7 @@ import WidgetModel
         var resumed = 0
         var cardsTold = 0
         for seed in (block * 10)..<(block * 10 + 10) {
-            var world = EngineWorld(seed: seed)
+            var world = EngineFixture(seed: seed)
             for _ in 0..<250 { world.step(faults: true) }
             world.settle()
             #expect(world.violations.isEmpty, "seed \(seed): \(world.violations.first ?? "")")
@@ -41,8 +41,8 @@ import WidgetModel
     }
 
     @Test func equalEventsGiveEqualOrders() {
-        var one = EngineWorld(seed: 7)
-        var other = EngineWorld(seed: 7)
+        var one = EngineFixture(seed: 7)
+        var other = EngineFixture(seed: 7)
         for _ in 0..<300 {
             one.step(faults: true)
             other.step(faults: true)

@@ -9,7 +9,7 @@ import Testing
         var reloads = 0
         var withheld = 0
         for seed in (block * 6)..<(block * 6 + 6) {
-            var world = ReloadSchedulerWorld(seed: seed)
+            var world = ReloadSchedulerFixture(seed: seed)
             for _ in 0..<1000 { world.step() }
             world.settle()
             #expect(world.violations.first == nil, "seed \(seed)")
@@ -22,8 +22,8 @@ import Testing
     }
 
     @Test func equalRequestsGiveEqualAnswers() {
-        var one = ReloadSchedulerWorld(seed: 3)
-        var other = ReloadSchedulerWorld(seed: 3)
+        var one = ReloadSchedulerFixture(seed: 3)
+        var other = ReloadSchedulerFixture(seed: 3)
         for _ in 0..<500 {
             one.step()
             other.step()

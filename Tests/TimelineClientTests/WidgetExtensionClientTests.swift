@@ -112,7 +112,7 @@ import WidgetModel
         ]
         gateway.read { $0.polled = forged }
         #expect(try await shown() == 3)
-        let shelf = TimelineShelf(directory: directory)
+        let shelf = TimelineCache(directory: directory)
         #expect(shelf.kept(Self.panda)?.cursor == cursor(10), "no cursor comes of either")
         gateway.read { $0.polled = ["cursor": "?", "notifications": []] }
         #expect(try await shown() == 3)
@@ -128,7 +128,7 @@ import WidgetModel
         await #expect(throws: Refused.self) {
             let _: Int = try await client.timeline(of: Self.panda) { throw Refused() }
         }
-        #expect(TimelineShelf(directory: directory).kept(Self.panda)?.cursor == cursor(10))
+        #expect(TimelineCache(directory: directory).kept(Self.panda)?.cursor == cursor(10))
     }
 
     @Test func aForgottenClientRegistersAgainAndBuildsAll() async throws {
@@ -153,7 +153,7 @@ import WidgetModel
         try await client().register()
         #expect(try await shown(Self.unipony) == 2)
         #expect(
-            TimelineShelf(directory: directory).kept(Self.panda) == nil,
+            TimelineCache(directory: directory).kept(Self.panda) == nil,
             "what is placed no more is forgotten")
     }
 
@@ -199,13 +199,13 @@ import WidgetModel
     }
 
     @Test func aTimelineThatIsTooLargeIsBuiltEachTime() async throws {
-        let large = String(repeating: "x", count: TimelineShelf.timelineBytesMax)
+        let large = String(repeating: "x", count: TimelineCache.timelineBytesMax)
         for build in 1...2 {
             let text = try await client().timeline(of: Self.panda) { large + "\(build)" }
             #expect(text.hasSuffix("\(build)"))
             try polls(at: 11)
         }
-        #expect(TimelineShelf(directory: directory).kept(Self.panda)?.cursor == cursor(11))
+        #expect(TimelineCache(directory: directory).kept(Self.panda)?.cursor == cursor(11))
     }
 
     @Test func placedWidgetsAreCounted() {

@@ -1,7 +1,7 @@
 /// The responses to recent pushes, by `apns-id`. The oldest are removed.
 struct AnsweredPushes: Sendable {
     /// The state of a push.
-    struct Standing: Sendable, Hashable {
+    struct Status: Sendable, Hashable {
         /// Whether the push was accepted, with or without a response.
         var isTaken = false
         /// The last status in a response; 0 for none.
@@ -24,8 +24,8 @@ struct AnsweredPushes: Sendable {
     }
 
     private let capacity: Int
-    private var young: [PushID: Standing] = [:]
-    private var old: [PushID: Standing] = [:]
+    private var young: [PushID: Status] = [:]
+    private var old: [PushID: Status] = [:]
     /// The connections whose last responses may not have arrived.
     var lost: Set<Int> = []
 
@@ -34,8 +34,8 @@ struct AnsweredPushes: Sendable {
         self.capacity = max(1, capacity)
     }
 
-    subscript(_ id: PushID) -> Standing {
-        get { young[id] ?? old[id] ?? Standing() }
+    subscript(_ id: PushID) -> Status {
+        get { young[id] ?? old[id] ?? Status() }
         set {
             if young.count >= capacity, young[id] == nil {
                 old = young

@@ -39,7 +39,7 @@ package final class APNsServer: Sendable {
     /// The port that the server listens on.
     package let port: Int
     private let service: APNsService
-    private let arrivals: Arrivals
+    private let arrivals: TLSAcceptor
     private let group: MultiThreadedEventLoopGroup
 
     /// Creates a server and starts to listen.
@@ -59,7 +59,7 @@ package final class APNsServer: Sendable {
         try socket.listen()
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, settings.threads))
         let tlsSettings = TLSServerSettings()
-        arrivals = try Arrivals(
+        arrivals = try TLSAcceptor(
             socket, identity: TLSIdentity(context), settings: tlsSettings,
             limit: ConnectionLimit(settings.connectionsMax), threads: 1, waits: { _ in false }
         ) {

@@ -24,7 +24,7 @@ package struct AdminResponder: Sendable {
     /// - Throws: Only `CancellationError`.
     package func respond(
         to request: GatewayRequest, on channel: any Channel, logger: Logger
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let reader: VerifiedToken?
         do throws(ProblemDetails) {
             reader = try judge(request)

@@ -9,18 +9,18 @@ import WidgetModel
 
 /// The admin port's own routes: metrics, health, version, and the data of the dashboard.
 package struct AdminRoutes: Sendable {
-    let desk: OverviewDesk
+    let sampler: OverviewSampler
     let system: SystemPage
     let apps: AppsPage
 
-    package init(desk: OverviewDesk, system: SystemPage, apps: AppsPage) {
-        self.desk = desk
+    package init(sampler: OverviewSampler, system: SystemPage, apps: AppsPage) {
+        self.sampler = sampler
         self.system = system
         self.apps = apps
     }
     let live = LiveStreams()
 
-    private var page: MetricsPage { desk.page }
+    private var page: MetricsPage { sampler.page }
 
     /// A method that responds to the requests of a route.
     typealias Handler = @Sendable (AdminRoutes) -> GatewayRoute.Handler
@@ -65,51 +65,51 @@ package struct AdminRoutes: Sendable {
 
     // MARK: Handlers
 
-    private func getLiveness(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
-        Self.answer(failing: desk.verdict.stuck, status: "stuck", otherwise: "live")
+    private func getLiveness(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
+        Self.answer(failing: sampler.verdict.stuck, status: "stuck", otherwise: "live")
     }
 
-    private func getReadiness(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
-        Self.answer(failing: desk.verdict.notReady, status: "not ready", otherwise: "ready")
+    private func getReadiness(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
+        Self.answer(failing: sampler.verdict.notReady, status: "not ready", otherwise: "ready")
     }
 
     private func getMetrics(
         _ request: GatewayRequest, _: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let format = ExpositionFormat(accept: request.header(FieldName.accept).map { [$0] } ?? [])
-        return GatewayAnswer(
+        return RouteResponse(
             .ok,
             headers: [FieldName.contentType: format.contentType, FieldName.vary: "Accept"],
             body: ByteBuffer(string: await page.text(format)))
     }
 
-    private func getVersion(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+    private func getVersion(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
         try Self.answer(BuildInformation.document)
     }
 
     private func getOverview(
         _ request: GatewayRequest, _: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let after = try request.queryValue("after").flatMap { Int64($0) } ?? 0
-        return try Self.answer(desk.overviewWithPast(after: after))
+        return try Self.answer(sampler.overviewWithPast(after: after))
     }
 
-    private func getLive(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
-        try live.answer(desk)
+    private func getLive(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
+        try live.answer(sampler)
     }
 
-    private func getApps(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+    private func getApps(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
         try Self.answer(await apps.document())
     }
 
-    private func getSystem(_: GatewayRequest, _: GatewayContext) async throws -> GatewayAnswer {
+    private func getSystem(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
         try Self.answer(system.document)
     }
 
     private static func answer(
         failing parts: [Health.Part], status: String, otherwise: String
-    ) -> GatewayAnswer {
-        GatewayAnswer(
+    ) -> RouteResponse {
+        RouteResponse(
             parts.isEmpty ? .ok : .serviceUnavailable,
             json: [
                 "status": .string(parts.isEmpty ? otherwise : status),
@@ -117,7 +117,7 @@ package struct AdminRoutes: Sendable {
             ], headers: [FieldName.cacheControl: "no-store"])
     }
 
-    private static func answer(_ document: some Encodable) throws -> GatewayAnswer {
-        try GatewayAnswer(.ok, document: document, headers: [FieldName.cacheControl: "no-store"])
+    private static func answer(_ document: some Encodable) throws -> RouteResponse {
+        try RouteResponse(.ok, document: document, headers: [FieldName.cacheControl: "no-store"])
     }
 }

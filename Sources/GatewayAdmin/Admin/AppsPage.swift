@@ -13,11 +13,11 @@ package final class AppsPage: Sendable {
     private static let patience: Int64 = 10_000
 
     private struct Look: Sendable {
-        var census = AppCensus()
+        var statusCounts = AppCensus()
         var kinds: [String: KindFreshness] = [:]
     }
 
-    private let desk: OverviewDesk
+    private let sampler: OverviewSampler
     private let explainer: Explainer
     private let catalogs: AppCatalogs
     private let registry: Registry
@@ -25,17 +25,17 @@ package final class AppsPage: Sendable {
     private let state = Mutex<(apps: [String: Look], due: Int64)>(([:], 0))
 
     package init(
-        desk: OverviewDesk, explainer: Explainer, catalogs: AppCatalogs, registry: Registry,
+        sampler: OverviewSampler, explainer: Explainer, catalogs: AppCatalogs, registry: Registry,
         clock: GatewayClock
     ) {
-        (self.desk, self.explainer) = (desk, explainer)
+        (self.sampler, self.explainer) = (sampler, explainer)
         (self.catalogs, self.registry, self.clock) = (catalogs, registry, clock)
     }
 
     /// Returns every app that has a catalog, with its kinds.
     func document() async -> AppList {
         await look()
-        let kinds = desk.kinds()
+        let kinds = sampler.kinds()
         let looks = state.withLock { $0.apps }
         var list = AppList()
         list.apps = catalogs.ruleSets.map { ruleSet in
@@ -55,9 +55,9 @@ package final class AppsPage: Sendable {
             return true
         }
         guard isDue else { return }
-        var looks = await census()
+        var looks = await statusCounts()
         for app in looks.keys {
-            for key in looks[app]?.census.picks ?? [] {
+            for key in looks[app]?.statusCounts.picks ?? [] {
                 // A client removed in the meantime is skipped.
                 guard let client = try? await explainer.client(key) else { continue }
                 for widget in client.widgets {
@@ -71,14 +71,14 @@ package final class AppsPage: Sendable {
         state.withLock { $0 = (seen, clock.now() + Self.patience) }
     }
 
-    private func census() async -> [String: Look] {
+    private func statusCounts() async -> [String: Look] {
         let apps = Set(catalogs.ruleSets.map(\.catalog.app))
         var random = SystemRandomNumberGenerator()
         var looks: [String: Look] = [:]
         for part in 0..<Registry.partCount {
             registry.look(part: part) { key, record in
                 guard apps.contains(key.app) else { return }
-                looks[key.app, default: Look()].census.count(key, record, using: &random)
+                looks[key.app, default: Look()].statusCounts.count(key, record, using: &random)
             }
             await Task.yield()
         }
@@ -95,14 +95,14 @@ package final class AppsPage: Sendable {
         status.app = ruleSet.catalog.app
         status.catalog = ruleSet.sequence
         status.warnings = ruleSet.catalog.warnings
-        status.clients = look.census.clients
-        status.clientsLookedAt = look.census.picks.count
+        status.clients = look.statusCounts.clients
+        status.clientsLookedAt = look.statusCounts.picks.count
         status.kinds = ruleSet.catalog.widgets.map { widget in
             let freshness = look.kinds[widget.kind]
             var kind = AppStatus.Kind()
             kind.kind = widget.kind
             kind.configuration = widget.configuration.rawValue
-            kind.widgets = look.census.widgets[widget.kind] ?? 0
+            kind.widgets = look.statusCounts.widgets[widget.kind] ?? 0
             kind.looked = freshness?.looked ?? 0
             kind.stale = freshness?.stale ?? 0
             kind.staleSince = freshness?.since

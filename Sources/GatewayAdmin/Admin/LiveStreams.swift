@@ -18,18 +18,18 @@ final class LiveStreams: Sendable {
     /// stream: each event is made when the previous one is written.
     ///
     /// - Throws: 503 if the maximum number of streams is open.
-    func answer(_ desk: OverviewDesk) throws(ProblemDetails) -> GatewayAnswer {
+    func answer(_ sampler: OverviewSampler) throws(ProblemDetails) -> RouteResponse {
         let stream = Stream(of: self)
         guard stream.number <= Self.openMax else {
             throw Problem.unavailable(
                 "Too many open dashboards; at most \(Self.openMax) are allowed.", retryAfter: 10)
         }
-        return GatewayAnswer(
+        return RouteResponse(
             .ok,
             headers: [
                 FieldName.contentType: "text/event-stream",
                 FieldName.cacheControl: "no-store, no-transform",
-            ], pieces: AsyncStream(unfolding: { await stream.next(desk) }))
+            ], pieces: AsyncStream(unfolding: { await stream.next(sampler) }))
     }
 
     /// One stream, open as long as this object is referenced.
@@ -48,14 +48,14 @@ final class LiveStreams: Sendable {
 
         /// Returns an event: the first at once, others after an interval; `nil` when the task is
         /// cancelled.
-        func next(_ desk: OverviewDesk) async -> ByteBuffer? {
+        func next(_ sampler: OverviewSampler) async -> ByteBuffer? {
             var buffer = ByteBuffer()
             if isBegun.exchange(true, ordering: .relaxed) {
                 guard (try? await Task.sleep(for: LiveStreams.interval)) != nil else { return nil }
             } else {
                 buffer.writeString("retry: 2000\n\n")
             }
-            guard let overview = try? JSONValue(encoding: desk.overview()) else { return nil }
+            guard let overview = try? JSONValue(encoding: sampler.overview()) else { return nil }
             buffer.writeString("event: overview\ndata: ")
             buffer.writeBytes(overview.serialized)
             buffer.writeString("\n\n")

@@ -47,7 +47,7 @@ enum StaticFiles {
     /// sent again.
     ///
     /// - Parameter ifNoneMatch: The field `If-None-Match`.
-    static func answer(_ file: File, ifNoneMatch: String?) -> GatewayAnswer {
+    static func answer(_ file: File, ifNoneMatch: String?) -> RouteResponse {
         let headers: HTTPHeaders = [
             FieldName.contentType: file.contentType, FieldName.eTag: file.etag,
             FieldName.cacheControl: "no-cache",
@@ -56,8 +56,8 @@ enum StaticFiles {
             String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
         }
         guard !known.contains(file.etag), !known.contains("W/" + file.etag) else {
-            return GatewayAnswer(.notModified, headers: headers)
+            return RouteResponse(.notModified, headers: headers)
         }
-        return GatewayAnswer(.ok, headers: headers, body: ByteBuffer(bytes: file.bytes))
+        return RouteResponse(.ok, headers: headers, body: ByteBuffer(bytes: file.bytes))
     }
 }

@@ -96,7 +96,7 @@ package struct SystemPage: Sendable {
     }
 }
 
-extension KeyService.Standing {
+extension KeyService.Status {
     fileprivate var document: SystemStatus.Key {
         var key = SystemStatus.Key()
         (key.use, key.kid, key.algorithm) = (use, kid, algorithm)

@@ -20,7 +20,7 @@ struct OverviewSample: Sendable {
     var clients = 0
     var streams = 0
     var lagging = 0
-    var standings: PushDesk.Census?
+    var standings: PushScheduler.StatusCounts?
     var head: UInt64 = 0
     var floor: UInt64 = 0
     /// The last entry that every event loop has applied.

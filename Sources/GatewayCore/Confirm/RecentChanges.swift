@@ -44,7 +44,7 @@ package struct RecentChanges: Sendable {
 
     /// Adds a change decided by `ruleSet`. The sequences of one key only increase.
     package mutating func note(
-        _ keys: RaisedKeys, by ruleSet: RuleSet, at sequence: UInt64, acceptedAt: Int64
+        _ keys: InvalidatedKeys, by ruleSet: RuleSet, at sequence: UInt64, acceptedAt: Int64
     ) {
         let hit = Hit(sequence: sequence, acceptedAt: acceptedAt)
         keys.visit { _, _, _, key in note(ruleSet.recentKey(key.hash), hit) }

@@ -25,7 +25,7 @@ package struct ReportedRebuilds: Sendable {
     /// A client's report about one timeline.
     package struct Claim: Sendable {
         /// The timeline.
-        package let name: TimelineName
+        package let name: TimelineID
         /// The changes that the client was notified of, in order: ``RecentChanges/told(_:after:)``.
         package let told: [RecentChanges.Hit]
         /// The number of registered timelines with this name. They differ only in their family,
@@ -35,7 +35,7 @@ package struct ReportedRebuilds: Sendable {
         package let times: Int
 
         /// Creates a claim.
-        package init(name: TimelineName, told: [RecentChanges.Hit], copies: Int, times: Int) {
+        package init(name: TimelineID, told: [RecentChanges.Hit], copies: Int, times: Int) {
             self.name = name
             self.told = told
             self.copies = copies
@@ -73,7 +73,7 @@ package struct ReportedRebuilds: Sendable {
         var reports: [Report] = []
     }
 
-    private var timelines: [TimelineName: Timeline] = [:]
+    private var timelines: [TimelineID: Timeline] = [:]
 
     /// Creates an instance without reports.
     package init() {}

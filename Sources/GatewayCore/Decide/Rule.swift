@@ -215,7 +215,7 @@ package final class Rule: Sendable {
     ///   values, or if `keys` would exceed `limits.changeKeysMax`; `keys` is then unchanged.
     func raise(
         _ change: Change, slot: Int, limits: Limits, isBroad: inout Bool,
-        into keys: inout RaisedKeys
+        into keys: inout InvalidatedKeys
     ) throws(RuleSet.TooManyKeys) {
         for literal in literals where change.valueCount(of: literal.attribute) == nil {
             isBroad = true
@@ -284,13 +284,13 @@ package final class Rule: Sendable {
     }
 
     /// Returns the name of one of this rule's keys in a notification.
-    package func name(of values: BoundValues) -> StaleName {
+    package func name(of values: BoundValues) -> InvalidationTarget {
         values.withEncoded { name(of: $0.bytes) }
     }
 
     /// Returns the name of the key with these bytes in a notification.
-    func name(of bytes: UnsafeRawBufferPointer) -> StaleName {
-        guard target == .timeline else { return StaleName(target, kind) }
+    func name(of bytes: UnsafeRawBufferPointer) -> InvalidationTarget {
+        guard target == .timeline else { return InvalidationTarget(target, kind) }
         var parameters: [ReloadNotification.Parameter] = []
         bytes.visitPositions { place, position in
             guard place < parameterNames.count, let name = parameterNames[place] else { return }
@@ -303,7 +303,7 @@ package final class Rule: Sendable {
             if !parameters.contains(parameter) { parameters.append(parameter) }
         }
         if parameters.count > 1 { parameters.sort { $0.name < $1.name } }
-        return StaleName(target, kind, parameters)
+        return InvalidationTarget(target, kind, parameters)
     }
 }
 

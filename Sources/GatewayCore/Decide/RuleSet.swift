@@ -140,7 +140,7 @@ package final class RuleSet: Sendable {
     /// The effect of a change.
     package struct Decision: Sendable {
         /// The keys that it bumps.
-        package internal(set) var keys = RaisedKeys()
+        package internal(set) var keys = InvalidatedKeys()
         /// Whether the change hit a rule because it lacks an attribute.
         package internal(set) var isBroad = false
         /// Whether the change hit no rule.

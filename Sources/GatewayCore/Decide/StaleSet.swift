@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// A name for stale content in a notification.
-package struct StaleName: Sendable, Hashable {
+package struct InvalidationTarget: Sendable, Hashable {
     /// The kind of content: timelines, a recommendation set, relevance or controls.
     package let target: Target
     /// The widget or control kind.
@@ -24,7 +24,7 @@ package struct StaleSet: Sendable, Hashable {
     /// Whether everything of the client is stale.
     package private(set) var all = false
     /// The names of stale content, each once, in the order found; empty if ``all`` is set.
-    package private(set) var names: [StaleName] = []
+    package private(set) var names: [InvalidationTarget] = []
     /// The latest sequence that made any of it stale.
     package private(set) var sequence: UInt64 = 0
 
@@ -40,7 +40,7 @@ package struct StaleSet: Sendable, Hashable {
     }
 
     /// Creates a set with these names as of `sequence`.
-    package init(_ names: [StaleName], sequence: UInt64) {
+    package init(_ names: [InvalidationTarget], sequence: UInt64) {
         self.names = names
         self.sequence = sequence
     }
@@ -49,7 +49,7 @@ package struct StaleSet: Sendable, Hashable {
     package var isEmpty: Bool { !all && names.isEmpty }
 
     /// Records that `name` became stale at `sequence`.
-    mutating func add(_ name: StaleName, at sequence: UInt64) {
+    mutating func add(_ name: InvalidationTarget, at sequence: UInt64) {
         self.sequence = max(self.sequence, sequence)
         if !all, !names.contains(name) { names.append(name) }
     }
@@ -62,11 +62,11 @@ package struct StaleSet: Sendable, Hashable {
         let whole = Set(names.lazy.filter(\.parameters.isEmpty))
         var result = self
         result.names = names.filter {
-            $0.parameters.isEmpty || !whole.contains(StaleName($0.target, $0.kind))
+            $0.parameters.isEmpty || !whole.contains(InvalidationTarget($0.target, $0.kind))
         }
         if result.names.count > entriesMax {
-            var seen: Set<StaleName> = []
-            result.names = names.map { StaleName($0.target, $0.kind) }
+            var seen: Set<InvalidationTarget> = []
+            result.names = names.map { InvalidationTarget($0.target, $0.kind) }
                 .filter { seen.insert($0).inserted }
         }
         return result.names.count > kindsMax ? .everything(at: sequence) : result

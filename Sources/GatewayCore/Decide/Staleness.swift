@@ -40,7 +40,7 @@ package struct Staleness {
                 return sequence > cursor ? sequence : nil
             })
         {
-            result.add(StaleName(kind.target, kind.kind), at: sequence)
+            result.add(InvalidationTarget(kind.target, kind.kind), at: sequence)
         }
         for (kind, sequence) in Self.sorted(
             holdings.sets,
@@ -49,7 +49,7 @@ package struct Staleness {
                 return $0.newestSet > bound ? $0.newestSet : bound < versions.floor ? head : nil
             })
         {
-            result.add(StaleName(.recommendations, kind.kind), at: sequence)
+            result.add(InvalidationTarget(.recommendations, kind.kind), at: sequence)
         }
         for dependency in holdings.dependencies {
             let rule = ruleSet.rule(dependency.rule)
@@ -84,10 +84,10 @@ package struct Staleness {
         guard isNarrowed else { return .everything(at: head) }
         var result = StaleSet()
         for (kind, _) in Self.sorted(holdings.kinds, { _ in head }) {
-            result.add(StaleName(kind.target, kind.kind), at: head)
+            result.add(InvalidationTarget(kind.target, kind.kind), at: head)
         }
         for (kind, _) in Self.sorted(holdings.sets, { _ in head }) {
-            result.add(StaleName(.recommendations, kind.kind), at: head)
+            result.add(InvalidationTarget(.recommendations, kind.kind), at: head)
         }
         return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }

@@ -36,7 +36,7 @@ extension RuleSet {
         for slot in slots(ofEntity: change.entity) {
             let rule = rules[slot]
             let verdict = rule.verdict(onOwnEntity: change)
-            var (keys, isBroad) = (RaisedKeys(), false)
+            var (keys, isBroad) = (InvalidatedKeys(), false)
             if case .hit = verdict {
                 try rule.raise(change, slot: slot, limits: limits, isBroad: &isBroad, into: &keys)
             }

@@ -11,7 +11,7 @@ package struct ChangeReach: Sendable {
         /// The index of the change.
         package let change: Int
         /// The subscription.
-        package let item: HeldItem
+        package let item: Subscription
         /// The hashes of the bumped keys that affect it, each once.
         package let keys: [UInt64]
     }
@@ -29,7 +29,7 @@ package struct ChangeReach: Sendable {
     private var slots: [String: [Int: Bool]] = [:]
 
     /// Creates an instance for changes decided by `ruleSet`, given by the keys they bump.
-    package init(_ changes: [RaisedKeys], by ruleSet: RuleSet) {
+    package init(_ changes: [InvalidatedKeys], by ruleSet: RuleSet) {
         self.ruleSet = ruleSet
         for (change, keys) in changes.enumerated() {
             for key in keys {
@@ -88,7 +88,7 @@ package struct ChangeReach: Sendable {
     }
 
     private func add(
-        _ item: HeldItem, _ hits: [(change: Int, key: UInt64)], to holds: inout [Hold]
+        _ item: Subscription, _ hits: [(change: Int, key: UInt64)], to holds: inout [Hold]
     ) {
         guard let first = hits.first else { return }
         guard hits.count > 1 else {

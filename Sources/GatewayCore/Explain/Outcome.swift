@@ -61,7 +61,8 @@ package enum Outcome: Sendable, Hashable {
     ///   - stream: The delivery state on its open streams; `nil` without a stream.
     ///   - push: The outcome of its pushes; `nil` when none are sent for it.
     package init(
-        of sequence: UInt64, for item: HeldItem, of record: ClientRecord, _ hearing: Hearing,
+        of sequence: UInt64, for item: Subscription, of record: ClientRecord,
+        _ hearing: DeliveryProgress,
         stream: Telling?, push: Self?
     ) {
         let isConfirmed =

@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// The status of an open stream.
-package struct StreamStanding: Sendable, Equatable {
+package struct StreamStatus: Sendable, Equatable {
     /// The last sent id: everything up to it was sent.
     package let watermark: UInt64
     /// The kinds that it is limited to; `nil` for all.
@@ -12,11 +12,11 @@ package struct StreamStanding: Sendable, Equatable {
 
 extension Shard {
     /// Returns the status of a client's open streams in the order in which they were opened.
-    package func streams(of client: String, app name: String) -> [StreamStanding] {
+    package func streams(of client: String, app name: String) -> [StreamStatus] {
         guard let app = number(ofApp: name) else { return [] }
         return slots(ofClient: client, app).compactMap { slot in
             subscriptions[Int(slot)].map {
-                StreamStanding(
+                StreamStatus(
                     watermark: streams[Int(slot)].watermark, kinds: $0.kinds,
                     isLagging: streams[Int(slot)].isLagging)
             }
@@ -28,7 +28,7 @@ extension Shard {
     ///
     /// - Parameter ruleSet: The rule set that decided the change.
     package func tellings(
-        of keys: RaisedKeys, by ruleSet: RuleSet, at sequence: UInt64
+        of keys: InvalidatedKeys, by ruleSet: RuleSet, at sequence: UInt64
     ) -> [UInt64: Telling] {
         var tellings: [UInt64: Telling] = [:]
         keys.visit { _, rule, _, key in
@@ -68,7 +68,7 @@ extension Shard {
 
     /// Predicts the delivery state of a change that bumps these keys now, by the key's hash.
     package func forecast(
-        of keys: RaisedKeys, by ruleSet: RuleSet, now: Int64
+        of keys: InvalidatedKeys, by ruleSet: RuleSet, now: Int64
     ) -> [UInt64: Telling] {
         var tellings: [UInt64: Telling] = [:]
         let app = number(ofApp: ruleSet.catalog.app).map { apps[$0] }

@@ -67,7 +67,7 @@ struct SubscriptionIndex {
     }
 
     /// Prefetches the memory for looking up the keys of a change, here and in `versions`.
-    mutating func prefetch(_ keys: RaisedKeys, _ versions: VersionWindow) {
+    mutating func prefetch(_ keys: InvalidatedKeys, _ versions: VersionWindow) {
         // Sound: the buffer is used within the closure that lends it, after a bounds check.
         rules.withUnsafeMutableBufferPointer { rules in
             keys.visit { _, rule, _, key in

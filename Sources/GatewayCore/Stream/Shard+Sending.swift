@@ -30,14 +30,14 @@ extension Shard {
 
     /// Notifies the holders of the keys of one change.
     mutating func send(
-        _ keys: RaisedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
+        _ keys: InvalidatedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
         watermark: UInt64, causeTime: String?, acceptedAt: Int64
     ) {
         // The streams are fetched from memory while the frame is made.
         for key in firing { apps[app].index.prefetchStreams(rule: key.rule, key.reach, streams) }
         let batch = output.nextFrame
         let rules = apps[app].ruleSet.rules
-        func notify(_ name: StaleName, _ firing: ArraySlice<FiringKey>) {
+        func notify(_ name: InvalidationTarget, _ firing: ArraySlice<FiringKey>) {
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
                 watermark: watermark, causeTime: causeTime, acceptedAt: acceptedAt)
@@ -49,7 +49,7 @@ extension Shard {
                 }
             }
         }
-        func name(of key: FiringKey) -> StaleName {
+        func name(of key: FiringKey) -> InvalidationTarget {
             keys.withEncoded(key.place) { rules[key.rule].name(of: $0.bytes) }
         }
         guard firing.count > 1 else { return notify(name(of: firing[0]), firing[...]) }
@@ -59,11 +59,13 @@ extension Shard {
     }
 
     /// Returns each name once, in the order of first occurrence, with its indices.
-    private static func named(_ names: [StaleName]) -> [(name: StaleName, places: [Int])] {
+    private static func named(_ names: [InvalidationTarget]) -> [(
+        name: InvalidationTarget, places: [Int]
+    )] {
         // Comparing a few names is faster than hashing them.
         let isHashed = names.count > 8
-        var known: [StaleName: Int] = [:]
-        var result: [(name: StaleName, places: [Int])] = []
+        var known: [InvalidationTarget: Int] = [:]
+        var result: [(name: InvalidationTarget, places: [Int])] = []
         for (place, name) in names.enumerated() {
             if let index = isHashed ? known[name] : result.firstIndex(where: { $0.name == name }) {
                 result[index].places.append(place)

@@ -46,7 +46,7 @@ package struct Shard: Sendable {
     }
 
     /// A bumped key by its index, with the slot of its rule and the keys that it affects.
-    typealias FiringKey = (place: RaisedKeys.Index, rule: Int, reach: SubscriptionIndex.Reach)
+    typealias FiringKey = (place: InvalidatedKeys.Index, rule: Int, reach: SubscriptionIndex.Reach)
 
     /// Creates a shard that has applied nothing and knows nothing of entries up to `floor`.
     package init(floor: UInt64, limits: CoreLimits = CoreLimits()) {
@@ -144,7 +144,7 @@ package struct Shard: Sendable {
     }
 
     private mutating func apply(
-        _ keys: RaisedKeys, of entry: LogEntry, causeTime: String?, to app: Int, now: Int64
+        _ keys: InvalidatedKeys, of entry: LogEntry, causeTime: String?, to app: Int, now: Int64
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
@@ -162,7 +162,7 @@ package struct Shard: Sendable {
     /// Bumps the keys of a change and applies their collapse windows. Appends the keys to notify
     /// now to `firing`; returns the number of those that wait.
     private static func raise(
-        _ keys: RaisedKeys, in app: inout AppState, by entry: LogEntry, now: Int64,
+        _ keys: InvalidatedKeys, in app: inout AppState, by entry: LogEntry, now: Int64,
         firing: inout [FiringKey], notified: inout RecentChanges
     ) -> UInt64 {
         var waiting: UInt64 = 0

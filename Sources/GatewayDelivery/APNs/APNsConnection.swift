@@ -11,7 +11,7 @@ import GatewayPush
 /// the peer's limits nor that the peer is about to close the connection, and it resends refused
 /// requests on its own; the pool has to know of all that and decide about it.
 final class APNsConnection {
-    private enum Standing {
+    private enum Status {
         case connecting
         case open(CurlStream)
         case closed
@@ -26,7 +26,7 @@ final class APNsConnection {
     private let idleMax: Int64
     private let session: APNsSession
     private let easy: CurlEasy
-    private var standing = Standing.connecting
+    private var standing = Status.connecting
     /// The bytes read, and the bytes to write: those from `written` to `filled`.
     private let input: UnsafeMutableRawBufferPointer
     private let output: UnsafeMutableRawBufferPointer

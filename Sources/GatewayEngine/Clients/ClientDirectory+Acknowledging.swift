@@ -60,10 +60,10 @@ extension ClientDirectory {
         upTo sequence: UInt64
     ) async throws -> [ReportedRebuilds.Claim] {
         let times = Dictionary(rebuilt.map { ($0.name, 1) }, uniquingKeysWith: +)
-        var copies: [TimelineName: Int] = [:]
-        var widgets: [(name: TimelineName, widget: ConfiguredWidget)] = []
+        var copies: [TimelineID: Int] = [:]
+        var widgets: [(name: TimelineID, widget: ConfiguredWidget)] = []
         for widget in rebuilt.isEmpty ? [] : record.registration.widgets {
-            let name = TimelineName(widget.kind, widget.parameters)
+            let name = TimelineID(widget.kind, widget.parameters)
             guard times[name] != nil else { continue }
             if copies[name] == nil { widgets.append((name, widget)) }
             copies[name, default: 0] += 1

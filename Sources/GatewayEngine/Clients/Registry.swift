@@ -20,7 +20,7 @@ package final class Registry: Sendable {
         var told: UInt64
         /// The reported rebuilds that no cursor of the client confirms yet.
         var reported = ReportedRebuilds()
-        var hearing = Hearing()
+        var hearing = DeliveryProgress()
     }
 
     fileprivate struct Streams {
@@ -111,7 +111,7 @@ package final class Registry: Sendable {
             if $0.records[key] == nil {
                 $0.records[key] = Entry(
                     record: record, acknowledged: head, told: head,
-                    hearing: Hearing(isRestored: isRestored))
+                    hearing: DeliveryProgress(isRestored: isRestored))
             } else {
                 $0.records[key]?.record = record
             }
@@ -198,7 +198,7 @@ package final class Registry: Sendable {
         for part in parts {
             part.withLock { part in
                 for key in part.records.keys {
-                    part.records[key]?.hearing = Hearing(isRestored: true)
+                    part.records[key]?.hearing = DeliveryProgress(isRestored: true)
                 }
             }
         }
@@ -246,7 +246,7 @@ package final class Registry: Sendable {
     /// A snapshot of a client.
     struct Seen: Sendable {
         let record: ClientRecord
-        let hearing: Hearing
+        let hearing: DeliveryProgress
         /// The loops of its streams.
         let loops: [LoopIndex]
     }

@@ -14,8 +14,8 @@ extension Explainer {
         try await settle(at: head)
         guard let seen = registry.client(key) else { return nil }
         let record = seen.record
-        var items: [ItemStanding] = []
-        var streams: [StreamStanding] = []
+        var items: [ItemStatus] = []
+        var streams: [StreamStatus] = []
         var floor: UInt64 = 0
         var asked: Set<LoopIndex> = []
         for index in seen.loops.isEmpty ? [0] : seen.loops
@@ -51,7 +51,7 @@ extension Explainer {
     }
 
     private func describe(
-        _ standing: ItemStanding, _ seen: Registry.Seen, in item: inout ExplainedItem,
+        _ standing: ItemStatus, _ seen: Registry.Seen, in item: inout ExplainedItem,
         confirmed: UInt64, floor: UInt64, push: Outcome?, _ times: inout [UInt64: Int64]
     ) async throws {
         item.sleeps = nil
@@ -111,7 +111,7 @@ extension ExplainedClient {
         controls = try items("controls")
     }
 
-    fileprivate subscript(_ place: HeldItem.Place) -> ExplainedItem {
+    fileprivate subscript(_ place: Subscription.Place) -> ExplainedItem {
         get {
             switch place {
             case .widget(let index): widgets[index]
@@ -129,7 +129,7 @@ extension ExplainedClient {
     }
 }
 
-extension StreamStanding {
+extension StreamStatus {
     fileprivate var document: ExplainedStream {
         var document = ExplainedStream()
         document.watermark = watermark
@@ -139,7 +139,7 @@ extension StreamStanding {
     }
 }
 
-extension PushDesk.AddressStanding {
+extension PushScheduler.AddressStatus {
     fileprivate func document(at time: MonotonicTime) throws(Faults) -> ExplainedAddress {
         // In the form that registrations show, with tokens masked.
         let shown = ClientRegistration(platform: "", delivery: [address])

@@ -42,7 +42,7 @@ package final class Explainer: Sendable {
     let push: PushLoop?
     private let clock: GatewayClock
     /// The push limits, for forecasts.
-    let pushTerms: @Sendable () -> PushDesk.Terms
+    let pushTerms: @Sendable () -> PushScheduler.Terms
     let turns = ExplainTurns()
     /// Replaced rules, which are needed again while the log is paged through.
     private let replaced = Mutex<[RuleSet]>([])
@@ -51,7 +51,7 @@ package final class Explainer: Sendable {
     package init(
         store: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
         loops: ShardLoops, push: PushLoop?, clock: GatewayClock,
-        pushTerms: @escaping @Sendable () -> PushDesk.Terms
+        pushTerms: @escaping @Sendable () -> PushScheduler.Terms
     ) {
         self.store = store
         self.catalogs = catalogs
@@ -98,11 +98,11 @@ package final class Explainer: Sendable {
     ///   longer wanted.
     package func tallies(
         of subject: ExplainedChanges, while isWanted: () -> Bool
-    ) async throws -> [HolderTally] {
+    ) async throws -> [ImpactSummary] {
         try await turns.begin(app: subject.app)
         defer { turns.end() }
         guard isWanted() else { throw CancellationError() }
-        var tallies = subject.decisions.map { _ in HolderTally() }
+        var tallies = subject.decisions.map { _ in ImpactSummary() }
         let reach = ChangeReach(subject.decisions.map(\.keys), by: subject.ruleSet)
         guard !reach.isEmpty else { return tallies }
         if let sequence = subject.sequence { try await settle(at: sequence) }
@@ -217,7 +217,7 @@ package final class Explainer: Sendable {
 
     private func count(
         _ found: [Found], of clients: [Registry.Seen], subject: ExplainedChanges,
-        into tallies: inout [HolderTally]
+        into tallies: inout [ImpactSummary]
     ) {
         var counted: [Int: Int] = [:]
         for found in found {

@@ -7,7 +7,7 @@ extension PushLoop {
     /// A question about one item of a client.
     struct Question: Sendable {
         let record: ClientRecord
-        let item: HeldItem
+        let item: Subscription
         let change: Int
         /// For a hypothetical change: the number of clients with pushes that it concerns.
         let devices: Int
@@ -17,14 +17,14 @@ extension PushLoop {
     func standings(
         _ questions: [Question], of subject: ExplainedChanges
     ) async throws -> [Outcome?] {
-        try await ask { desk, now in
+        try await ask { scheduler, now in
             questions.map { question in
                 if let sequence = subject.sequence {
-                    desk.standing(
+                    scheduler.standing(
                         of: question.item, question.record, app: subject.app, at: sequence,
                         now: now)
                 } else {
-                    desk.forecast(
+                    scheduler.forecast(
                         of: question.item, question.record, app: subject.app,
                         urgency: subject.changes[question.change].urgency,
                         devices: question.devices, now: now)
@@ -36,18 +36,18 @@ extension PushLoop {
     /// The state of a client's addresses and of the pushes for its items, each relative to a
     /// change's sequence; with the sequence up to which the scheduler knows the item as confirmed.
     func standing(
-        of record: ClientRecord, app: String, _ items: [(item: HeldItem, sequence: UInt64)]
+        of record: ClientRecord, app: String, _ items: [(item: Subscription, sequence: UInt64)]
     ) async throws -> (
-        addresses: [PushDesk.AddressStanding], items: [(confirmed: UInt64, push: Outcome?)]
+        addresses: [PushScheduler.AddressStatus], items: [(confirmed: UInt64, push: Outcome?)]
     ) {
-        try await ask { desk, now in
+        try await ask { scheduler, now in
             let key = ClientKey(app: app, client: record.client)
             return (
-                desk.addresses(of: key, now: now),
+                scheduler.addresses(of: key, now: now),
                 items.map {
                     (
-                        desk.confirmed($0.item, of: record, app: app),
-                        desk.standing(
+                        scheduler.confirmed($0.item, of: record, app: app),
+                        scheduler.standing(
                             of: $0.item, record, app: app, at: $0.sequence, now: now)
                     )
                 }

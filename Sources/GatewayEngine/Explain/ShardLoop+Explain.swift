@@ -56,7 +56,7 @@ extension ShardLoop {
     /// The state of a client's items, and its streams on this loop.
     func standing(
         of record: ClientRecord, app: String
-    ) async throws -> (items: [ItemStanding], floor: UInt64, streams: [StreamStanding])? {
+    ) async throws -> (items: [ItemStatus], floor: UInt64, streams: [StreamStatus])? {
         try await loop.submit {
             self.shard.items(of: record, app: app).map {
                 ($0.items, $0.floor, self.shard.streams(of: record.client, app: app))

@@ -15,13 +15,13 @@ package struct EngineConfiguration: Sendable {
     /// The maximum number of streams and waiting polls per client.
     var streamsPerClient: Int
     /// The push settings at the start.
-    var push = PushDesk.Terms()
+    var push = PushScheduler.Terms()
 
     /// Creates settings.
     package init(
         limits: Limits = Limits(), coreLimits: CoreLimits = CoreLimits(),
         quota: AppQuota = AppQuota(), streams: StreamSettings = StreamSettings(),
-        streamsPerClient: Int, push: PushDesk.Terms = PushDesk.Terms()
+        streamsPerClient: Int, push: PushScheduler.Terms = PushScheduler.Terms()
     ) {
         self.limits = limits
         self.coreLimits = coreLimits

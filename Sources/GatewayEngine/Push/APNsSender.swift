@@ -7,7 +7,7 @@ import WidgetModel
 
 /// Sends pushes through APNs: one pool for each team, key and environment, shared by all apps.
 final class APNsSender: PushSender {
-    private typealias Place = PushDesk.Place
+    private typealias Place = PushScheduler.Place
 
     /// The identity of a sender at APNs, and the endpoint.
     private struct Account: Hashable {
@@ -83,7 +83,7 @@ final class APNsSender: PushSender {
     }
 
     /// The places where this sender uses another account, or another form, than the one before it.
-    func mended(since former: APNsSender?) -> Set<PushDesk.Place> {
+    func mended(since former: APNsSender?) -> Set<PushScheduler.Place> {
         Set(
             routes.compactMap { place, route in
                 let before = former?.routes[place]

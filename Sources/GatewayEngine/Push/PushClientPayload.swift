@@ -5,7 +5,7 @@ import WidgetModel
 
 /// The stored push state of a client as bytes: JSON, like everything else in the store.
 package enum PushClientPayload {
-    static func data(_ saved: PushDesk.SavedClient) -> Data {
+    static func data(_ saved: PushScheduler.SavedClient) -> Data {
         var object: JSONObject = [
             "lanes": .array(saved.lanes.map(lane)),
             "addresses": .array(saved.addresses.map(address)),
@@ -15,19 +15,19 @@ package enum PushClientPayload {
     }
 
     /// - Throws: ``LogPayload/Unreadable``.
-    package static func read(_ payload: Data) throws -> PushDesk.SavedClient {
+    package static func read(_ payload: Data) throws -> PushScheduler.SavedClient {
         let value = try JSONValue(parsing: Array(payload))
         guard let object = value.objectValue, let lanes = object["lanes"]?.arrayValue,
             let addresses = object["addresses"]?.arrayValue
         else { throw LogPayload.Unreadable(reason: "a pushed client without lanes") }
-        return PushDesk.SavedClient(
+        return PushScheduler.SavedClient(
             lanes: try lanes.map(readLane), addresses: try addresses.map(readAddress),
             budget: try object["budget"].map(readBudget))
     }
 
     // MARK: Targets
 
-    private static func lane(_ lane: PushDesk.SavedClient.Lane) -> JSONValue {
+    private static func lane(_ lane: PushScheduler.SavedClient.Lane) -> JSONValue {
         let attempts = lane.attempts
         return [
             "sort": .string(lane.sort.text), "savedAt": .integer(attempts.savedAt),
@@ -49,7 +49,7 @@ package enum PushClientPayload {
         ]
     }
 
-    private static func readLane(_ value: JSONValue) throws -> PushDesk.SavedClient.Lane {
+    private static func readLane(_ value: JSONValue) throws -> PushScheduler.SavedClient.Lane {
         let lane = try Members(value)
         return .init(
             sort: PushCategory(text: try lane.text("sort")),
@@ -77,7 +77,7 @@ package enum PushClientPayload {
 
     // MARK: Addresses
 
-    private static func address(_ address: PushDesk.SavedClient.Address) -> JSONValue {
+    private static func address(_ address: PushScheduler.SavedClient.Address) -> JSONValue {
         var object: JSONObject = ["id": .bits(address.id)]
         if let environment = address.environment {
             object["environment"] = .integer(Int64(environment.current.rawValue))
@@ -97,14 +97,14 @@ package enum PushClientPayload {
 
     private static func readAddress(
         _ value: JSONValue
-    ) throws -> PushDesk.SavedClient.Address {
+    ) throws -> PushScheduler.SavedClient.Address {
         let address = try Members(value)
         var environment: APNsEnvironmentChoice?
         if address.object["environment"] != nil {
             guard
                 let current = APNsEnvironment(
                     rawValue: UInt8(clamping: try address.number("environment"))),
-                let standing = APNsEnvironmentChoice.Standing(
+                let standing = APNsEnvironmentChoice.Status(
                     rawValue: UInt8(clamping: try address.number("standing")))
             else { throw LogPayload.Unreadable(reason: "a pushed client's environment") }
             environment = APNsEnvironmentChoice(current: current, standing: standing)

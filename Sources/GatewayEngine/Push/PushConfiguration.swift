@@ -38,7 +38,7 @@ package struct PushConfiguration: Sendable {
     }
 
     /// The limits of pushes.
-    package var terms = PushDesk.Terms()
+    package var terms = PushScheduler.Terms()
     /// The apps, each once for each environment.
     package var apps: [App] = []
     /// `HOST:PORT` by environment, instead of Apple's.

@@ -10,7 +10,7 @@ import NIOCore
 import Synchronization
 import WidgetModel
 
-/// The thin shell around the core's ``GatewayCore/PushDesk``: passes in events and the time, sends
+/// The thin shell around the core's ``GatewayCore/PushScheduler``: passes in events and the time, sends
 /// pushes, and persists the state that must survive the program.
 // Sound: everything except `inbox` and the constants is touched on `loop` only, which each entry
 // point hops to.
@@ -55,7 +55,7 @@ package final class PushLoop: @unchecked Sendable {
 
     /// The interval at which changes are persisted.
     private static let savingInterval = TimeAmount.seconds(1)
-    /// The interval between censuses; a census visits every client.
+    /// The interval between censuses; a statusCounts visits every client.
     private static let censusInterval = TimeAmount.seconds(10)
     /// The maximum number of clients, and of attempts, persisted in one transaction.
     private static let savedMax = 1_000
@@ -73,8 +73,8 @@ package final class PushLoop: @unchecked Sendable {
     private let tracing: GatewayTracing?
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
     private let reachedPosition: Atomic<UInt64>
-    private let lastCensus = Mutex(PushDesk.Census())
-    private var desk: PushDesk
+    private let lastStatusCounts = Mutex(PushScheduler.StatusCounts())
+    private var scheduler: PushScheduler
     private var dependencies: Dependencies?
     /// The epoch of the cursors that pushes carry.
     private var epoch: EpochID
@@ -88,18 +88,18 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Creates a loop that sends no push before ``start(_:)``.
     init(
-        loop: any EventLoop, desk: PushDesk, epoch: EpochID, clock: GatewayClock,
+        loop: any EventLoop, scheduler: PushScheduler, epoch: EpochID, clock: GatewayClock,
         metrics: GatewayMetrics, tracing: GatewayTracing?, logger: Logger
     ) {
         self.loop = loop
         self.epoch = epoch
-        self.desk = desk
+        self.scheduler = scheduler
         self.clock = clock
         self.metrics = metrics
         self.tracing = tracing
         self.logger = logger
         turn = metrics.turns(of: .push)
-        reachedPosition = Atomic(desk.position)
+        reachedPosition = Atomic(scheduler.position)
     }
 
     // MARK: From other threads
@@ -124,23 +124,23 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
     }
 
-    /// The states of all clients, up to a census interval ago.
-    package var standings: PushDesk.Census { lastCensus.withLock { $0 } }
+    /// The states of all clients, up to a statusCounts interval ago.
+    package var standings: PushScheduler.StatusCounts { lastStatusCounts.withLock { $0 } }
 
     /// Evaluates a question about the scheduler's state at its time, in monotonic milliseconds.
     func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (_ desk: PushDesk, _ now: Int64) -> Answer
+        _ question: @escaping @Sendable (_ scheduler: PushScheduler, _ now: Int64) -> Answer
     ) async throws -> Answer {
-        try await loop.submit { question(self.desk, self.now) }.get()
+        try await loop.submit { question(self.scheduler, self.now) }.get()
     }
 
     /// Pushes to a client again at once, on a person's request.
     package func resend(_ key: ClientKey, channel: NotificationChannel) async throws
-        -> PushDesk.Resent
+        -> PushScheduler.Resent
     {
         try await loop.submit { [self] in
             guard dependencies != nil, !isStopping else { return .busy }
-            let resent = desk.resend(key, channel: channel, now: now)
+            let resent = scheduler.resend(key, channel: channel, now: now)
             act()
             return resent
         }.get()
@@ -148,10 +148,10 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Applies new settings to the scheduler; the senders have been replaced already.
     package func configure(
-        _ terms: PushDesk.Terms, mended: Set<PushDesk.Place>, liftsStops: Bool
+        _ terms: PushScheduler.Terms, mended: Set<PushScheduler.Place>, liftsStops: Bool
     ) {
         loop.execute { [self] in
-            desk.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
+            scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
             act()
         }
     }
@@ -199,7 +199,7 @@ package final class PushLoop: @unchecked Sendable {
             apply(event, now: now)
             hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
         }
-        reachedPosition.store(desk.position, ordering: .relaxed)
+        reachedPosition.store(scheduler.position, ordering: .relaxed)
         act()
         turn.record(nanoseconds: gateway_thread_cpu_nanoseconds() - began)
         if !hasTime { loop.execute { self.takeEvents() } }
@@ -219,21 +219,21 @@ package final class PushLoop: @unchecked Sendable {
 
     private func apply(_ event: Event, now: Int64) {
         switch event {
-        case .log(.entry(let entry)): desk.apply(entry, now: now)
+        case .log(.entry(let entry)): scheduler.apply(entry, now: now)
         case .log(.registered(let record, let app, _)):
-            desk.registered(record, app: app, now: now)
+            scheduler.registered(record, app: app, now: now)
         case .log(.confirmed(let record, let app, _)):
-            desk.confirmed(record, app: app, now: now)
-        case .log(.removed(let key)): desk.removed(key)
+            scheduler.confirmed(record, app: app, now: now)
+        case .log(.removed(let key)): scheduler.removed(key)
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
         case .streamOpened(let key, let cursor, let epoch):
             // A cursor that has been voided since confirms nothing.
-            desk.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
-        case .streamEnded(let key): desk.streamEnded(key, now: now)
-        case .polled(let key): desk.polled(key, now: now)
+            scheduler.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
+        case .streamEnded(let key): scheduler.streamEnded(key, now: now)
+        case .polled(let key): scheduler.polled(key, now: now)
         case .acknowledged(let key, let cursor, let epoch):
-            if !isVoid(epoch) { desk.acknowledged(key, upTo: cursor, now: now) }
+            if !isVoid(epoch) { scheduler.acknowledged(key, upTo: cursor, now: now) }
         }
     }
 
@@ -242,11 +242,11 @@ package final class PushLoop: @unchecked Sendable {
     /// Marks everything as owed to all clients, on disk too, because the log lost a tail.
     private func begin(_ epoch: EpochID, now: Int64) {
         self.epoch = epoch
-        desk.forgetPositions(now: now)
+        scheduler.forgetPositions(now: now)
         guard let store = dependencies?.store else { return }
         // Once this is stored, the next start need not repeat it.
-        let changed = desk.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
-        desk.putBack(changed.filter { $0.saved == nil }.map { $0.key })
+        let changed = scheduler.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
+        scheduler.putBack(changed.filter { $0.saved == nil }.map { $0.key })
         let rows = changed.map { PushClientRow($0.key, $0.saved) }
         DispatchQueue.global().async { [logger] in
             do {
@@ -263,15 +263,15 @@ package final class PushLoop: @unchecked Sendable {
     private func act() {
         guard let dependencies, !isStopping else { return }
         // A push that ends at once leads to further actions.
-        var actions = desk.takeActions()
+        var actions = scheduler.takeActions()
         while !actions.isEmpty {
             for action in actions { perform(action, dependencies) }
-            actions = desk.takeActions()
+            actions = scheduler.takeActions()
         }
         schedule()
     }
 
-    private func perform(_ action: PushDesk.Action, _ dependencies: Dependencies) {
+    private func perform(_ action: PushScheduler.Action, _ dependencies: Dependencies) {
         switch action {
         case .push(let order): push(order, dependencies)
         case .drop(let key, let address):
@@ -314,7 +314,7 @@ package final class PushLoop: @unchecked Sendable {
         order.epoch = epoch
         guard let sender = dependencies.sender(order) else {
             // No sender is configured: the push waits for a configuration.
-            desk.finished(
+            scheduler.finished(
                 order.number, .apns(.stop(.credential)), now: now, random: 0)
             return
         }
@@ -345,7 +345,7 @@ package final class PushLoop: @unchecked Sendable {
                 channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
                 reference: report.reference, milliseconds: now - began))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
-        desk.finished(
+        scheduler.finished(
             order.number, report.result, now: now, random: .random(in: .min ... .max))
         act()
     }
@@ -363,7 +363,7 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     private func schedule() {
-        guard let due = desk.nextDue else { return }
+        guard let due = scheduler.nextDue else { return }
         if let timer, timer.at <= due { return }
         timer?.task.cancel()
         let end = min(due, now + Self.waitMax)
@@ -378,15 +378,15 @@ package final class PushLoop: @unchecked Sendable {
         // Another timer may have been set after this one fired.
         guard timer?.at == due else { return }
         timer = nil
-        desk.advance(now: now)
+        scheduler.advance(now: now)
         act()
     }
 
-    /// Takes a census of all clients, and schedules the next.
+    /// Takes a statusCounts of all clients, and schedules the next.
     private func count() {
         guard !isStopping else { return }
-        let census = desk.census(now: now)
-        lastCensus.withLock { $0 = census }
+        let statusCounts = scheduler.statusCounts(now: now)
+        lastStatusCounts.withLock { $0 = statusCounts }
         loop.scheduleTask(in: Self.censusInterval) { self.count() }
     }
 
@@ -403,7 +403,7 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     private func takeBatch() -> Batch {
-        let clients = desk.takeChanged(
+        let clients = scheduler.takeChanged(
             limit: Self.savedMax, now: now, wall: clock.wallMilliseconds())
         defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }
         return Batch(
@@ -427,7 +427,7 @@ package final class PushLoop: @unchecked Sendable {
                 isSaving = false
                 if !isSaved {
                     attempts.insert(contentsOf: batch.attempts, at: 0)
-                    desk.putBack(
+                    scheduler.putBack(
                         batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
                 }
                 let hasMore = isSaved && batch.isFull

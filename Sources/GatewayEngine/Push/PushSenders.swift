@@ -13,7 +13,7 @@ package final class PushSenders: Sendable {
         fileprivate let webhooks: WebhookPushes?
         fileprivate let certificateEnds: [String: Date]
         /// The places whose pushes use another account, or another form, than before.
-        package let mended: Set<PushDesk.Place>
+        package let mended: Set<PushScheduler.Place>
     }
 
     private struct State {

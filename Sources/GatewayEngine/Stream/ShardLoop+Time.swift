@@ -21,7 +21,7 @@ extension ShardLoop {
     }
 
     /// The timers of the loop.
-    struct Clockwork {
+    struct LoopTimer {
         /// The streams whose heartbeat is due, by second.
         var wheel: [[StreamID]] = Array(repeating: [], count: heartbeatSeconds)
         var place = 0
@@ -36,33 +36,33 @@ extension ShardLoop {
     /// Starts the loop's periodic timer; it runs until ``drain()`` or ``stop()``.
     package func start() {
         loop.execute { [self] in
-            clockwork.ticking = loop.scheduleRepeatedTask(
+            timer.ticking = loop.scheduleRepeatedTask(
                 initialDelay: .seconds(1), delay: .seconds(1)
             ) { _ in self.tick() }
         }
     }
 
-    func stopClockwork() {
-        clockwork.ticking?.cancel()
-        clockwork.windowTimer?.task.cancel()
+    func stopTimer() {
+        timer.ticking?.cancel()
+        timer.windowTimer?.task.cancel()
     }
 
     func note(_ id: StreamID, wantsHeartbeat: Bool, expires: Int64) {
-        if wantsHeartbeat { clockwork.wheel[clockwork.place].append(id) }
+        if wantsHeartbeat { timer.wheel[timer.place].append(id) }
         let life = max(0, min(expires - clock.wallSeconds(), 365 * 24 * 3600))
-        clockwork.deadlines.insert(Deadline(at: now + life * 1000, id: id))
+        timer.deadlines.insert(Deadline(at: now + life * 1000, id: id))
     }
 
     func scheduleWindow() {
         guard let end = shard.nextWindowEnd else { return }
-        if let timer = clockwork.windowTimer, timer.at <= end { return }
-        clockwork.windowTimer?.task.cancel()
+        if let timer = timer.windowTimer, timer.at <= end { return }
+        timer.windowTimer?.task.cancel()
         let task = loop.scheduleTask(in: .milliseconds(max(0, end - now))) { self.endWindows() }
-        clockwork.windowTimer = (end, task)
+        timer.windowTimer = (end, task)
     }
 
     func endWindows() {
-        clockwork.windowTimer = nil
+        timer.windowTimer = nil
         guard !isDraining else { return }
         shard.endWindows(now: now)
         pump()
@@ -71,14 +71,14 @@ extension ShardLoop {
 
     private func tick() {
         guard !isDraining else { return }
-        let place = (clockwork.place + 1) % Self.heartbeatSeconds
-        clockwork.place = place
-        let due = clockwork.wheel[place]
-        clockwork.wheel[place].removeAll(keepingCapacity: true)
+        let place = (timer.place + 1) % Self.heartbeatSeconds
+        timer.place = place
+        let due = timer.wheel[place]
+        timer.wheel[place].removeAll(keepingCapacity: true)
         publishFigures()
         let now = now
         for id in due where isOpen(id) {
-            clockwork.wheel[place].append(id)
+            timer.wheel[place].append(id)
             if let since = details[Int(id.slot)]?.stalledSince {
                 if now - since >= settings.stallMilliseconds { closeStalled(id) }
             } else {
@@ -86,11 +86,11 @@ extension ShardLoop {
             }
         }
         // Tokens outlive most streams: entries of closed streams must not accumulate.
-        if clockwork.deadlines.count > 2 * openStreams + Self.deadlinesSlack {
-            clockwork.deadlines = Heap(clockwork.deadlines.unordered.filter { isOpen($0.id) })
+        if timer.deadlines.count > 2 * openStreams + Self.deadlinesSlack {
+            timer.deadlines = Heap(timer.deadlines.unordered.filter { isOpen($0.id) })
         }
-        while let deadline = clockwork.deadlines.min, deadline.at <= now {
-            clockwork.deadlines.removeMin()
+        while let deadline = timer.deadlines.min, deadline.at <= now {
+            timer.deadlines.removeMin()
             end(deadline.id)
         }
     }

@@ -138,7 +138,7 @@ package final class ShardLoop: @unchecked Sendable {
     var sessions: [Session] = []
     var details: [SessionDetail?] = []
     var writing = Writing()
-    var clockwork = Clockwork()
+    var timer = LoopTimer()
     /// The sweep in progress, if there is one.
     var accessSweep: AccessSweep?
     private var waiting: [Wait] = []
@@ -493,7 +493,7 @@ package final class ShardLoop: @unchecked Sendable {
     package func drain() -> EventLoopFuture<Void> {
         loop.assertInEventLoop()
         isDraining = true
-        stopClockwork()
+        stopTimer()
         for session in sessions {
             guard let id = session.id else { continue }
             end(id, farewell)
@@ -511,7 +511,7 @@ package final class ShardLoop: @unchecked Sendable {
     package func stop() {
         loop.assertInEventLoop()
         isDraining = true
-        stopClockwork()
+        stopTimer()
         connections.stop()
     }
 }

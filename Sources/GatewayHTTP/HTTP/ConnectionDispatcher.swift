@@ -17,7 +17,7 @@ final class ConnectionDispatcher: Reception {
         let head: [UInt8]
     }
 
-    private let channels: GatewayChannel
+    private let channels: HTTPPipeline
     private let admission: StreamAdmission?
     private let shards: [ShardLoop]
     /// The index of the event loop that received the last connection.
@@ -25,7 +25,7 @@ final class ConnectionDispatcher: Reception {
     /// The connections to open, by shard.
     private var pending: [[AdmittedConnection]]
 
-    init(_ channels: GatewayChannel) {
+    init(_ channels: HTTPPipeline) {
         (self.channels, admission) = (channels, channels.admission)
         shards = admission?.loops.all ?? []
         pending = Array(repeating: [], count: shards.count)

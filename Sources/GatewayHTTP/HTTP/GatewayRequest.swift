@@ -48,7 +48,7 @@ package final class BodyDemand: NIOAsyncSequenceProducerDelegate {
 }
 
 /// The response to a request.
-package struct GatewayAnswer: Sendable {
+package struct RouteResponse: Sendable {
     /// The part of a response after its head.
     enum Content: Sendable {
         /// The whole body; `nil` without a body.

@@ -10,8 +10,8 @@ extension GatewayTracing {
     /// A request that is answered with 401 leaves no span, whatever it asks for.
     func request(
         _ request: GatewayRequest, to route: GatewayRoute,
-        _ answer: () async throws -> GatewayAnswer
-    ) async throws -> GatewayAnswer {
+        _ answer: () async throws -> RouteResponse
+    ) async throws -> RouteResponse {
         var context = ServiceContext.topLevel
         tracer.extract(request.head.headers, into: &context, using: HeaderFields())
         let method = request.head.method.rawValue

@@ -19,7 +19,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    let setup: GatewayChannel
+    let setup: HTTPPipeline
     /// The TLS handler of the connection; `nil` without TLS.
     let tls: TLSServerHandler?
     let isHTTP2: Bool
@@ -46,7 +46,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
 
     /// - Parameter progress: The progress of all responses of the connection.
     init(
-        _ setup: GatewayChannel, tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
+        _ setup: HTTPPipeline, tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
         progress: ResponseProgress
     ) {
         self.setup = setup
@@ -181,7 +181,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
             context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
         } else {
             // No handler between this one and TLS inspects HTTP/1.1 output.
-            let bytes = ByteBuffer(bytes: GatewayAnswer.http1Continue)
+            let bytes = ByteBuffer(bytes: RouteResponse.http1Continue)
             context.writeAndFlush(NIOAny(IOData.byteBuffer(bytes)), promise: nil)
         }
     }
@@ -214,7 +214,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     /// Writes the response that is due; `nil` ends the connection.
-    private func write(_ answer: GatewayAnswer?) {
+    private func write(_ answer: RouteResponse?) {
         guard var answer else { return close() }
         guard let framing = machine.framing, let context else { return }
         if framing.isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }

@@ -15,12 +15,12 @@ package struct Listener: Service {
     }
 
     let transport: Transport
-    let setup: GatewayChannel
+    let setup: HTTPPipeline
     /// Called with the port once connections are accepted.
     let onServing: @Sendable (Int) -> Void
 
     package init(
-        _ transport: Transport, setup: GatewayChannel,
+        _ transport: Transport, setup: HTTPPipeline,
         onServing: @escaping @Sendable (Int) -> Void
     ) {
         self.transport = transport
@@ -51,7 +51,7 @@ package struct Listener: Service {
             return .plain(try await setup.acceptPlain(at: address))
         case .tls(let socket, let identity, let limit, let threads):
             try socket.listen()
-            let arrivals = try Arrivals(
+            let arrivals = try TLSAcceptor(
                 socket, identity: identity, settings: setup.tlsSettings, limit: limit,
                 threads: threads,
                 // In HTTP/2 the server sends its preface at once (RFC 9113 section 3.4).
@@ -63,7 +63,7 @@ package struct Listener: Service {
 
     /// The listening socket and its server.
     private enum Acceptor: Sendable {
-        case tls(Arrivals, port: Int)
+        case tls(TLSAcceptor, port: Int)
         case plain(any Channel)
 
         var port: Int {

@@ -78,7 +78,7 @@ final class ResponseWriter {
     /// Writes a response and flushes it. The previous response must have been written completely.
     ///
     /// - Returns: Whether all of it was written; if not, the rest follows.
-    func write(_ answer: GatewayAnswer, to context: ChannelHandlerContext) -> Bool {
+    func write(_ answer: RouteResponse, to context: ChannelHandlerContext) -> Bool {
         if isHTTP2 {
             var head = answer.head
             if let length = answer.contentLength {

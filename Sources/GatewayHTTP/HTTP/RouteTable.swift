@@ -34,7 +34,7 @@ package struct RouteTable: Sendable {
     package func respond(
         to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
         logger: Logger
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let segments = PathSegments(request.head.uri)
         guard
             let route = routes.first(where: {
@@ -56,7 +56,7 @@ package struct RouteTable: Sendable {
     private func answer(
         _ request: GatewayRequest, to route: GatewayRoute, context: GatewayContext,
         logger: Logger
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let account = limits.map { RequestAccount($0, context.channel) }
         defer { account?.close() }
         var request = request
@@ -88,7 +88,7 @@ package struct RouteTable: Sendable {
         }
     }
 
-    private func unmatched(_ segments: PathSegments) -> GatewayAnswer {
+    private func unmatched(_ segments: PathSegments) -> RouteResponse {
         let allowed = routes.filter { segments.match($0.path) }.map(\.method)
         guard !allowed.isEmpty else { return Problem.noSuchRoute.answer }
         let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
@@ -101,7 +101,7 @@ package struct RouteTable: Sendable {
 /// One route of a port.
 package struct GatewayRoute: Sendable {
     package typealias Handler =
-        @Sendable (GatewayRequest, GatewayContext) async throws -> GatewayAnswer
+        @Sendable (GatewayRequest, GatewayContext) async throws -> RouteResponse
 
     /// A segment of a route's path.
     package enum Segment: Sendable {
@@ -134,7 +134,7 @@ package struct GatewayRoute: Sendable {
 
     /// Returns the route of a port's OpenAPI document.
     package static func document(of port: OpenAPIDocument.Port, limits: Limits) -> GatewayRoute {
-        let answer = GatewayAnswer(.ok, json: OpenAPIDocument(of: port, limits: limits).json)
+        let answer = RouteResponse(.ok, json: OpenAPIDocument(of: port, limits: limits).json)
         return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }
     }
 

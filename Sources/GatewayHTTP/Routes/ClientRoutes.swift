@@ -20,7 +20,7 @@ extension GatewayRoutes {
     }
 
     func putClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let (key, registrar) = try await client(request, context)
         let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
@@ -30,7 +30,7 @@ extension GatewayRoutes {
     }
 
     func patchClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let (key, registrar) = try await client(request, context)
         let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
@@ -45,7 +45,7 @@ extension GatewayRoutes {
 
     private func register(
         _ key: ClientKey, size: Int, _ registrar: Registrar, _ read: () throws -> RegistrationInput
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let outcome = try await documents.run(.bytes(size), for: key.app) {
             try await clients.register(key, try read(), size: size, by: registrar)
         }
@@ -58,17 +58,17 @@ extension GatewayRoutes {
         if outcome.hasWebhook, let signer = keys.webhookSigner {
             answer["webhookKeys"] = .array(signer.publicKeys.map { .string($0) })
         }
-        return GatewayAnswer(outcome.isNew ? .created : .ok, json: .object(answer))
+        return RouteResponse(outcome.isNew ? .created : .ok, json: .object(answer))
     }
 
     func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let (key, _) = try await client(request, context)
         guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         return await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
-            GatewayAnswer(.ok, json: Self.document(record))
+            RouteResponse(.ok, json: Self.document(record))
         }
     }
 
@@ -83,16 +83,16 @@ extension GatewayRoutes {
     }
 
     func deleteClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let (key, _) = try await client(request, context)
         guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
         try await clients.remove(key)
-        return GatewayAnswer(.noContent)
+        return RouteResponse(.noContent)
     }
 
     func listClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let app = try await app(request, context, .clientsWrite)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
@@ -123,12 +123,12 @@ extension GatewayRoutes {
             if page.hasMore, let last = page.rows.last {
                 answer["after"] = .string(last.key.client)
             }
-            return GatewayAnswer(.ok, json: .object(answer))
+            return RouteResponse(.ok, json: .object(answer))
         }
     }
 
     func eraseClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let app = try await app(request, context, .clientsWrite)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
@@ -136,7 +136,7 @@ extension GatewayRoutes {
             throw Problem.malformed("The query must be attribute=NAME:VALUE.")
         }
         let erased = try await clients.erase(app: app, attribute: try Self.attribute(text))
-        return GatewayAnswer(.ok, json: ["erased": .integer(Int64(erased))])
+        return RouteResponse(.ok, json: ["erased": .integer(Int64(erased))])
     }
 
     /// Reads `account:42`.
@@ -150,7 +150,7 @@ extension GatewayRoutes {
 
     func postAcknowledgement(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let token = try await token(request, context)
         let key = try context.clientKey()
         try authorizer.requireClient(token, key, backendMay: false)
@@ -174,7 +174,7 @@ extension GatewayRoutes {
         try await clients.acknowledge(
             key, at: sequence, in: cursor.epoch, recommendations: acknowledgement.recommendations,
             rebuilt: acknowledgement.rebuilt)
-        return GatewayAnswer(.noContent)
+        return RouteResponse(.noContent)
     }
 }
 
@@ -243,14 +243,14 @@ struct Acknowledgement: Sendable {
     }
 
     /// The timeline that an entry names; impossible values are left out.
-    private static func name(_ entry: JSONObject, _ limits: Limits) -> TimelineName {
+    private static func name(_ entry: JSONObject, _ limits: Limits) -> TimelineID {
         var parameters: [String: ParameterValue] = [:]
         for member in entry["parameters"]?.objectValue?.members ?? [] {
             var faults = Faults()
             parameters[member.name] = ParameterValue(
                 member.value, at: member.name, limits: limits, &faults)
         }
-        return TimelineName(entry["kind"]?.stringValue ?? "", parameters)
+        return TimelineID(entry["kind"]?.stringValue ?? "", parameters)
     }
 
     private static func check(

@@ -10,7 +10,7 @@ extension GatewayRoutes {
     /// Reads the configuration again, as SIGHUP does.
     func reloadConfiguration(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         try await requireOperatorOfAll(request, context)
         return try await Self.answer(configuration.reload)
     }
@@ -18,7 +18,7 @@ extension GatewayRoutes {
     /// Returns the changes that another configuration, sent as YAML or JSON, would cause.
     func compareConfiguration(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         try await requireOperatorOfAll(request, context)
         let body = try await request.bytes(upTo: configuration.documentBytesMax)
         return try await documents.run(.large, for: VerifiedToken.everyApp) {
@@ -36,13 +36,13 @@ extension GatewayRoutes {
 
     private static func answer(
         _ changes: () async throws(Faults) -> [ChangedOption]
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let difference: ConfigurationDifference
         do throws(Faults) {
             difference = ConfigurationDifference(changes: try await changes())
         } catch {
             throw Problem.wrong(error)
         }
-        return try GatewayAnswer(.ok, document: difference)
+        return try RouteResponse(.ok, document: difference)
     }
 }

@@ -17,7 +17,7 @@ extension GatewayRoutes {
 
     func explainChanges(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         return try await documents.run(.large, for: app) {
@@ -60,25 +60,25 @@ extension GatewayRoutes {
                 change.outcomes = tally.outcomes(at: time, withExamples: false)
                 return change
             }
-            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+            return try RouteResponse(.ok, document: document, headers: Self.notStored)
         }
     }
 
     func explainClient(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .operate)
         let key = ClientKey(app: app, client: try context.name("client"))
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         return try await documents.run(.large, for: app) {
             guard let client = try await explainer.client(key) else { throw Problem.unknownClient }
-            return try GatewayAnswer(.ok, document: client, headers: Self.notStored)
+            return try RouteResponse(.ok, document: client, headers: Self.notStored)
         }
     }
 
     func explainLogged(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .operate)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
@@ -99,7 +99,7 @@ extension GatewayRoutes {
                 decisions: [explanation.decision], sequence: sequence)
             let tally =
                 try await explainer.tallies(of: subject) { context.channel.isActive }.first
-                ?? HolderTally()
+                ?? ImpactSummary()
             var document = ExplainedChange()
             document.sequence = sequence
             document.time = timestamp(logged.row.acceptedAt)
@@ -113,7 +113,7 @@ extension GatewayRoutes {
             document.catalogOfThen = logged.isCatalogOfThen
             document.holders = tally.summary
             document.outcomes = tally.outcomes(at: explainer.time, withExamples: true)
-            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+            return try RouteResponse(.ok, document: document, headers: Self.notStored)
         }
     }
 
@@ -122,7 +122,7 @@ extension GatewayRoutes {
 
     func compareCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         let since = try request.queryValue("since")
@@ -135,7 +135,7 @@ extension GatewayRoutes {
         return try await documents.run(.large, for: app) {
             let catalog = try catalog(request.header(FieldName.contentType), body, app)
             do {
-                return try GatewayAnswer(
+                return try RouteResponse(
                     .ok,
                     document: try await explainer.difference(
                         to: catalog, app: app, since: clock.wallMilliseconds() - seconds * 1_000
@@ -148,7 +148,7 @@ extension GatewayRoutes {
 
     func listChanges(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .operate)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         let limit = try request.number("limit", in: 1...1_000) ?? 100
@@ -183,7 +183,7 @@ extension GatewayRoutes {
                 document.changes.append(change)
             }
             document.before = page.next
-            return try GatewayAnswer(.ok, document: document, headers: Self.notStored)
+            return try RouteResponse(.ok, document: document, headers: Self.notStored)
         }
     }
 }

@@ -135,9 +135,9 @@ package struct GatewayRoutes: Sendable {
     }
 
     func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
-        GatewayAnswer(
+        RouteResponse(
             .ok, json: keys.publishedKeys.json,
             headers: [
                 FieldName.contentType: JWKSet.mediaType,
@@ -151,7 +151,7 @@ extension GatewayRoutes {
 
     func putCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite)
         let contentType = request.header(FieldName.contentType)
         let precondition = try Self.precondition(request)
@@ -162,7 +162,7 @@ extension GatewayRoutes {
             defer { documents.release(replaced, of: app) }
             let outcome = try await changes.putCatalog(
                 catalog, contentType: contentType ?? "", body: body, precondition)
-            return GatewayAnswer(
+            return RouteResponse(
                 outcome.isNew ? .created : .ok,
                 json: [
                     "app": .string(app), "kinds": .integer(Int64(outcome.kinds)),
@@ -201,11 +201,11 @@ extension GatewayRoutes {
 
     func getCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite)
         guard let document = catalogs.document(of: app) else { throw Problem.unknownApp }
         try request.requireAcceptable(document.contentType)
-        return GatewayAnswer(
+        return RouteResponse(
             .ok,
             headers: [FieldName.contentType: document.contentType, FieldName.eTag: document.etag],
             body: ByteBuffer(bytes: document.body))
@@ -215,13 +215,13 @@ extension GatewayRoutes {
 
     func postChanges(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         let outcome = try await documents.run(.bytes(body.count), for: app) {
             try await changes.post(try events(body, of: request), app: app)
         }
-        return GatewayAnswer(
+        return RouteResponse(
             .accepted,
             numbers: [
                 "accepted": Int64(outcome.accepted), "duplicates": Int64(outcome.duplicates),
@@ -250,7 +250,7 @@ extension GatewayRoutes {
 
     func postReload(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .operate)
         let document = try await request.json(upTo: limits.eventBytesMax)
         guard let scope = ReloadScope(document) else {
@@ -258,14 +258,14 @@ extension GatewayRoutes {
                 Faults("", #"must be {"all": true}, {"kind": "…"} or {"client": "…"}"#))
         }
         let sequence = try await changes.reload(scope, app: app)
-        return GatewayAnswer(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
+        return RouteResponse(.accepted, json: ["sequence": .integer(Int64(clamping: sequence))])
     }
 
     // MARK: Tokens
 
     func postToken(
         _ request: GatewayRequest, _ context: GatewayContext
-    ) async throws -> GatewayAnswer {
+    ) async throws -> RouteResponse {
         let app = try await app(request, context, .tokensIssue)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         let document = try await request.json(upTo: limits.eventBytesMax)
@@ -285,7 +285,7 @@ extension GatewayRoutes {
             throw Problem.forbidden(
                 "no-local-issuer", "This gateway's own issuer is not enabled (`localIssuer`).")
         }
-        return GatewayAnswer(
+        return RouteResponse(
             .created,
             json: [
                 "token": .string(token),

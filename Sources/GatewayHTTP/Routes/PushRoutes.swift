@@ -14,7 +14,7 @@ extension GatewayRoutes {
     private static let channels = NotificationChannel.pushes.map(\.rawValue)
 
     func postPush(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let app = try await app(request, context, .operate)
         let key = ClientKey(app: app, client: try context.name("client"))
@@ -28,7 +28,7 @@ extension GatewayRoutes {
         guard registry.record(key) != nil else { throw Problem.unknownClient }
         switch try await push?.resend(key, channel: channel) ?? .nowhere {
         case .pushing(let count):
-            return GatewayAnswer(.accepted, numbers: ["pushes": Int64(count)])
+            return RouteResponse(.accepted, numbers: ["pushes": Int64(count)])
         case .nowhere:
             throw Problem.wrong(
                 Faults("channel", "is not a channel on which this gateway pushes to the client"))
@@ -38,7 +38,7 @@ extension GatewayRoutes {
     }
 
     func listAttempts(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let app = try await app(request, context, .operate)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
@@ -76,18 +76,18 @@ extension GatewayRoutes {
         var page = AttemptPage()
         page.attempts = rows.map(\.document)
         if hasMore { page.before = rows.last?.number }
-        return try GatewayAnswer(
+        return try RouteResponse(
             .ok, document: page, headers: [FieldName.cacheControl: "no-store"])
     }
 
     func listEvents(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let app = try await app(request, context, .operate)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         var document = PushEvents()
         document.events = push?.events.events(of: app).map(\.document) ?? []
-        return try GatewayAnswer(
+        return try RouteResponse(
             .ok, document: document, headers: [FieldName.cacheControl: "no-store"])
     }
 

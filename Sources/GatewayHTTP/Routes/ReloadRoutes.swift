@@ -13,7 +13,7 @@ extension GatewayRoutes {
     static let waitSecondsMax = 60
 
     func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
-        -> GatewayAnswer
+        -> RouteResponse
     {
         let uris =
             request.header(FieldName.authorization) == nil && authorizer.takesCertificates
@@ -53,7 +53,7 @@ extension GatewayRoutes {
             FieldName.timelineCursor: admission.resumedCursor(answer.point, in: answer.epoch),
         ]
         if wait > 0 { headers.add(name: FieldName.preferenceApplied, value: "wait=\(wait)") }
-        return GatewayAnswer(
+        return RouteResponse(
             .ok,
             json: [
                 "cursor": .string(cursors.text(position, in: answer.epoch)),

@@ -45,11 +45,11 @@ final class RecordCipher {
     @inline(__always)
     func seal(
         _ content: UnsafeRawBufferPointer, as type: RecordContent = .applicationData,
-        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire
+        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: MemoryBIO
     ) -> Bool {
         var rest = content
-        while rest.count > TLSWire.recordContentBytesMax {
-            let piece = UnsafeRawBufferPointer(rebasing: rest[..<TLSWire.recordContentBytesMax])
+        while rest.count > MemoryBIO.recordContentBytesMax {
+            let piece = UnsafeRawBufferPointer(rebasing: rest[..<MemoryBIO.recordContentBytesMax])
             guard sealOne(piece, as: type, layer, to: wire) else { return false }
             rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
         }
@@ -58,7 +58,7 @@ final class RecordCipher {
 
     /// Appends an alert to the wire's output; returns false when OpenSSL refuses.
     func seal(
-        _ alert: Alert, _ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire
+        _ alert: Alert, _ layer: UnsafeMutablePointer<RecordLayer>, to wire: MemoryBIO
     ) -> Bool {
         let (warning, fatal): (UInt8, UInt8) = (1, 2)
         let bytes = [alert == .closeNotify ? warning : fatal, alert.rawValue]
@@ -67,7 +67,7 @@ final class RecordCipher {
 
     /// Announces to the peer that our next record uses the next key, and derives that key (RFC 8446
     /// section 4.6.3).
-    func sealKeyUpdate(_ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire) -> Bool {
+    func sealKeyUpdate(_ layer: UnsafeMutablePointer<RecordLayer>, to wire: MemoryBIO) -> Bool {
         let updateNotRequested: [UInt8] = [24, 0, 0, 1, 0]
         return updateNotRequested.withUnsafeBytes { protect($0, as: .handshake, layer, to: wire) }
             && layer.pointee.sending.update(layer.pointee.suite, by: expander)
@@ -75,7 +75,7 @@ final class RecordCipher {
 
     private func sealOne(
         _ content: UnsafeRawBufferPointer, as type: RecordContent,
-        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire
+        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: MemoryBIO
     ) -> Bool {
         if layer.pointee.sending.recordNumber >= recordsPerKeyMax {
             guard sealKeyUpdate(layer, to: wire) else { return false }
@@ -85,7 +85,7 @@ final class RecordCipher {
 
     private func protect(
         _ content: UnsafeRawBufferPointer, as type: RecordContent,
-        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: TLSWire
+        _ layer: UnsafeMutablePointer<RecordLayer>, to wire: MemoryBIO
     ) -> Bool {
         let context = sealing[Int(layer.pointee.suite.rawValue)]
         let inner = content.count + 1
@@ -148,7 +148,7 @@ final class RecordCipher {
             ERR_clear_error()
             return .refused(.badRecordMAC)
         }
-        guard inner <= TLSWire.recordContentBytesMax + 1 else { return .refused(.recordOverflow) }
+        guard inner <= MemoryBIO.recordContentBytesMax + 1 else { return .refused(.recordOverflow) }
         // Section 5.4: padding is zeros after the content's type.
         var end = inner - 1
         while end >= 0, sealed[end] == 0 { end -= 1 }

@@ -35,7 +35,7 @@ extension TLSStreams {
     /// Sends the wire's output as the stream's last bytes and gives the wire back. The socket
     /// closes when the peer has ended its side: closing it at once could destroy bytes in flight,
     /// because the kernel answers unread input with a reset.
-    func leave(_ stream: TLSStream, _ wire: TLSWire) {
+    func leave(_ stream: TLSStream, _ wire: MemoryBIO) {
         stream.phase = .closing
         // A fresh budget leaves the peer room to end its side, and not to go on sending.
         stream.input = InputBudget(now: .now())

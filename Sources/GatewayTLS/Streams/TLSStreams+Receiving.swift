@@ -282,7 +282,7 @@ extension TLSStreams {
     }
 
     private func discard(
-        with ssl: OpaquePointer, on wire: TLSWire, of stream: TLSStream, bytes: Int,
+        with ssl: OpaquePointer, on wire: MemoryBIO, of stream: TLSStream, bytes: Int,
         now: NIODeadline
     ) -> PeerEnd? {
         var cost = bytes

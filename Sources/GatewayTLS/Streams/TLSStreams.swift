@@ -36,11 +36,11 @@ package final class TLSStreams: @unchecked Sendable {
     /// The objects that all streams of the loop share to make and read records. They are held in
     /// one object, so that a delivery counts one reference.
     final class Engines {
-        let wire: TLSWire
+        let wire: MemoryBIO
         let cipher: RecordCipher
         let watcher: StreamWatcher
 
-        init(wire: TLSWire, cipher: RecordCipher, watcher: StreamWatcher) {
+        init(wire: MemoryBIO, cipher: RecordCipher, watcher: StreamWatcher) {
             self.wire = wire
             self.cipher = cipher
             self.watcher = watcher
@@ -70,7 +70,7 @@ package final class TLSStreams: @unchecked Sendable {
     var readTurns = 0
     /// The buffer that sockets are read into and records are decrypted in.
     let input = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: TLSWire.recordContentBytesMax, alignment: 16)
+        byteCount: MemoryBIO.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
     /// The number of streams, open or closing.
     package private(set) var count = 0
@@ -123,7 +123,7 @@ package final class TLSStreams: @unchecked Sendable {
 
     private func makeEngines() -> Engines? {
         // The watcher's thread keeps this object alive until `stop`.
-        guard let wire = TLSWire.ofThread(),
+        guard let wire = MemoryBIO.ofThread(),
             let cipher = RecordCipher(recordsPerKeyMax: settings.recordsPerKeyMax),
             let watcher = try? StreamWatcher(tell: { news in self.loop.execute { self.take(news) } }
             )

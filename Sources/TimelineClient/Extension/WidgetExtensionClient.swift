@@ -17,7 +17,7 @@ public actor WidgetExtensionClient {
 
     private let service: GatewayService
     private let verifier: any NotificationVerifying
-    private let shelf: TimelineShelf
+    private let shelf: TimelineCache
     private let registration: @Sendable () async -> ClientRegistration
     private let clock = ContinuousClock()
     private let origin = ContinuousClock.now
@@ -46,7 +46,7 @@ public actor WidgetExtensionClient {
         self.client = client
         service = GatewayService(connection: connection, app: app)
         self.verifier = verifier
-        shelf = TimelineShelf(directory: directory)
+        shelf = TimelineCache(directory: directory)
         self.registration = registration
     }
 

@@ -71,7 +71,7 @@ actor Canary {
         guard object["unmatched"] != 1 else {
             return .failed("the change matched no rule: the catalog was replaced; restart")
         }
-        let ear = CanaryEar(
+        let ear = CanaryListener(
             plan: plan, verifier: verifier, sequence: UInt64(sequence), posted: posted)
         await listen(stream, with: ear)
         if let reason = await ear.forgery { return .forged(reason) }
@@ -89,7 +89,7 @@ actor Canary {
 
     /// Reads until a notification of the change and a cursor that covers it arrived, or until
     /// timeout.
-    private func listen(_ stream: NotificationFeed.Stream, with ear: CanaryEar) async {
+    private func listen(_ stream: NotificationFeed.Stream, with ear: CanaryListener) async {
         let seconds = serverTime.seconds(
             now: origin.duration(to: .now), fallback: Int64(Date().timeIntervalSince1970))
         let reading = Task {
@@ -110,7 +110,7 @@ actor Canary {
 }
 
 /// Listens on a stream for one change.
-actor CanaryEar {
+actor CanaryListener {
     private let plan: CanaryPlan
     private let verifier: PublishedKeyVerifier
     private let sequence: UInt64

@@ -57,7 +57,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var findings: [Finding] = []
+        var findings: [DiagnosticResult] = []
         if config != nil || data != nil { findings += await local() }
         if url != nil { findings += try await DoctorVisit.gateway(connection()) }
         if admin != nil { findings += try await DoctorVisit.admin(adminConnection()) }
@@ -75,7 +75,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     /// The diagnostics of this machine.
-    private func local() async -> [Finding] {
+    private func local() async -> [DiagnosticResult] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }
         var layers = ConfigurationLayers(
@@ -87,13 +87,13 @@ struct DoctorCommand: AsyncParsableCommand {
                 ? try GatewayConfiguration(layers) : try layers.development()
         } catch {
             return error.list.map {
-                Finding(
+                DiagnosticResult(
                     .fail, subject: "configuration", what: $0.description,
                     remedy:
                         "Correct it; `timeline-gateway check-config --options` lists all options.")
             }
         }
-        let examination = Examination(configuration)
+        let examination = Diagnostics(configuration)
         var findings = examination.findings()
         for service in examination.pushServices {
             findings.append(
@@ -122,7 +122,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return try options.connection()
     }
 
-    private static func lines(_ finding: Finding, _ palette: Palette) -> [String] {
+    private static func lines(_ finding: DiagnosticResult, _ palette: Palette) -> [String] {
         let mark =
             switch finding.level {
             case .ok: palette.good("ok ")

@@ -14,14 +14,14 @@ enum DoctorVisit {
     private static let clockWarn: Int64 = 5
 
     /// Checks a gateway's TLS port.
-    static func gateway(_ connection: CurlConnection) async -> [Finding] {
+    static func gateway(_ connection: CurlConnection) async -> [DiagnosticResult] {
         let response: GatewayResponse
         do throws(ConnectionError) {
             response = try await connection.send(
                 GatewayRequest(target: "/.well-known/jwks.json"))
         } catch {
             return [
-                Finding(
+                DiagnosticResult(
                     .fail, subject: "gateway", what: error.message,
                     remedy:
                         "Check the address and that the gateway is running; if its certificate is not "
@@ -29,7 +29,7 @@ enum DoctorVisit {
             ]
         }
         var findings = [
-            Finding(
+            DiagnosticResult(
                 .ok, subject: "gateway", what: "reachable, with a trusted certificate for its name")
         ]
         findings.append(keys(response))
@@ -39,57 +39,57 @@ enum DoctorVisit {
         return findings
     }
 
-    private static func keys(_ response: GatewayResponse) -> Finding {
+    private static func keys(_ response: GatewayResponse) -> DiagnosticResult {
         guard response.head.status == 200, let set = try? JWKSet(parsing: response.body) else {
-            return Finding(
+            return DiagnosticResult(
                 .fail, subject: "published keys",
                 what: "cannot be read: status \(response.head.status)",
                 remedy: "Request /.well-known/jwks.json with curl: another server may be answering."
             )
         }
         guard !set.keys.isEmpty else {
-            return Finding(
+            return DiagnosticResult(
                 .fail, subject: "published keys", what: "none: no notification can be verified",
                 remedy: "Check the gateway's log.")
         }
-        return Finding(
+        return DiagnosticResult(
             .ok, subject: "published keys", what: "\(set.keys.count), all usable for signing")
     }
 
     /// Compares the clock of the sender of a `Date` header with ours.
-    static func clock(_ date: String?, now: Int64) -> Finding? {
+    static func clock(_ date: String?, now: Int64) -> DiagnosticResult? {
         guard let date, let theirs = HTTPDate.seconds(date) else { return nil }
         let ahead = theirs - now
         let words = "\(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") the local clock"
         if abs(ahead) <= clockWarn {
-            return Finding(.ok, subject: "clock", what: "agrees with the local clock")
+            return DiagnosticResult(.ok, subject: "clock", what: "agrees with the local clock")
         }
-        return Finding(
+        return DiagnosticResult(
             abs(ahead) > clockFail ? .fail : .warn, subject: "clock", what: words,
             remedy: "Tokens and notifications depend on the time: synchronise both machines with "
                 + "chrony or systemd-timesyncd.")
     }
 
     /// Checks a gateway's admin port.
-    static func admin(_ admin: AdminConnection) async -> [Finding] {
+    static func admin(_ admin: AdminConnection) async -> [DiagnosticResult] {
         do throws(GatewayFailure) {
             let overview = try Overview(
                 answer: .object(try await admin.page("/api/overview?after=\(Int64.max)")))
             let first =
                 overview.ready
-                ? Finding(.ok, subject: "readiness", what: "ready")
-                : Finding(
+                ? DiagnosticResult(.ok, subject: "readiness", what: "ready")
+                : DiagnosticResult(
                     .fail, subject: "readiness", what: "not ready",
                     remedy: "See the failures below.")
             return [first]
                 + overview.troubles.map {
-                    Finding(
+                    DiagnosticResult(
                         $0.level == "critical" ? .fail : .warn, subject: "now", what: $0.what,
                         remedy: $0.remedy)
                 }
         } catch {
             return [
-                Finding(
+                DiagnosticResult(
                     .fail, subject: "admin port", what: "\(error)",
                     remedy: "Check the option admin, and that the gateway is running.")
             ]
@@ -97,7 +97,7 @@ enum DoctorVisit {
     }
 
     /// Checks APNs: a connection, TLS, HTTP/2 and any response. Nothing is pushed.
-    static func pushService(_ host: String, _ port: Int, trust: String?) async -> Finding {
+    static func pushService(_ host: String, _ port: Int, trust: String?) async -> DiagnosticResult {
         let place = "\(host):\(port)"
         var configuration = CurlConnection.Configuration(gateway: "https://\(place)")
         configuration.caFile = trust
@@ -106,13 +106,13 @@ enum DoctorVisit {
         do throws(ConnectionError) {
             let connection = try CurlConnection(configuration)
             let response = try await connection.send(GatewayRequest(target: "/"))
-            return Finding(
+            return DiagnosticResult(
                 .ok, subject: "APNs",
                 what:
                     "\(place) answers; status \(response.head.status) to a request that is not a push"
             )
         } catch {
-            return Finding(
+            return DiagnosticResult(
                 .warn, subject: "APNs", what: "\(place): \(error.message)",
                 remedy:
                     "Allow outgoing TCP to it in the firewall (443 and 2197), and keep the system's CA "

@@ -230,11 +230,11 @@ import WidgetModel
             }
             let widgets = devices[number].widgets
             let names = sent.rebuilt.keys.map {
-                TimelineName(widgets[$0].kind, widgets[$0].parameters)
+                TimelineID(widgets[$0].kind, widgets[$0].parameters)
             }
             let claims = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
                 .compactMap { name, times -> ReportedRebuilds.Claim? in
-                    let alike = widgets.filter { TimelineName($0.kind, $0.parameters) == name }
+                    let alike = widgets.filter { TimelineID($0.kind, $0.parameters) == name }
                     return alike.first.map { widget in
                         let floor = acknowledged[number]
                         let keys = gateway.shard.toldKeys(

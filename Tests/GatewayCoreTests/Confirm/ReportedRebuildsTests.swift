@@ -23,7 +23,7 @@ import WidgetModel
             let claims = Dictionary(rebuilt.map { ($0, 1) }, uniquingKeysWith: +)
                 .map { timeline, times in
                     ReportedRebuilds.Claim(
-                        name: TimelineName("k", ["a": .single("\(timeline)")]),
+                        name: TimelineID("k", ["a": .single("\(timeline)")]),
                         told: (told[timeline] ?? []).filter { $0.sequence > acknowledged },
                         copies: copies, times: times)
                 }

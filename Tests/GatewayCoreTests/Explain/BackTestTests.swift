@@ -9,7 +9,7 @@ import WidgetModel
     private func backTest(
         _ ruleSet: RuleSet, interval: Int64 = 0
     ) -> BackTest {
-        var terms = PushDesk.Terms()
+        var terms = PushScheduler.Terms()
         terms.interval = interval
         return BackTest(
             ruleSet, limits: Limits(), terms: BackTest.Terms(terms), hash: testHash)

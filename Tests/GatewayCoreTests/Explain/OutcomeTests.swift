@@ -4,15 +4,15 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct OutcomeTests {
-    private let widget = HeldItem(place: .widget(0), kind: "k", count: 1)
-    private let set = HeldItem(place: .recommendations(0), kind: "k", count: 1)
+    private let widget = Subscription(place: .widget(0), kind: "k", count: 1)
+    private let set = Subscription(place: .recommendations(0), kind: "k", count: 1)
     private let record = client([], confirmed: ["k": 5])
 
     private func outcome(
-        at sequence: UInt64 = 10, of item: HeldItem? = nil, stream: Telling? = nil,
-        push: Outcome? = nil, _ change: (inout Hearing) -> Void = { _ in }
+        at sequence: UInt64 = 10, of item: Subscription? = nil, stream: Telling? = nil,
+        push: Outcome? = nil, _ change: (inout DeliveryProgress) -> Void = { _ in }
     ) -> Outcome {
-        var hearing = Hearing()
+        var hearing = DeliveryProgress()
         change(&hearing)
         return Outcome(
             of: sequence, for: item ?? widget, of: record, hearing, stream: stream, push: push)
@@ -38,16 +38,17 @@ import WidgetModel
         #expect(outcome { $0.polled(upTo: 10, kinds: ["l"]) } == .unreachable(.awaitsClient))
         #expect(outcome { $0.streamed(upTo: 9, kinds: ["k"]) } == .unreachable(.awaitsClient))
         #expect(outcome() == .unreachable(.awaitsClient))
-        #expect(outcome { $0 = Hearing(isRestored: true) } == .unreachable(.unknownSinceStart))
+        #expect(
+            outcome { $0 = DeliveryProgress(isRestored: true) } == .unreachable(.unknownSinceStart))
         #expect(
             outcome {
-                $0 = Hearing(isRestored: true)
+                $0 = DeliveryProgress(isRestored: true)
                 $0.confirmed(upTo: 9)
             } == .unreachable(.awaitsClient))
     }
 
     @Test func `the client's cursors are remembered for a bounded number of kinds`() {
-        var hearing = Hearing()
+        var hearing = DeliveryProgress()
         hearing.polled(upTo: 7, kinds: Set((0..<64).map { "k\($0)" }))
         hearing.polled(upTo: 7, kinds: ["more"])
         #expect(hearing.polled("k3") == 7 && hearing.polled("more") == 0)

@@ -6,38 +6,38 @@ import WidgetModel
 @testable import GatewayPush
 
 @Suite struct PushExplainTests {
-    private let item = HeldItem(place: .widget(0), kind: "k", count: 1)
+    private let item = Subscription(place: .widget(0), kind: "k", count: 1)
     private let key = ClientKey(app: "app", client: "device")
 
     private func standing(
-        _ small: SmallPushDesk, at sequence: UInt64, of record: ClientRecord = device()
+        _ small: SmallPushScheduler, at sequence: UInt64, of record: ClientRecord = device()
     ) -> Outcome? {
-        small.desk.standing(of: item, record, app: "app", at: sequence, now: small.now)
+        small.scheduler.standing(of: item, record, app: "app", at: sequence, now: small.now)
     }
 
     private func forecast(
-        _ small: SmallPushDesk, _ urgency: Urgency = .normal, devices: Int = 1
+        _ small: SmallPushScheduler, _ urgency: Urgency = .normal, devices: Int = 1
     ) -> Outcome? {
-        small.desk.forecast(
+        small.scheduler.forecast(
             of: item, device(), app: "app", urgency: urgency, devices: devices, now: small.now)
     }
 
     @Test func `a push is under way, was taken, and is confirmed`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
         #expect(forecast(small) == .sent(.widgets))
         try small.change("1")
         #expect(standing(small, at: 2) == .withheld(.underWay, until: nil))
         try small.finish(small.orders().first)
         #expect(standing(small, at: 2) == .sent(.widgets))
-        small.desk.acknowledged(key, upTo: 2, now: small.now)
+        small.scheduler.acknowledged(key, upTo: 2, now: small.now)
         #expect(standing(small, at: 2) == .confirmed)
         #expect(standing(small, at: 2, of: device(named: "nobody")) == nil)
     }
 
     @Test func `a kind that was pushed for waits for its interval`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)
         let until = small.now + 300_000
@@ -48,10 +48,10 @@ import WidgetModel
     }
 
     @Test func `a budget that is used up withholds, and less what is urgent`() throws {
-        var terms = PushDesk.Terms()
+        var terms = PushScheduler.Terms()
         terms.interval = 0
-        var small = try SmallPushDesk(terms: terms)
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms)
+        small.scheduler.registered(device(), app: "app", now: small.now)
         for _ in 0..<5 {
             try small.change("1")
             try small.finish(small.orders().first)
@@ -72,15 +72,15 @@ import WidgetModel
     }
 
     @Test func `a stream has its chance, and a change for many is spread`() throws {
-        var terms = PushDesk.Terms()
+        var terms = PushScheduler.Terms()
         terms.spread = PushSpread.Terms(devicesPerSecond: 1)
-        var small = try SmallPushDesk(terms: terms)
+        var small = try SmallPushScheduler(terms: terms)
         for index in 0..<9 {
-            small.desk.registered(
+            small.scheduler.registered(
                 device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
                 now: small.now)
         }
-        small.desk.registered(device(), app: "app", now: small.now)
+        small.scheduler.registered(device(), app: "app", now: small.now)
         guard case .withheld(.spread, let until?)? = forecast(small, devices: 10) else {
             Issue.record("\(String(describing: forecast(small, devices: 10)))")
             return
@@ -91,14 +91,14 @@ import WidgetModel
         for order in small.orders() { try small.finish(order) }
         #expect(standing(small, at: 2) == .sent(.widgets))
         small.wait(3_600_000)
-        small.desk.streamOpened(key, resuming: 2, now: small.now)
+        small.scheduler.streamOpened(key, resuming: 2, now: small.now)
         try small.change("1", urgency: .high)
         #expect(standing(small, at: 3) == .withheld(.grace, until: small.now + 20_000))
     }
 
     @Test func `a failure is tried again, a refusal is not, a dead address never`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first, .retry(.device))
         #expect(standing(small, at: 2) == .withheld(.retry, until: small.now + 60_000))
@@ -110,23 +110,23 @@ import WidgetModel
         #expect(standing(small, at: 3) == .withheld(.stopped, until: nil))
         #expect(forecast(small) == .withheld(.stopped, until: nil))
 
-        var other = try SmallPushDesk()
-        other.desk.registered(device(), app: "app", now: other.now)
+        var other = try SmallPushScheduler()
+        other.scheduler.registered(device(), app: "app", now: other.now)
         try other.change("1")
         try other.finish(other.orders().first, .dropAddress)
         #expect(standing(other, at: 2) == .unreachable(.deadAddress))
         #expect(forecast(other) == .unreachable(.deadAddress))
-        let addresses = other.desk.addresses(of: key, now: other.now)
+        let addresses = other.scheduler.addresses(of: key, now: other.now)
         #expect(addresses.map(\.absence) == [.deadAddress])
     }
 
     @Test func `a webhook that is gone is disabled`() throws {
-        var small = try SmallPushDesk()
+        var small = try SmallPushScheduler()
         let record = device(delivery: [.webhook(url: "https://example.com/hook")])
-        small.desk.registered(record, app: "app", now: small.now)
+        small.scheduler.registered(record, app: "app", now: small.now)
         try small.change("1")
         let order = try #require(small.orders().first)
-        small.desk.finished(order.number, .webhook(.status(410)), now: small.now, random: 0)
+        small.scheduler.finished(order.number, .webhook(.status(410)), now: small.now, random: 0)
         #expect(standing(small, at: 2, of: record) == .unreachable(.disabledWebhook))
         #expect(item.pushChannel(in: record.registration) == .webhook)
     }
@@ -135,14 +135,14 @@ import WidgetModel
     @Test(arguments: 0..<40)
     func `what is withheld goes out at the moment that was named`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        var terms = PushDesk.Terms()
+        var terms = PushScheduler.Terms()
         terms.interval = random.pick([0, 60_000, 300_000])
         terms.spread = PushSpread.Terms(devicesPerSecond: random.pick([1, 1_000]))
-        var small = try SmallPushDesk(terms: terms)
+        var small = try SmallPushScheduler(terms: terms)
         let record = device(delivery: [.stream, apns()])
-        small.desk.registered(record, app: "app", now: small.now)
+        small.scheduler.registered(record, app: "app", now: small.now)
         for index in 0..<5 {
-            small.desk.registered(
+            small.scheduler.registered(
                 device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
                 now: small.now)
         }
@@ -159,8 +159,8 @@ import WidgetModel
                 // A push that waits already may go sooner than the forecast for the change alone.
                 default: #expect(standing != nil)
                 }
-            case 3: small.desk.streamOpened(key, resuming: last, now: small.now)
-            case 4: small.desk.streamEnded(key, now: small.now)
+            case 3: small.scheduler.streamOpened(key, resuming: last, now: small.now)
+            case 4: small.scheduler.streamEnded(key, now: small.now)
             default: small.wait(Int64(random.below(400_000)))
             }
             for order in small.orders() {

@@ -12,14 +12,14 @@ import Testing
         part: Int
     ) throws {
         if let seed = Self.environment["TIMELINE_HISTORY_SEED"].flatMap(UInt64.init) {
-            let world = try HistoryWorld(seed: seed)
+            let world = try HistoryFixture(seed: seed)
             try world.play(steps: 60)
             return
         }
         let count = Self.environment["TIMELINE_HISTORIES"].flatMap(Int.init) ?? 3_000
         var checks: [String: Int] = [:]
         for seed in stride(from: part, to: count, by: 4) {
-            let world = try HistoryWorld(seed: UInt64(seed))
+            let world = try HistoryFixture(seed: UInt64(seed))
             try world.play(steps: 60)
             checks.merge(world.checks, uniquingKeysWith: +)
         }
@@ -36,23 +36,23 @@ import Testing
 
     @Test func `the same seed gives the same history`() throws {
         for seed in 0..<50 {
-            let first = try HistoryWorld(seed: UInt64(seed))
-            let second = try HistoryWorld(seed: UInt64(seed))
+            let first = try HistoryFixture(seed: UInt64(seed))
+            let second = try HistoryFixture(seed: UInt64(seed))
             try first.play(steps: 60)
             try second.play(steps: 60)
             #expect(first.transcript == second.transcript, "seed \(seed)")
         }
     }
 
-    @Test(arguments: HistoryWorld.Sabotage.allCases)
+    @Test(arguments: HistoryFixture.Sabotage.allCases)
     func `the checker finds a gateway that is broken on purpose`(
-        sabotage: HistoryWorld.Sabotage
+        sabotage: HistoryFixture.Sabotage
     ) throws {
         // Some faults show only at a rare moment.
         var (found, seed) = (0, 0)
         while found < 8, seed < 600 {
             do {
-                let world = try HistoryWorld(seed: UInt64(seed), sabotage: sabotage)
+                let world = try HistoryFixture(seed: UInt64(seed), sabotage: sabotage)
                 try world.play(steps: 60)
             } catch is Violation {
                 found += 1

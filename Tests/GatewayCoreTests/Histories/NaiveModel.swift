@@ -44,7 +44,7 @@ struct Holding: Hashable, CustomStringConvertible {
     }
 
     /// Whether a notification's name includes the holding.
-    func isNamed(by name: StaleName, in catalog: Catalog) -> Bool {
+    func isNamed(by name: InvalidationTarget, in catalog: Catalog) -> Bool {
         name.kind == kind && name.target == target(in: catalog)
             && name.parameters.allSatisfy { parameter in
                 switch (parameters[parameter.name] ?? .unset, parameter.value) {
@@ -65,8 +65,8 @@ struct NaiveHit: Hashable {
     /// The key that collapses together, with one text for each binding.
     let key: [String]
     /// The name that a stream sends at once, and the name that a catch-up sends.
-    let live: StaleName
-    let caughtUp: StaleName
+    let live: InvalidationTarget
+    let caughtUp: InvalidationTarget
 }
 
 /// The definition of when a change hits a holding, implemented literally without keys or hashes.
@@ -130,9 +130,11 @@ enum NaiveModel {
                 }
             }
             for way in ways {
-                func name(_ parameters: Parameters) -> StaleName {
-                    guard target == .timeline else { return StaleName(target, holding.kind) }
-                    return StaleName(
+                func name(_ parameters: Parameters) -> InvalidationTarget {
+                    guard target == .timeline else {
+                        return InvalidationTarget(target, holding.kind)
+                    }
+                    return InvalidationTarget(
                         target, holding.kind, parameters.sorted { $0.name < $1.name })
                 }
                 hits.append(
@@ -186,7 +188,7 @@ enum NaiveModel {
     }
 }
 
-extension StaleName: CustomStringConvertible {
+extension InvalidationTarget: CustomStringConvertible {
     /// A short text of the name, for the notes of a failing history.
     public var description: String {
         let values = parameters.map { "\($0.name)=\($0.value ?? "null")" }

@@ -6,28 +6,30 @@ import WidgetModel
 
 /// A push scheduler that is reconfigured while it works.
 @Suite struct PushConfiguringTests {
-    private let production = PushDesk.Place(app: "app", environment: .production)
-    private let sandbox = PushDesk.Place(app: "app", environment: .sandbox)
+    private let production = PushScheduler.Place(app: "app", environment: .production)
+    private let sandbox = PushScheduler.Place(app: "app", environment: .sandbox)
 
-    private func terms(_ change: (inout PushDesk.Terms) -> Void = { _ in }) -> PushDesk.Terms {
-        var terms = PushDesk.Terms()
+    private func terms(_ change: (inout PushScheduler.Terms) -> Void = { _ in })
+        -> PushScheduler.Terms
+    {
+        var terms = PushScheduler.Terms()
         terms.interval = 0
         change(&terms)
         return terms
     }
 
     private func configure(
-        _ small: inout SmallPushDesk, _ terms: PushDesk.Terms,
-        mended: Set<PushDesk.Place> = [], liftsStops: Bool = false
+        _ small: inout SmallPushScheduler, _ terms: PushScheduler.Terms,
+        mended: Set<PushScheduler.Place> = [], liftsStops: Bool = false
     ) {
-        small.desk.configure(terms, mended: mended, liftsStops: liftsStops, now: small.now)
+        small.scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: small.now)
     }
 
     // MARK: Refused pushes
 
     @Test func `a stop is lifted where the configuration was mended, and nowhere else`() throws {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first, .stop(.credential))
         configure(&small, terms(), mended: [sandbox])
@@ -39,8 +41,8 @@ import WidgetModel
     }
 
     @Test func `who asks for it has every stop lifted`() throws {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first, .stop(.topic))
         configure(&small, terms())
@@ -60,8 +62,8 @@ import WidgetModel
     func `what was under way when it was mended refuses nothing any more`(
         verdict: APNsReaction.Verdict
     ) throws {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         let order = small.orders().first
         configure(&small, terms(), mended: [production])
@@ -79,23 +81,23 @@ import WidgetModel
     func `addresses that were refused for good are tried once more`(
         verdict: APNsReaction.Verdict
     ) throws {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first, verdict)
         configure(&small, terms(), liftsStops: true)
         #expect(small.orders().isEmpty)
         configure(&small, terms(), mended: [production])
         try small.finish(small.orders().first)
-        #expect(small.desk.census(now: small.now).told == 1)
+        #expect(small.scheduler.statusCounts(now: small.now).told == 1)
     }
 
     @Test func `dead tokens stay dead, and those of others theirs`() throws {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
-        small.desk.registered(
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.scheduler.registered(
             device(named: "loser", delivery: [apns("bb")]), app: "app", now: small.now)
-        small.desk.registered(
+        small.scheduler.registered(
             device(["2"], named: "owner", delivery: [apns("bb")]), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first, .dropAddress)
@@ -106,9 +108,9 @@ import WidgetModel
     }
 
     @Test func `very many devices are not woken at once when a stop is lifted`() throws {
-        var small = try SmallPushDesk(terms: terms())
+        var small = try SmallPushScheduler(terms: terms())
         for index in 0..<50 {
-            small.desk.registered(
+            small.scheduler.registered(
                 device(named: "d\(index)", delivery: [apns("aa0\(index % 10)\(index / 10)")]),
                 app: "app", now: small.now)
         }
@@ -127,20 +129,20 @@ import WidgetModel
     @Test func `an app that is configured no more is left alone, and is owed what it missed`()
         throws
     {
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)
         configure(&small, terms { $0.apnsApps = ["other"] })
         try small.change("1")
         small.wait(1_000)
         #expect(small.orders().isEmpty)
-        #expect(small.desk.census(now: small.now) == PushDesk.Census())
+        #expect(small.scheduler.statusCounts(now: small.now) == PushScheduler.StatusCounts())
         #expect(
-            small.desk.resend(
+            small.scheduler.resend(
                 ClientKey(app: "app", client: "device"), channel: .widgets, now: small.now)
                 == .nowhere)
-        small.desk.registered(
+        small.scheduler.registered(
             device(named: "late", delivery: [apns("bb")]), app: "app", now: small.now)
         configure(&small, terms { $0.apnsApps = ["app"] }, mended: [production])
         #expect(Set(small.orders().map(\.client.client)) == ["device", "late"])
@@ -150,8 +152,8 @@ import WidgetModel
         throws
     {
         let hook = DeliveryAddress.webhook(url: "https://hook.test/")
-        var small = try SmallPushDesk(terms: terms { $0.hasWebhooks = false })
-        small.desk.registered(
+        var small = try SmallPushScheduler(terms: terms { $0.hasWebhooks = false })
+        small.scheduler.registered(
             device(delivery: [apns(), hook]), app: "app", now: small.now)
         configure(&small, terms { $0.apnsApps = [] })
         try small.change("1")
@@ -162,7 +164,7 @@ import WidgetModel
     // MARK: Budgets
 
     @Test func `a day's pushes are those of the new budget, less what was spent`() throws {
-        func pushes(_ small: inout SmallPushDesk, _ times: Int) throws -> Int {
+        func pushes(_ small: inout SmallPushScheduler, _ times: Int) throws -> Int {
             var made = 0
             for _ in 0..<times {
                 try small.change("1", urgency: .high)
@@ -173,8 +175,8 @@ import WidgetModel
             }
             return made
         }
-        var small = try SmallPushDesk(terms: terms())
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms())
+        small.scheduler.registered(device(), app: "app", now: small.now)
         #expect(try pushes(&small, 3) == 3)
         let few = terms {
             $0.budget.widgets = PushAllowance.Terms(perDay: 20, burst: 3, reserve: 1)
@@ -182,17 +184,17 @@ import WidgetModel
         configure(&small, few)
         // A third of the previous budget is spent, and so is a third of the new one.
         #expect(try pushes(&small, 5) == 2)
-        #expect(small.desk.census(now: small.now).withheld == 1)
+        #expect(small.scheduler.statusCounts(now: small.now).withheld == 1)
         configure(&small, terms())
         #expect(small.orders().isEmpty)
-        #expect(small.desk.takeChanged(limit: 9, now: small.now, wall: 0).count == 1)
+        #expect(small.scheduler.takeChanged(limit: 9, now: small.now, wall: 0).count == 1)
         small.wait(36 * 60_000)
         #expect(small.orders().count == 1)
     }
 
     @Test func `what was withheld is asked for anew`() throws {
-        var small = try SmallPushDesk(terms: terms { $0.interval = 3_600_000 })
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms { $0.interval = 3_600_000 })
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)
         try small.change("1")
@@ -204,9 +206,9 @@ import WidgetModel
     }
 
     @Test func `those that waited for room go when there is more`() throws {
-        var small = try SmallPushDesk(terms: terms { $0.underWayMax = 1 })
+        var small = try SmallPushScheduler(terms: terms { $0.underWayMax = 1 })
         for name in ["a", "b", "c"] {
-            small.desk.registered(
+            small.scheduler.registered(
                 device(named: name, delivery: [apns("aa\(name)\(name)")]), app: "app",
                 now: small.now)
         }

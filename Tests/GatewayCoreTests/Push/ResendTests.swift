@@ -10,31 +10,33 @@ import WidgetModel
     private let hook = DeliveryAddress.webhook(url: "https://hook.example")
 
     private func resend(
-        _ small: inout SmallPushDesk, _ channel: NotificationChannel = .webhook
+        _ small: inout SmallPushScheduler, _ channel: NotificationChannel = .webhook
     ) throws -> PushOrder {
-        #expect(small.desk.resend(key, channel: channel, now: small.now) == .pushing(1))
+        #expect(small.scheduler.resend(key, channel: channel, now: small.now) == .pushing(1))
         let orders = small.orders()
         #expect(orders.count == 1 && orders.first?.isManual == true)
         return try #require(orders.first)
     }
 
     private func finish(
-        _ small: inout SmallPushDesk, _ order: PushOrder, _ answer: WebhookResponse?
+        _ small: inout SmallPushScheduler, _ order: PushOrder, _ answer: WebhookResponse?
     ) {
-        small.desk.finished(order.number, .webhook(answer), now: small.now, random: 0)
+        small.scheduler.finished(order.number, .webhook(answer), now: small.now, random: 0)
     }
 
-    private func health(_ small: SmallPushDesk) -> (WebhookSchedule?, [DeliveryAttempts.Address]) {
-        let client = small.desk.clients[key]
+    private func health(_ small: SmallPushScheduler) -> (
+        WebhookSchedule?, [DeliveryAttempts.Address]
+    ) {
+        let client = small.scheduler.clients[key]
         return (
             client?.addresses.values.first?.webhook,
-            client?.slots.first.flatMap { small.desk.lanes[$0]?.attempts.addresses } ?? []
+            client?.slots.first.flatMap { small.scheduler.lanes[$0]?.attempts.addresses } ?? []
         )
     }
 
     @Test func `a failing webhook is asked at once, and is no better or worse for it`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         try small.change("1")
         finish(&small, try #require(small.orders().first), .status(500))
         let before = health(small)
@@ -42,7 +44,7 @@ import WidgetModel
         #expect(words(again.content) == "k(a=1)")
         for answer in [.status(500), .status(410), nil] as [WebhookResponse?] {
             finish(&small, again, answer)
-            #expect(small.desk.takeActions().isEmpty)
+            #expect(small.scheduler.takeActions().isEmpty)
             #expect(health(small) == before)
             _ = try resend(&small)
         }
@@ -54,8 +56,8 @@ import WidgetModel
     }
 
     @Test func `what was taken is not said again by itself`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         try small.change("1")
         let first = try #require(small.orders().first)
         finish(&small, first, .status(500))
@@ -70,11 +72,11 @@ import WidgetModel
     }
 
     @Test func `a disabled webhook is asked, and stays disabled`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         try small.change("1")
         finish(&small, try #require(small.orders().first), .status(410))
-        _ = small.desk.takeActions()
+        _ = small.scheduler.takeActions()
         let again = try resend(&small)
         finish(&small, again, .status(204))
         #expect(health(small).0?.disabled == .gone)
@@ -84,15 +86,16 @@ import WidgetModel
     }
 
     @Test func `where nothing is stale the last push is said again`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(["1", "2"], delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(
+            device(["1", "2"], delivery: [hook]), app: "app", now: small.now)
         try small.change("1")
         finish(&small, try #require(small.orders().first), .status(204))
-        small.desk.acknowledged(key, upTo: small.head, now: small.now)
+        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
         try small.change("2")
         let last = try #require(small.orders().first)
         finish(&small, last, .status(204))
-        small.desk.acknowledged(key, upTo: small.head, now: small.now)
+        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
         let again = try resend(&small)
         #expect(words(again.content) == "k(a=2)" && again.message == last.message)
         finish(&small, again, .status(204))
@@ -100,31 +103,31 @@ import WidgetModel
     }
 
     @Test func `where nothing was ever said everything is`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         #expect(small.orders().isEmpty)
         #expect(words(try resend(&small).content) == "all")
     }
 
     @Test func `what was said last is known after a restart`() throws {
-        var small = try SmallPushDesk()
+        var small = try SmallPushScheduler()
         let record = device(["1", "2"], delivery: [hook])
-        small.desk.registered(record, app: "app", now: small.now)
+        small.scheduler.registered(record, app: "app", now: small.now)
         for id in ["1", "2"] {
             try small.change(id)
             finish(&small, try #require(small.orders().first), .status(204))
-            small.desk.acknowledged(key, upTo: small.head, now: small.now)
+            small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
         }
-        let saved = small.desk.takeChanged(limit: 9, now: small.now, wall: small.now)
-        small.desk.removed(key)
-        small.desk.restore(
+        let saved = small.scheduler.takeChanged(limit: 9, now: small.now, wall: small.now)
+        small.scheduler.removed(key)
+        small.scheduler.restore(
             record, app: "app", try #require(saved.first?.saved), now: small.now, wall: small.now)
         #expect(words(try resend(&small).content) == "k(a=2)")
     }
 
     @Test func `a device is pushed to whatever its budget says, which counts it`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
         try small.change("1")
         try small.finish(small.orders().first)
         try small.change("1")
@@ -139,27 +142,27 @@ import WidgetModel
         small.wait(1)
         #expect(small.orders().count == 1)
         for order in [again, late] { try small.finish(order, .dropAddress) }
-        #expect(small.desk.takeActions().isEmpty)
+        #expect(small.scheduler.takeActions().isEmpty)
     }
 
     @Test func `who has no such address is not pushed to`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
         for channel: NotificationChannel in [.webhook, .controls, .stream, .poll] {
-            #expect(small.desk.resend(key, channel: channel, now: small.now) == .nowhere)
+            #expect(small.scheduler.resend(key, channel: channel, now: small.now) == .nowhere)
         }
         let stranger = ClientKey(app: "app", client: "stranger")
-        #expect(small.desk.resend(stranger, channel: .widgets, now: small.now) == .nowhere)
+        #expect(small.scheduler.resend(stranger, channel: .widgets, now: small.now) == .nowhere)
         #expect(small.orders().isEmpty)
     }
 
     @Test func `no more are made than may be under way`() throws {
-        var terms = PushDesk.Terms()
+        var terms = PushScheduler.Terms()
         terms.underWayMax = 1
-        var small = try SmallPushDesk(terms: terms)
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(terms: terms)
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         let order = try resend(&small)
-        #expect(small.desk.resend(key, channel: .webhook, now: small.now) == .busy)
+        #expect(small.scheduler.resend(key, channel: .webhook, now: small.now) == .busy)
         // Others wait for it, and go on when it ends.
         try small.change("1")
         #expect(small.orders().isEmpty)
@@ -168,12 +171,12 @@ import WidgetModel
     }
 
     @Test func `a push from before the log lost its tail says nothing of what came after`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
         try small.change("1")
         finish(&small, try #require(small.orders().first), .status(500))
         let order = try resend(&small)
-        small.desk.forgetPositions(now: small.now)
+        small.scheduler.forgetPositions(now: small.now)
         finish(&small, order, .status(204))
         small.wait(86_400_000)
         #expect(small.orders().map { words($0.content) } == ["all"])

@@ -25,8 +25,8 @@ import WidgetModel
     }
 
     @Test func `a webhook is told of widgets, sets and controls in one push`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(client([hook, apns()]), app: "app", now: small.now)
         #expect(small.orders().isEmpty)
         try small.change("1")
         let first = small.orders()
@@ -34,18 +34,18 @@ import WidgetModel
         let order = try #require(first.first)
         #expect(order.address == hook)
         #expect(order.sorts == [.timelines, .control(id: "control-1")])
-        small.desk.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
+        small.scheduler.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
         #expect(small.orders().isEmpty)
         try small.change(entity: "F")
         let second = try #require(small.orders().first)
         #expect(words(second.content) == "k.recommendations")
         // It fails for all categories, and is tried again once.
-        small.desk.finished(second.number, .webhook(.status(500)), now: small.now, random: 0)
+        small.scheduler.finished(second.number, .webhook(.status(500)), now: small.now, random: 0)
         try small.change("1")
         small.wait(5_000)
         let third = small.orders()
         #expect(third.map { words($0.content) } == ["k(a=1), c.control, k.recommendations"])
-        small.desk.finished(
+        small.scheduler.finished(
             try #require(third.first).number, .webhook(.status(410)), now: small.now, random: 0)
         // The webhook is gone for all categories: timelines go to the next address, and the rest
         // has none.
@@ -55,8 +55,8 @@ import WidgetModel
     }
 
     @Test func `a webhook after APNs is told when that fails, of what it has not heard`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(client([apns(), hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(client([apns(), hook]), app: "app", now: small.now)
         try small.change("1")
         let orders = small.orders()
         #expect(Set(orders.map(\.address)) == [apns(), hook])
@@ -67,13 +67,13 @@ import WidgetModel
     }
 
     @Test func `a resend says all of it, once`() throws {
-        var small = try SmallPushDesk()
-        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(client([hook, apns()]), app: "app", now: small.now)
         try small.change("1")
         let order = try #require(small.orders().first)
-        small.desk.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
+        small.scheduler.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
         let key = ClientKey(app: "app", client: "device")
-        #expect(small.desk.resend(key, channel: .webhook, now: small.now) == .pushing(1))
+        #expect(small.scheduler.resend(key, channel: .webhook, now: small.now) == .pushing(1))
         let again = small.orders()
         #expect(again.map { words($0.content) } == ["k(a=1), c.control"])
         #expect(again.first?.message == order.message)
@@ -84,14 +84,14 @@ import WidgetModel
     @Test(arguments: 0..<300)
     func `whatever it answers, it is told of the last change in the end`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        var small = try SmallPushDesk()
-        small.desk.registered(client([hook, apns()]), app: "app", now: small.now)
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(client([hook, apns()]), app: "app", now: small.now)
         let key = ClientKey(app: "app", client: "device")
         var underWay: [PushOrder] = []
         /// The sequences up to which the webhook was notified of items and of sets.
         var told: [UInt64] = [0, 0]
         var changed: [UInt64] = [0, 0]
-        func take(_ small: inout SmallPushDesk) {
+        func take(_ small: inout SmallPushScheduler) {
             for order in small.orders() where order.address == hook {
                 for other in underWay where !order.isManual && !other.isManual {
                     #expect(Set(other.sorts).isDisjoint(with: order.sorts), "seed \(seed)")
@@ -99,7 +99,7 @@ import WidgetModel
                 underWay.append(order)
             }
         }
-        func finish(_ small: inout SmallPushDesk, _ answer: WebhookResponse?) {
+        func finish(_ small: inout SmallPushScheduler, _ answer: WebhookResponse?) {
             guard !underWay.isEmpty else { return }
             let order = underWay.remove(at: random.below(underWay.count))
             if answer == .status(204) {
@@ -107,7 +107,7 @@ import WidgetModel
                 if order.sorts.contains(.timelines) { told[0] = max(told[0], order.position) }
                 if isOfSets { told[1] = max(told[1], order.position) }
             }
-            small.desk.finished(order.number, .webhook(answer), now: small.now, random: 0)
+            small.scheduler.finished(order.number, .webhook(answer), now: small.now, random: 0)
         }
         for _ in 0..<60 {
             switch random.below(8) {
@@ -117,7 +117,7 @@ import WidgetModel
                 changed[isOfSets ? 1 : 0] = small.head
             case 2, 3: finish(&small, .status(204))
             case 4: finish(&small, random.below(2) == 0 ? .none : .status(500))
-            case 5: _ = small.desk.resend(key, channel: .webhook, now: small.now)
+            case 5: _ = small.scheduler.resend(key, channel: .webhook, now: small.now)
             default: small.wait(random.pick([0, 1_000, 400_000, 7_200_000]))
             }
             take(&small)

@@ -124,9 +124,9 @@ import WidgetModel
     }
 }
 
-@Suite struct TroubleTests {
+@Suite struct HealthIssueTests {
     /// Returns the health issues of a healthy gateway after `change`.
-    private func look(_ change: (inout TroubleLook) -> Void = { _ in }) -> [Trouble] {
+    private func look(_ change: (inout HealthSnapshot) -> Void = { _ in }) -> [HealthIssue] {
         var health = Health()
         let verdict = health.judge(
             Health.Look(
@@ -135,7 +135,7 @@ import WidgetModel
             wallSeconds: 0)
         let sample = OverviewSample(
             at: 0, decided: HistogramCounts(bounds: []), commitSeconds: HistogramCounts(bounds: []))
-        var look = TroubleLook(verdict: verdict, now: sample)
+        var look = HealthSnapshot(verdict: verdict, now: sample)
         look.now.streams = 100
         look.recent.changes = 100
         change(&look)
@@ -160,8 +160,8 @@ import WidgetModel
     @Test(
         arguments: [
             (15, nil), (13, .warning), (2, .critical), (0, .critical),
-        ] as [(Int64, Trouble.Level?)])
-    func `a certificate is renewed in time`(days: Int64, level: Trouble.Level?) {
+        ] as [(Int64, HealthIssue.Level?)])
+    func `a certificate is renewed in time`(days: Int64, level: HealthIssue.Level?) {
         let troubles = look { $0.certificateSeconds = days * 86_400 + 60 }
         #expect(troubles.map(\.level) == (level.map { [$0] } ?? []))
     }
@@ -169,8 +169,8 @@ import WidgetModel
     @Test(
         arguments: [
             (15, nil), (13, .warning), (2, .critical), (0, .critical), (-1, .critical),
-        ] as [(Int64, Trouble.Level?)])
-    func `a certificate for pushes is renewed in time`(days: Int64, level: Trouble.Level?) {
+        ] as [(Int64, HealthIssue.Level?)])
+    func `a certificate for pushes is renewed in time`(days: Int64, level: HealthIssue.Level?) {
         let troubles = look {
             $0.pushCertificates = ["com.mygame": days * 86_400 + 60, "other": .max]
         }
@@ -208,12 +208,12 @@ import WidgetModel
             }.count == 1)
         #expect(
             look {
-                var census = PushDesk.Census()
-                census.withheld = 20
-                census.unreachable = 20
-                $0.now.standings = census
+                var statusCounts = PushScheduler.StatusCounts()
+                statusCounts.withheld = 20
+                statusCounts.unreachable = 20
+                $0.now.standings = statusCounts
             }.count == 2)
-        let window = TroubleLook.Window(app: "com.mygame", keys: 95, keysMax: 100, distance: 7)
+        let window = HealthSnapshot.Window(app: "com.mygame", keys: 95, keysMax: 100, distance: 7)
         #expect(look { $0.windows = [window] }.first?.what.contains("com.mygame") == true)
     }
 }
@@ -230,15 +230,15 @@ import WidgetModel
         var random = SplitMix64(seed: 3)
         var picked: [String: Int] = [:]
         for _ in 0..<400 {
-            var census = AppCensus()
+            var statusCounts = AppCensus()
             for number in 0..<80 {
-                census.count(
+                statusCounts.count(
                     ClientKey(app: "a", client: "\(number)"), record("\(number)", ["one", "two"]),
                     using: &random)
             }
-            #expect(census.clients == 80 && census.widgets == ["one": 160, "two": 160])
-            #expect(Set(census.picks).count == AppCensus.picksMax)
-            for key in census.picks { picked[key.client, default: 0] += 1 }
+            #expect(statusCounts.clients == 80 && statusCounts.widgets == ["one": 160, "two": 160])
+            #expect(Set(statusCounts.picks).count == AppCensus.picksMax)
+            for key in statusCounts.picks { picked[key.client, default: 0] += 1 }
         }
         // Of 400 numbers each is expected 200 times, with a standard deviation of 10.
         #expect(picked.count == 80 && picked.values.allSatisfy { (140...260).contains($0) })
@@ -246,15 +246,15 @@ import WidgetModel
 
     @Test func `no count of a client's is too large to be added`() {
         var random = SplitMix64(seed: 3)
-        var census = AppCensus()
+        var statusCounts = AppCensus()
         for name in ["a", "b"] {
             let widget = ConfiguredWidget(kind: "one", family: "systemSmall", count: .max)
             let record = ClientRecord(
                 client: name, registration: ClientRegistration(platform: "iOS", widgets: [widget]),
                 attributes: .init())
-            census.count(ClientKey(app: "a", client: name), record, using: &random)
+            statusCounts.count(ClientKey(app: "a", client: name), record, using: &random)
         }
-        #expect(census.widgets == ["one": .max])
+        #expect(statusCounts.widgets == ["one": .max])
     }
 
     @Test func `of what is stale the oldest is said`() {

@@ -71,7 +71,7 @@ import WidgetModel
         try await fixture { fixture in
             let sequence = try await fixture.change("Character", "panda")
             clock.advance(to: clock.now + 7_000)
-            let name = TimelineName("detail", ["character": .single("panda")])
+            let name = TimelineID("detail", ["character": .single("panda")])
             try await fixture.engine.clients.acknowledge(
                 key, at: sequence, in: fixture.cursors.epoch, recommendations: [],
                 rebuilt: [RebuildReport(name: name, milliseconds: 20)])

@@ -70,13 +70,13 @@ import WidgetModel
         let sequence = try await fixture.change("Character", "panda")
         while push.position < sequence { await Task.yield() }
         while pushes.isEmpty {
-            let due = try await push.ask { desk, _ in desk.nextDue } ?? clock.now
+            let due = try await push.ask { scheduler, _ in scheduler.nextDue } ?? clock.now
             guard due > clock.now else {
                 await Task.yield()
                 continue
             }
             clock.advance(to: due - 1)
-            _ = try await push.ask { desk, _ in desk.nextDue }
+            _ = try await push.ask { scheduler, _ in scheduler.nextDue }
             #expect(pushes.isEmpty)
             clock.advance(to: due)
         }
@@ -92,7 +92,7 @@ import WidgetModel
         let explainer = Explainer(
             store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
-        ) { PushDesk.Terms() }
+        ) { PushScheduler.Terms() }
         try await fixture.putCatalog()
         try await fixture.register("phone")
         let accepted = clock.wall

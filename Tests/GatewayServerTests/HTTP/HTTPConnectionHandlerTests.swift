@@ -24,10 +24,10 @@ import WidgetModel
             handler = try await loop.executeInContext { [channel] in
                 let responder = Responder(executor: nil) { request, _ in
                     await respond(request).map {
-                        GatewayAnswer(.ok, body: ByteBuffer(string: $0))
+                        RouteResponse(.ok, body: ByteBuffer(string: $0))
                     }
                 }
-                let setup = GatewayChannel(
+                let setup = HTTPPipeline(
                     responder: responder, tlsSettings: TLSServerSettings(), loops: [loop])
                 let handler = HTTPConnectionHandler(
                     setup, tls: nil, isHTTP2: isHTTP2, requestDue: loop.now + .seconds(15),
@@ -413,21 +413,21 @@ private final class Barrier: Sendable {
 }
 
 @Suite struct HTTP1AnswerTests {
-    private func text(_ answer: GatewayAnswer) -> String {
+    private func text(_ answer: RouteResponse) -> String {
         String(buffer: answer.http1(bodyBytesMax: .max).beginning)
     }
 
     @Test func anAnswerIsFramedByItsLength() {
         #expect(
-            text(GatewayAnswer(.ok, headers: ["A": "b"], body: ByteBuffer(string: "body")))
+            text(RouteResponse(.ok, headers: ["A": "b"], body: ByteBuffer(string: "body")))
                 == "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 4\r\n\r\nbody")
         #expect(
-            text(GatewayAnswer(.badRequest))
+            text(RouteResponse(.badRequest))
                 == "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
     }
 
     @Test func theRestOfALongBodyFollows() {
-        let answer = GatewayAnswer(.ok, body: ByteBuffer(string: "0123456789"))
+        let answer = RouteResponse(.ok, body: ByteBuffer(string: "0123456789"))
         for length in 0..<10 {
             let (beginning, rest) = answer.http1(bodyBytesMax: length)
             #expect(rest?.readableBytes == 10 - length)
@@ -438,15 +438,15 @@ private final class Barrier: Sendable {
     }
 
     @Test func numbersAreTheJSONThatATreeOfThemIs() throws {
-        let answers: [(GatewayAnswer, JSONValue)] = [
+        let answers: [(RouteResponse, JSONValue)] = [
             (
-                GatewayAnswer(.accepted, numbers: ["a": 0, "bc": -1, "d": .max]),
+                RouteResponse(.accepted, numbers: ["a": 0, "bc": -1, "d": .max]),
                 .object(["a": .integer(0), "bc": .integer(-1), "d": .integer(.max)])
             ),
-            (GatewayAnswer(.accepted, numbers: [:]), .object([:])),
+            (RouteResponse(.accepted, numbers: [:]), .object([:])),
         ]
         for (answer, json) in answers {
-            let tree = GatewayAnswer(.accepted, json: json)
+            let tree = RouteResponse(.accepted, json: json)
             #expect(answer.body == tree.body)
             #expect(text(answer) == text(tree))
         }
@@ -457,7 +457,7 @@ private final class Barrier: Sendable {
             (HTTPResponseStatus.noContent, "204 No Content"), (.notModified, "304 Not Modified"),
         ] {
             #expect(
-                text(GatewayAnswer(status, headers: ["A": "b"], body: ByteBuffer(string: "body")))
+                text(RouteResponse(status, headers: ["A": "b"], body: ByteBuffer(string: "body")))
                     == "HTTP/1.1 \(line)\r\nA: b\r\n\r\n")
         }
     }

@@ -40,8 +40,8 @@ import Testing
         /// - Parameter answer: Returns the answer for a path.
         init(
             _ loop: NIOAsyncTestingEventLoop, newest: NewestConnections? = nil,
-            _ answer: @escaping @Sendable (String) async -> GatewayAnswer? = { _ in
-                GatewayAnswer(.ok, body: ByteBuffer(string: "text"))
+            _ answer: @escaping @Sendable (String) async -> RouteResponse? = { _ in
+                RouteResponse(.ok, body: ByteBuffer(string: "text"))
             }
         ) async throws {
             let channel = NIOAsyncTestingChannel(loop: loop)
@@ -49,7 +49,7 @@ import Testing
             try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
             socket = try await loop.executeInContext {
                 let socket = Socket()
-                let setup = GatewayChannel(
+                let setup = HTTPPipeline(
                     responder: Responder(
                         executor: nil, complete: { $0.add(name: "X-Port", value: "own") }
                     ) { request, _ in await answer(request.head.uri) },
@@ -99,7 +99,7 @@ import Testing
         let isDue = Mutex(false)
         let slow = try await Connection(loop) { _ in
             while !isDue.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
-            return GatewayAnswer(.ok)
+            return RouteResponse(.ok)
         }
         try await slow.ask()
         try await asking.ask()
@@ -121,7 +121,7 @@ import Testing
     @Test func `whoever does not read or end is closed`() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let deaf = try await Connection(loop) { _ in
-            GatewayAnswer(.ok, body: ByteBuffer(repeating: 7, count: 40_000))
+            RouteResponse(.ok, body: ByteBuffer(repeating: 7, count: 40_000))
         }
         try await deaf.onSocket { $0.takesAll = false }
         try await deaf.ask()
@@ -176,7 +176,7 @@ import Testing
 
         func send(_ text: String) { continuation.yield(ByteBuffer(string: text)) }
 
-        var answer: GatewayAnswer { GatewayAnswer(.ok, headers: ["A": "b"], pieces: pieces) }
+        var answer: RouteResponse { RouteResponse(.ok, headers: ["A": "b"], pieces: pieces) }
     }
 
     @Test func `a stream is sent in chunks, and the next request is answered behind it`()
@@ -184,7 +184,7 @@ import Testing
     {
         let source = Source()
         let connection = try await Connection(NIOAsyncTestingEventLoop()) { path in
-            path == "/live" ? source.answer : GatewayAnswer(.ok, body: ByteBuffer(string: path))
+            path == "/live" ? source.answer : RouteResponse(.ok, body: ByteBuffer(string: path))
         }
         try await connection.ask("/live")
         try await connection.waitFor(
@@ -239,7 +239,7 @@ import Testing
     @Test func `a stream waits for its reader, and gives up one that does not read`() async throws {
         let asked = Mutex(0)
         let connection = try await Connection(NIOAsyncTestingEventLoop()) { _ in
-            GatewayAnswer(
+            RouteResponse(
                 .ok, headers: [:],
                 pieces: AsyncStream(unfolding: {
                     asked.withLock { $0 += 1 }

@@ -54,7 +54,7 @@ import Testing
         func answer(bytes: Int) throws {
             let body = ByteBuffer(repeating: 7, count: bytes)
             isWritten = try #require(writer).write(
-                GatewayAnswer(.ok, body: body), to: try #require(handler.context))
+                RouteResponse(.ok, body: body), to: try #require(handler.context))
         }
     }
 

@@ -45,7 +45,7 @@ import WidgetModel
             try await storm.post([], urgency: .normal)
             try await world.pass(storm.minutes(6...6))
         }
-        let (midway, census) = try await storm.standings()
+        let (midway, statusCounts) = try await storm.standings()
         let midwayAt = world.clock.now
         // Everything due is pushed, including repeats after hours.
         try await world.pass(30 * 86_400_000, while: { try await !storm.isOver() })
@@ -76,9 +76,10 @@ import WidgetModel
         }
         #expect(!dues.isEmpty && dues.allSatisfy { $0 > midwayAt && $0 <= midwayAt + 10_800_000 })
         let sum =
-            census.confirmed + census.told + census.underWay + census.withheld + census.waiting
-            + census.refused + census.unreachable
-        #expect(sum == midway.count, "\(census)")
+            statusCounts.confirmed + statusCounts.told + statusCounts.underWay
+            + statusCounts.withheld + statusCounts.waiting
+            + statusCounts.refused + statusCounts.unreachable
+        #expect(sum == midway.count, "\(statusCounts)")
         // An attempt is persisted for every push.
         let made = judge.pushes.values.reduce(0) { $0 + $1.count }
         #expect(lastAttempt == Int64(made))

@@ -12,7 +12,7 @@ struct Storm {
     static let app = "com.storm"
     private static let characters = 40
 
-    let world: StormWorld
+    let world: StormFixture
     let apps: [String]
     private(set) var devices: [StormDevice] = []
     /// The times of changes, by app and character; those of all characters by app only.
@@ -28,7 +28,7 @@ struct Storm {
         random = SplitMix64(seed: seed)
         let stopping = StormFaults.stopping.map { (Self.app + "." + $0.rawValue, StormFaults($0)) }
         apps = [Self.app] + stopping.map(\.0)
-        world = try StormWorld(apps: apps)
+        world = try StormFixture(apps: apps)
         for (faults, share) in [
             (StormFaults.requests, 28), (.devices, 19), (.connections, 1), (.strays, 2),
         ] {
@@ -133,22 +133,24 @@ struct Storm {
     /// Returns the status of each client with pushes, and the number of clients by status, both of
     /// the same moment: a rejected address may still be removed from its registration.
     func standings() async throws -> (
-        clients: [ClientKey: DeliveryAttempts.Standing], counts: PushDesk.Census
+        clients: [ClientKey: DeliveryAttempts.Status], counts: PushScheduler.StatusCounts
     ) {
-        try await world.push.ask { desk, now in
+        try await world.push.ask { scheduler, now in
             let clients = Dictionary(
-                desk.standings(now: now).map { ($0.client, $0.standing) },
+                scheduler.standings(now: now).map { ($0.client, $0.standing) },
                 uniquingKeysWith: { first, _ in first })
-            return (clients, desk.census(now: now))
+            return (clients, scheduler.statusCounts(now: now))
         }
     }
 
     /// Returns whether no push is in flight, none will ever be due, and every dead address is out of
     /// its registration.
     func isOver() async throws -> Bool {
-        try await world.push.ask { desk, now in
-            desk.pushesUnderWay == 0 && (desk.nextDue ?? .max) == .max
-                && !desk.clients.values.contains { $0.addresses.values.contains(where: \.isDead) }
+        try await world.push.ask { scheduler, now in
+            scheduler.pushesUnderWay == 0 && (scheduler.nextDue ?? .max) == .max
+                && !scheduler.clients.values.contains {
+                    $0.addresses.values.contains(where: \.isDead)
+                }
         }
     }
 }

@@ -110,7 +110,7 @@ struct StormJudge {
     /// - Parameter attempts: The last persisted attempt for each client.
     /// - Returns: The number of devices of each sort.
     mutating func judgeDevices(
-        _ standings: [ClientKey: DeliveryAttempts.Standing],
+        _ standings: [ClientKey: DeliveryAttempts.Status],
         _ attempts: [ClientKey: PushAttemptRow]
     ) -> [String: Int] {
         var counts: [String: Int] = [:]

@@ -1,0 +1,169 @@
+import GatewayEngine
+import GatewayTLS
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOHTTPTypesHTTP1
+import NIOHTTPTypesHTTP2
+import NIOPosix
+
+/// The limits of a connection.
+package struct ConnectionSettings: Sendable {
+    /// The maximum size of all header fields of a request together, in bytes.
+    var headerBytesMax = 16 * 1024
+    /// The maximum number of header fields of a request.
+    var headerFieldsMax = 100
+    /// The time from a request's head to the end of its body.
+    var requestTimeout = TimeAmount.seconds(30)
+    /// The time from one piece of a response that the peer accepts to the next.
+    var answerTimeout = TimeAmount.seconds(30)
+    /// The time between two requests of a connection.
+    var idleTimeout = Duration.seconds(75)
+    /// The maximum number of concurrent requests of one HTTP/2 connection.
+    var concurrentRequestsMax = 100
+    /// The number of bytes that one HTTP/2 stream may send before it is read.
+    var windowBytes = 256 * 1024
+
+    /// Creates the default limits.
+    package init() {}
+}
+
+/// Creates channels of HTTP/1.1 or HTTP/2 from connections, as ALPN determines. Their requests go
+/// to the routes of the port, event streams to their event loop's shard.
+package struct HTTPPipeline: Sendable {
+    let responder: Responder
+    let tlsSettings: TLSServerSettings
+    let settings: ConnectionSettings
+    /// `nil` on a port without event streams of a shard.
+    let admission: StreamAdmission?
+    /// The event loops, each serving some of the connections; those of the shards, if there are
+    /// any.
+    let loops: [any EventLoop]
+    /// The open channels.
+    let open = OpenChannels()
+    /// Closes connections to make room for newer ones; `nil` for no such limit.
+    let newest: NewestConnections?
+    /// Called when a response is abandoned because its peer does not read it.
+    let onUnreadAnswer: @Sendable () -> Void
+
+    package init(
+        responder: Responder, tlsSettings: TLSServerSettings,
+        settings: ConnectionSettings = ConnectionSettings(), admission: StreamAdmission? = nil,
+        loops: [any EventLoop], newest: NewestConnections? = nil,
+        onUnreadAnswer: @escaping @Sendable () -> Void = {}
+    ) {
+        self.responder = responder
+        self.tlsSettings = tlsSettings
+        self.settings = settings
+        self.admission = admission
+        self.loops = loops
+        self.newest = newest
+        self.onUnreadAnswer = onUnreadAnswer
+    }
+
+    /// The maximum number of bytes that one read of a connection returns, which limits what TLS
+    /// decrypts at once.
+    package static let readBytesMax = 16 * 1024
+
+    private static let allocator = AdaptiveRecvByteBufferAllocator(
+        minimum: 1_024, initial: 2_048, maximum: readBytesMax)
+
+    /// Turns a connection into a channel of an event loop.
+    func start(_ arrived: Arrived, on loop: any EventLoop) {
+        let bootstrap = ClientBootstrap(group: loop)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.recvAllocator, value: Self.allocator)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try configure(channel, arrived) }
+            }
+        // An error here ends the connection and needs no further handling.
+        _ = bootstrap.withConnectedSocket(arrived.connection.takeSocket())
+    }
+
+    /// Accepts connections without TLS.
+    func acceptPlain(at address: Address) async throws -> any Channel {
+        try await ServerBootstrap(group: loops[0])
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.recvAllocator, value: Self.allocator)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard open.add(channel) else { throw ChannelError.alreadyClosed }
+                    try configureHTTP1(channel, nil, .now() + tlsSettings.firstRequestTimeout)
+                }
+            }
+            .bind(host: address.host, port: address.port).get()
+    }
+
+    private func configure(_ channel: any Channel, _ arrived: Arrived) throws {
+        guard open.add(channel) else { throw ChannelError.alreadyClosed }
+        let tls = TLSServerHandler(arrived, settings: tlsSettings)
+        try channel.pipeline.syncOperations.addHandler(tls)
+        if tls.negotiatedProtocol == "h2" {
+            try configureHTTP2(channel, tls)
+        } else {
+            // The received bytes may not be a complete request: the rest gets no additional time.
+            try configureHTTP1(channel, tls, arrived.requestDue)
+        }
+    }
+
+    private func configureHTTP1(
+        _ channel: any Channel, _ tls: TLSServerHandler?, _ requestDue: NIODeadline
+    ) throws {
+        let pipeline = channel.pipeline.syncOperations
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = settings.headerBytesMax
+        limits.maxHeaderListSize = settings.headerBytesMax
+        limits.maxHeaderFieldCount = settings.headerFieldsMax
+        let decoder = HTTPRequestDecoder(
+            leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
+        try pipeline.addHandler(ByteToMessageHandler(decoder))
+        try addHandler(
+            channel, tls, isHTTP2: false, requestDue: requestDue, progress: ResponseProgress())
+    }
+
+    private func configureHTTP2(
+        _ channel: any Channel, _ tls: TLSServerHandler
+    ) throws {
+        var configuration = NIOHTTP2Handler.Configuration()
+        configuration.connection.initialSettings = [
+            HTTP2Setting(
+                parameter: .maxConcurrentStreams, value: settings.concurrentRequestsMax),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: settings.headerBytesMax),
+            HTTP2Setting(parameter: .initialWindowSize, value: settings.windowBytes),
+        ]
+        configuration.stream.targetWindowSize = settings.windowBytes
+        let bound = NIOLoopBound((tls, ResponseProgress()), eventLoop: channel.eventLoop)
+        let end = HTTP2ConnectionEnd(
+            firstRequestTimeout: tlsSettings.firstRequestTimeout,
+            idleTimeout: TimeAmount(settings.idleTimeout))
+        try channel.pipeline.syncOperations.addHandlers([
+            HTTP2LateResets(isOver: { end.isOver($0) }), HTTP2ProtocolErrorEnd(),
+        ])
+        _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
+            mode: .server, connectionConfiguration: configuration.connection,
+            streamConfiguration: configuration.stream, streamDelegate: end
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                try stream.pipeline.syncOperations.addHandlers([
+                    HTTP2FramePayloadToHTTPServerCodec(), HTTPToHTTP1ServerCodec(),
+                ])
+                let (tls, progress) = bound.value
+                try addHandler(
+                    stream, tls, isHTTP2: true,
+                    requestDue: .now() + tlsSettings.firstRequestTimeout, progress: progress)
+            }
+        }
+        try channel.pipeline.syncOperations.addHandler(end)
+    }
+
+    private func addHandler(
+        _ channel: any Channel, _ tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
+        progress: ResponseProgress
+    ) throws {
+        try channel.pipeline.syncOperations.addHandler(
+            HTTPConnectionHandler(
+                self, tls: tls, isHTTP2: isHTTP2, requestDue: requestDue, progress: progress))
+    }
+}

@@ -1,0 +1,162 @@
+import GatewayCore
+import WidgetModel
+
+extension PushScheduler {
+    /// Returns the outcome of the pushes for an item, with respect to the change at `sequence`,
+    /// which affects it.
+    ///
+    /// - Returns: `nil` when none are sent for it.
+    package func standing(
+        of item: Subscription, _ record: ClientRecord, app: String, at sequence: UInt64, now: Int64
+    ) -> Outcome? {
+        let key = ClientKey(app: app, client: record.client)
+        guard let lane = lane(of: item, record, key) else { return nil }
+        let attempts = lane.attempts
+        if attempts.confirmed >= sequence, !item.isSet { return .confirmed }
+        if let address = attempts.addresses.first(where: { $0.delivered >= sequence }) {
+            return channel(address.id, key).map { .sent($0) }
+        }
+        if let absence = absence(lane, key) { return .unreachable(absence) }
+        if attempts.addresses.contains(where: { $0.underWay != nil }) {
+            return .withheld(.underWay, until: nil)
+        }
+        guard let turn = attempts.turn(now: now) else {
+            let isRefused = attempts.addresses.contains { $0.givenUp >= sequence }
+            return isRefused ? .unreachable(.refused) : nil
+        }
+        guard turn.due > now else { return .withheld(.queue, until: nil) }
+        let reason = attempts.reason(turn.address, due: turn.due)
+        return withheld(
+            reason, until: turn.due, on: lane, client: key, address: turn.address.id, now: now)
+    }
+
+    /// Predicts the outcome of the pushes for an item if a change that affects it were made now.
+    ///
+    /// - Parameter devices: The number of affected clients that receive pushes.
+    /// - Returns: `nil` when none are sent for it.
+    package func forecast(
+        of item: Subscription, _ record: ClientRecord, app: String, urgency: Urgency, devices: Int,
+        now: Int64
+    ) -> Outcome? {
+        let key = ClientKey(app: app, client: record.client)
+        guard let lane = lane(of: item, record, key) else { return nil }
+        if let absence = absence(lane, key) { return .unreachable(absence) }
+        var attempts = lane.attempts
+        let sequence = position + 1
+        attempts.changed(
+            at: sequence, urgency: urgency,
+            delay: spread.delay(
+                device: hash(key.client), sequence: sequence, devices: devices, urgency: urgency),
+            now: now)
+        guard let turn = attempts.turn(now: now) else { return .withheld(.underWay, until: nil) }
+        let due = max(now, turn.due)
+        if let hold = hold(
+            on: lane, client: key, address: turn.address.id, also: [item.kind],
+            urgency: attempts.urgency, now: due)
+        {
+            return hold
+        }
+        guard turn.due > now else { return channel(turn.address.id, key).map { .sent($0) } }
+        return .withheld(attempts.reason(turn.address, due: turn.due), until: turn.due)
+    }
+
+    /// The status of an address.
+    package struct AddressStatus: Sendable {
+        /// The category of its pushes.
+        package let sort: PushCategory
+        /// The address.
+        package let address: DeliveryAddress
+        /// The sequence up to which everything was delivered to it.
+        package let delivered: UInt64
+        /// The number of consecutive failures.
+        package let failures: Int
+        /// The earliest time of the next push after a failure, ms on the monotonic clock.
+        package let retryAt: Int64?
+        /// Whether a push is in flight.
+        package let isUnderWay: Bool
+        /// The reason why it receives no pushes; `nil` if it does.
+        package let absence: Outcome.Absence?
+    }
+
+    /// Returns the status of a client's addresses by category, in the client's order.
+    package func addresses(of key: ClientKey, now: Int64) -> [AddressStatus] {
+        (clients[key]?.slots ?? []).compactMap { lanes[$0] }.flatMap { lane in
+            lane.attempts.addresses.compactMap { address in
+                guard address.isConfigured, let known = clients[key]?.addresses[address.id]
+                else { return nil }
+                return AddressStatus(
+                    sort: lane.sort, address: known.address, delivered: address.delivered,
+                    failures: address.failures,
+                    retryAt: address.failures > 0 && address.notBefore > now
+                        ? address.notBefore : nil,
+                    isUnderWay: address.underWay != nil,
+                    absence: address.isUsable
+                        ? nil : known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook)
+            }
+        }
+    }
+
+    /// Returns the sequence up to which a client confirmed an item; 0 when no pushes are sent for
+    /// it.
+    package func confirmed(
+        _ item: Subscription, of record: ClientRecord, app: String
+    ) -> UInt64 {
+        lane(of: item, record, ClientKey(app: app, client: record.client))?.attempts.confirmed ?? 0
+    }
+
+    private func lane(
+        of item: Subscription, _ record: ClientRecord, _ key: ClientKey
+    ) -> PushTarget? {
+        let own = item.sort(in: record.registration)
+        let lane = (slot(of: key, own) ?? slot(of: key, .everything)).flatMap { lanes[$0] }
+        return lane.flatMap { $0.isConfigured ? $0 : nil }
+    }
+
+    private func channel(_ address: UInt64, _ key: ClientKey) -> NotificationChannel? {
+        clients[key]?.addresses[address]?.address.channel
+    }
+
+    /// Returns the reason why no address of a target receives pushes; `nil` if one does.
+    private func absence(_ lane: PushTarget, _ key: ClientKey) -> Outcome.Absence? {
+        let addresses = lane.attempts.addresses.filter(\.isConfigured)
+        guard !addresses.contains(where: \.isUsable) else { return nil }
+        let isDisabled = addresses.contains {
+            clients[key]?.addresses[$0.id]?.webhook?.disabled != nil
+        }
+        return isDisabled ? .disabledWebhook : .deadAddress
+    }
+
+    /// Returns the outcome for a withheld push, with the reason of the budget if the budget
+    /// withheld it.
+    private func withheld(
+        _ reason: Outcome.Reason, until: Int64, on lane: PushTarget, client key: ClientKey,
+        address: UInt64, now: Int64
+    ) -> Outcome {
+        guard reason == .budget else { return .withheld(reason, until: until) }
+        return hold(
+            on: lane, client: key, address: address, urgency: lane.attempts.urgency, now: now)
+            ?? .withheld(.budget, until: until)
+    }
+
+    /// Returns the outcome if the budget or a stop withholds a push of everything stale, and of
+    /// `more` kinds in addition; `nil` when it may be sent.
+    private func hold(
+        on lane: PushTarget, client key: ClientKey, address id: UInt64, also more: [String] = [],
+        urgency: Urgency, now: Int64
+    ) -> Outcome? {
+        guard let address = clients[key]?.addresses[id], let apns = address.address.apns,
+            let environment = address.environment
+        else { return nil }
+        if isStopped(key.app, apns, environment.current) { return .withheld(.stopped, until: nil) }
+        let since = point(lane.sort, lane.attempts.unsaid(at: id))
+        let stale = shard.poll(lane.record, app: key.app, since: since, kinds: nil)
+        let kinds =
+            kinds(stale ?? StaleSet(), lane.record)
+            + kinds(
+                StaleSet(more.map { InvalidationTarget(.timeline, $0) }, sequence: 0), lane.record)
+        let budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)
+        return budget.hold(
+            apns.type, stale: kinds, urgency: urgency, now: now
+        ).map { .withheld($0.isInterval ? .interval : .budget, until: $0.until) }
+    }
+}

@@ -1,0 +1,287 @@
+import GatewayCore
+import WidgetModel
+
+extension PushScheduler {
+    /// Pushes the currently stale content to an address, unless nothing is stale or the budget
+    /// withholds it.
+    mutating func push(_ slot: Int, to id: UInt64, now: Int64) {
+        guard let lane = lanes[slot], let client = clients[lane.client],
+            let address = client.addresses[id]
+        else {
+            lanes[slot]?.attempts.setUsable(id, false)
+            return
+        }
+        guard let own = stale(of: lane.client, [slot], since: { $0.unsaid(at: id) }) else {
+            let position = position
+            lanes[slot]?.attempts.nothingIsStale(at: position)
+            return
+        }
+        var said = PushContent(slots: [slot], stale: own.content, since: own.since)
+        if address.address.isWebhook {
+            // A single push reports the stale content of every category with this webhook.
+            let isRepeat = lane.attempts.hasHeardAll(at: id)
+            let others = idleSlots(of: lane.client, at: id).filter {
+                guard $0 != slot, let attempts = lanes[$0]?.attempts else { return false }
+                return attempts.isOwed && (isRepeat || !attempts.hasHeardAll(at: id))
+            }
+            let slots = [slot] + others
+            if !others.isEmpty,
+                let all = stale(of: lane.client, slots, since: { $0.unsaid(at: id) })
+            {
+                said = PushContent(slots: slots, stale: all.content, since: all.since)
+            }
+        }
+        var counted: UnderWay.Counted?
+        switch ask(lane, address, said.stale, now: now) {
+        case .free: break
+        case .counted(let count): counted = count
+        case .withheld(let until):
+            lanes[slot]?.attempts.withheld(id, until: until)
+            return
+        }
+        begin(said, lane.client, id, counted: counted, isManual: false)
+    }
+
+    /// The content of a push, and the targets that it is about.
+    struct PushContent {
+        let slots: [Int]
+        let stale: StaleSet
+        let since: UInt64
+    }
+
+    /// Returns the push targets of a client with this address and no push in flight to it.
+    private func idleSlots(of key: ClientKey, at id: UInt64) -> [Int] {
+        (clients[key]?.slots ?? []).filter { slot in
+            lanes[slot]?.attempts.addresses.contains { $0.id == id && $0.underWay == nil } ?? false
+        }
+    }
+
+    /// Returns the stale content of some targets of one client since their cursors, and the lowest
+    /// of those cursors; `nil` when nothing is stale.
+    func stale(
+        of key: ClientKey, _ slots: [Int], since cursor: (DeliveryAttempts) -> UInt64
+    ) -> (content: StaleSet, since: UInt64)? {
+        let told = slots.compactMap { lanes[$0] }
+        guard let first = told.first, let client = clients[key] else { return nil }
+        // Cursors do not cover recommendation sets; those depend on their own confirmations.
+        let paying = told.filter { $0.sort != .recommendations }
+        let since = (paying.isEmpty ? told : paying).map { cursor($0.attempts) }.min() ?? 0
+        let isOne = told.count == 1
+        let content = shard.poll(
+            isOne ? first.record : client.record, app: key.app,
+            since: point(isOne ? first.sort : .everything, since), kinds: nil)
+        guard let content, !content.isEmpty else { return nil }
+        return (content, since)
+    }
+
+    /// Adds the action that sends a push.
+    mutating func begin(
+        _ said: PushContent, _ key: ClientKey, _ id: UInt64, counted: UnderWay.Counted?,
+        isManual: Bool
+    ) {
+        let told = said.slots.compactMap { lanes[$0] }
+        guard let first = told.first, let client = clients[key], let address = client.addresses[id]
+        else { return }
+        changed.insert(key)
+        let number = nextNumber()
+        let position = position
+        // The content decides whether it is the same message as in the previous attempt.
+        let content = hash(said.stale.words)
+        let message = clients[key]?.addresses[id]?.webhook?.attempt(
+            saying: content, isManual: isManual)
+        if !isManual {
+            for slot in said.slots {
+                lanes[slot]?.attempts.began(id, at: position, since: said.since)
+            }
+        }
+        underWay[number] = UnderWay(
+            client: key, sorts: told.map(\.sort), address: id, position: position,
+            since: said.since, message: message, isManual: isManual, counted: counted)
+        actions.append(
+            .push(
+                PushOrder(
+                    number: number, client: key, sorts: told.map(\.sort), isManual: isManual,
+                    address: address.address,
+                    environment: address.environment?.current ?? .production,
+                    mayTryOtherEnvironment: !isManual
+                        && (address.environment?.mayTryOther ?? false),
+                    content: said.stale, position: position,
+                    urgency: first.attempts.urgency,
+                    failures: first.attempts.failures(at: id),
+                    registeredAt: client.addressedAt,
+                    message: hash(
+                        hash(key.app), hash(key.client), id, content, message?.message ?? 0))))
+    }
+
+    /// Returns the point after which a category is checked for staleness. Recommendation sets
+    /// depend only on their own confirmations.
+    func point(_ sort: PushCategory, _ cursor: UInt64) -> ResumePoint {
+        guard cursor > 0 else { return .everything }
+        return .after(sort == .recommendations ? position : cursor)
+    }
+
+    /// The decision of the budget about a push.
+    private enum Permission {
+        /// The push is not counted.
+        case free
+        /// The push is allowed, and was counted.
+        case counted(UnderWay.Counted)
+        /// The push is not allowed before this time.
+        case withheld(until: Int64)
+    }
+
+    private mutating func ask(
+        _ lane: PushTarget, _ address: PushAddress, _ stale: StaleSet, now: Int64
+    ) -> Permission {
+        guard let apns = address.address.apns, let environment = address.environment else {
+            return .free
+        }
+        if isStopped(lane.client.app, apns, environment.current) { return .withheld(until: .max) }
+        let type = apns.type
+        let kinds = kinds(stale, lane.record)
+        var budget = clients[lane.client]?.budget ?? PushBudget(terms.budget, now: now)
+        let before = budget.lastPushes(of: kinds)
+        let verdict = budget.ask(
+            type, stale: kinds, urgency: lane.attempts.urgency, now: now)
+        clients[lane.client]?.budget = budget
+        if case .withhold(let until) = verdict { return .withheld(until: until) }
+        return .counted(UnderWay.Counted(type: type, before: before))
+    }
+
+    func isStopped(
+        _ app: String, _ apns: DeliveryAddress.APNsAddress, _ environment: APNsEnvironment
+    ) -> Bool {
+        guard !stops.isEmpty else { return false }
+        let place = Place(app: app, environment: environment)
+        return stops.contains(Stop(place: place, topic: nil))
+            || stops.contains(Stop(place: place, topic: Self.topic(apns)))
+    }
+
+    private static func topic(_ apns: DeliveryAddress.APNsAddress) -> String {
+        apns.topic ?? apns.pushType
+    }
+
+    func kinds(_ stale: StaleSet, _ record: ClientRecord) -> [PushBudget.Kind] {
+        let names =
+            stale.all ? record.registration.widgets.map(\.kind) : stale.names.map(\.kind)
+        return Set(names).map {
+            PushBudget.Kind(hash($0), interval: terms.intervals[$0] ?? terms.interval)
+        }
+    }
+
+    // MARK: Results
+
+    /// Records the result of a push. Only the first result of each push counts.
+    ///
+    /// - Parameter random: Spreads the retries of pushes that failed together.
+    package mutating func finished(
+        _ number: UInt64, _ result: PushResult, now: Int64, random: UInt64
+    ) {
+        guard let push = underWay.removeValue(forKey: number) else { return }
+        defer { if underWay.isEmpty { mended.removeAll() } }
+        changed.insert(push.client)
+        if push.isManual { return finishManual(push, result, now: now) }
+        let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
+            lanes[$0]?.attempts.isUnderWay(push.address, at: push.position) ?? false
+        }
+        if let slot = slots.first {
+            let failures = lanes[slot]?.attempts.failures(at: push.address) ?? 0
+            switch result {
+            case .apns(let verdict, let mayHaveArrived):
+                if verdict != .delivered, let counted = push.counted {
+                    clients[push.client]?.budget?.giveBack(
+                        counted.type, before: counted.before, isCounted: mayHaveArrived,
+                        now: now)
+                }
+                finish(
+                    slot, push, isOutdated(verdict, number, push) ? .retry(.atOnce) : verdict,
+                    failures: failures, now: now, random: random)
+            case .webhook(let response):
+                finish(slots, push, response, now: now, random: random)
+            }
+            // The health of a webhook affects all categories with this webhook.
+            for slot in push.message == nil ? slots : clients[push.client]?.slots ?? [] {
+                look(slot, now: now)
+            }
+        }
+        drainQueue(now: now)
+    }
+
+    private mutating func finish(
+        _ slot: Int, _ push: UnderWay, _ verdict: APNsReaction.Verdict, failures: Int, now: Int64,
+        random: UInt64
+    ) {
+        guard let address = clients[push.client]?.addresses[push.address],
+            let environment = address.environment?.current
+        else { return }
+        switch verdict {
+        case .delivered:
+            lanes[slot]?.attempts.delivered(push.address, now: now)
+            clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
+        case .dropAddress:
+            lanes[slot]?.attempts.setUsable(push.address, false)
+            clients[push.client]?.addresses[push.address]?.isDead = true
+            actions.append(.drop(push.client, address.address))
+        case .quarantineAddress:
+            lanes[slot]?.attempts.setUsable(push.address, false)
+        case .tryOtherEnvironment:
+            clients[push.client]?.addresses[push.address]?.environment?.swap()
+            lanes[slot]?.attempts.failed(push.address, until: now)
+        case .retry(let wait):
+            let milliseconds = wait.milliseconds(
+                failures: failures, urgency: lanes[slot]?.attempts.urgency ?? .normal,
+                random: random)
+            lanes[slot]?.attempts.failed(push.address, until: now.later(by: milliseconds))
+        case .giveUp:
+            lanes[slot]?.attempts.gaveUp(push.address)
+        case .stop(let scope):
+            stops.insert(
+                Stop(
+                    place: Place(app: push.client.app, environment: environment),
+                    topic: scope == .credential ? nil : address.address.apns.map(Self.topic)))
+            lanes[slot]?.attempts.failed(push.address, until: now)
+        }
+    }
+
+    private mutating func finish(
+        _ slots: [Int], _ push: UnderWay, _ response: WebhookResponse?, now: Int64,
+        random: UInt64
+    ) {
+        guard let message = push.message,
+            let address = clients[push.client]?.addresses[push.address]?.address,
+            let outcome = clients[push.client]?.addresses[push.address]?.webhook?.answered(
+                response, to: message, now: now, random: random)
+        else { return }
+        for slot in slots where outcome == .delivered {
+            lanes[slot]?.attempts.delivered(push.address, now: now)
+        }
+        // The health of an endpoint affects all categories with this address.
+        for slot in Set(slots).union(idleSlots(of: push.client, at: push.address)) {
+            switch outcome {
+            case .delivered: lanes[slot]?.attempts.recovered(push.address)
+            case .retry(let at): lanes[slot]?.attempts.failed(push.address, until: at)
+            case .disabled, .failed: lanes[slot]?.attempts.failed(push.address, until: now)
+            }
+        }
+        guard case .disabled(let reason) = outcome else { return }
+        for slot in clients[push.client]?.slots ?? [] {
+            lanes[slot]?.attempts.setUsable(push.address, false)
+        }
+        actions.append(.disabled(push.client, address, reason))
+    }
+}
+
+extension StaleSet {
+    /// The content as one text.
+    fileprivate var words: String {
+        var parts = [String(sequence), all ? "all" : ""]
+        for name in names {
+            parts += [String(name.target.rawValue), name.kind]
+            for parameter in name.parameters {
+                parts += [parameter.name, parameter.value ?? "\u{1}"]
+            }
+            parts.append("\u{2}")
+        }
+        return parts.joined(separator: "\0")
+    }
+}

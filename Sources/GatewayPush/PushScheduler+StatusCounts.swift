@@ -1,0 +1,86 @@
+import GatewayCore
+
+extension PushScheduler {
+    /// The number of push targets by status; each category of each client is counted once.
+    package struct StatusCounts: Sendable, Equatable {
+        /// Nothing is owed: it was confirmed, or is no longer stale.
+        package var confirmed = 0
+        /// An address accepted a push that reported everything, but the client has not confirmed
+        /// it.
+        package var told = 0
+        /// A push is in flight.
+        package var underWay = 0
+        /// The budget, or a stop, withholds a push.
+        package var withheld = 0
+        /// A push waits: for a stream's grace period, after a failure, or because it is spread.
+        package var waiting = 0
+        /// The pending content was rejected permanently; the next change creates another push.
+        package var refused = 0
+        /// No address accepts pushes.
+        package var unreachable = 0
+
+        /// Creates counts of zero.
+        package init() {}
+
+        fileprivate mutating func count(_ standing: DeliveryAttempts.Status) {
+            switch standing {
+            case .confirmed: confirmed += 1
+            case .told: told += 1
+            case .underWay: underWay += 1
+            case .withheld: withheld += 1
+            case .waiting: waiting += 1
+            case .refused: refused += 1
+            case .unreachable: unreachable += 1
+            }
+        }
+    }
+
+    /// Returns the number of push targets by status. Costs time linear in the number of clients.
+    package func statusCounts(now: Int64) -> StatusCounts {
+        standings(now: now).reduce(into: StatusCounts()) { $0.count($1.standing) }
+    }
+
+    /// Returns the status of each category of each client that the configuration allows pushes for.
+    package func standings(
+        now: Int64
+    ) -> some Sequence<(client: ClientKey, sort: PushCategory, standing: DeliveryAttempts.Status)> {
+        lanes.lazy.compactMap { $0 }.filter(\.isConfigured).map {
+            ($0.client, $0.sort, $0.attempts.standing(now: now))
+        }
+    }
+}
+
+extension DeliveryAttempts {
+    /// The delivery status of a client's owed notifications.
+    package enum Status: Sendable, Hashable {
+        /// Nothing is owed: it was confirmed, or is no longer stale.
+        case confirmed
+        /// An address accepted a push that reported everything, but the client has not confirmed
+        /// it.
+        case told
+        /// A push is in flight.
+        case underWay
+        /// The budget withholds a push until this time on the caller's monotonic clock, ms; `.max`
+        /// if a stop does until the configuration changes.
+        case withheld(until: Int64)
+        /// A push waits: for a stream's grace period, after a failure, or because it is spread.
+        case waiting
+        /// The pending content was rejected permanently; the next change creates another push.
+        case refused
+        /// No address accepts pushes.
+        case unreachable
+    }
+
+    /// Returns the current status.
+    package func standing(now: Int64) -> Status {
+        guard isOwed else { return .confirmed }
+        if addresses.contains(where: { $0.underWay != nil }) { return .underWay }
+        if addresses.contains(where: { $0.delivered >= latest }) { return .told }
+        let usable = addresses.filter(\.isOpen)
+        guard !usable.isEmpty else { return .unreachable }
+        let open = usable.filter { $0.covered < latest }
+        guard !open.isEmpty else { return .refused }
+        let withheld = open.map(\.withheldUntil).filter { $0 > now }
+        return withheld.min().map { .withheld(until: $0) } ?? .waiting
+    }
+}

@@ -1,0 +1,235 @@
+import DequeModule
+import GatewayCore
+import HeapModule
+import WidgetModel
+
+/// Decides which clients get pushes, at which address and when: clients without a stream, or whose
+/// streams confirm nothing.
+///
+/// It contains a shard like those of the event loops, whose streams represent the addresses of
+/// clients, so that the same code decides the effect of changes, catalogs, operator reloads and
+/// registrations on a client. There is no queue: staleness is checked when a push is due, and a
+/// push reports what is stale at that moment.
+///
+/// Times are on the caller's monotonic clock, ms. Actions for the caller are left in ``actions``.
+package struct PushScheduler: Sendable {
+    /// The limits of pushes.
+    package struct Terms: Sendable {
+        /// The budget of each device.
+        package var budget = PushBudget.Terms()
+        /// The limits for spreading a change for many devices.
+        package var spread = PushSpread.Terms()
+        /// The shortest interval between two pushes for the same kind, ms.
+        package var interval = PushBudget.Kind.intervalDefault
+        /// The intervals of individual kinds, ms.
+        package var intervals: [String: Int64] = [:]
+        /// The maximum number of pushes in flight.
+        package var underWayMax = 2_000
+        /// The apps with pushes through APNs; `nil` for all.
+        package var apnsApps: Set<String>?
+        /// Whether webhooks are enabled.
+        package var hasWebhooks = true
+
+        /// Creates the default limits.
+        package init() {}
+    }
+
+    /// Returns whether the configuration allows pushes to an address of an app's client.
+    func reaches(_ address: DeliveryAddress, of app: String) -> Bool {
+        switch address {
+        case .stream: false
+        case .apns: terms.apnsApps.map { $0.contains(app) } ?? true
+        case .webhook: terms.hasWebhooks
+        }
+    }
+
+    /// An action for the caller to perform.
+    package enum Action: Sendable {
+        /// Send a push, and report its result.
+        case push(PushOrder)
+        /// Remove an address from a client's registration, if it is still there: it is dead, or
+        /// another client has registered the token since.
+        case drop(ClientKey, DeliveryAddress)
+        /// Report that a webhook was disabled.
+        case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
+    }
+
+    /// The due evaluation of a push target.
+    struct Due: Comparable {
+        let at: Int64
+        let stream: StreamID
+
+        static func < (left: Due, right: Due) -> Bool { left.at < right.at }
+    }
+
+    /// A push in flight.
+    struct UnderWay {
+        let client: ClientKey
+        /// The categories that it reports.
+        let sorts: [PushCategory]
+        let address: UInt64
+        /// The sequence up to which it reports everything; 0 once that is void.
+        var position: UInt64
+        let since: UInt64
+        let message: WebhookSchedule.Attempt?
+        /// Whether a person requested it, so that its result does not affect the address.
+        let isManual: Bool
+        /// The counted push to revert if it is rejected; `nil` for webhooks.
+        let counted: Counted?
+
+        struct Counted {
+            let type: APNsPushType
+            let before: [PushBudget.LastPush]
+        }
+    }
+
+    /// An app in one of APNs' environments: the scope of a part of the configuration.
+    package struct Place: Sendable, Hashable {
+        /// The app.
+        package let app: String
+        /// The environment.
+        package let environment: APNsEnvironment
+
+        /// Creates a place.
+        package init(app: String, environment: APNsEnvironment) {
+            (self.app, self.environment) = (app, environment)
+        }
+    }
+
+    /// A stopped scope: no pushes are sent there until its configuration changes. Stops are not
+    /// persisted, because a start reads the configuration again.
+    struct Stop: Hashable {
+        let place: Place
+        /// The topic; `nil` for all topics of the app.
+        let topic: String?
+    }
+
+    /// The actions for the caller, who performs them and calls ``takeActions()``.
+    package internal(set) var actions: [Action] = []
+
+    var terms: Terms
+    let hash: SipHash
+    var spread: PushSpread
+    var shard: Shard
+    /// The push targets, by the slots of the shard's streams.
+    var lanes: [PushTarget?] = []
+    var clients: [ClientKey: PushClient] = [:]
+    /// The client that registered each push token last.
+    var owners: [UInt64: ClientKey] = [:]
+    var underWay: [UInt64: UnderWay] = [:]
+    var changed: Set<ClientKey> = []
+    var stops: Set<Stop> = []
+    /// The places that were fixed while pushes were in flight, with the last of those pushes.
+    var mended: [Place: UInt64] = [:]
+    private var pushes: UInt64 = 0
+    private var dues = Heap<Due>()
+    private var queue = Deque<StreamID>()
+
+    /// Creates a scheduler with the log position of `shard`, which has no streams.
+    package init(_ shard: Shard, terms: Terms, hash: SipHash) {
+        self.shard = shard
+        self.shard.stopCollapsing()
+        self.terms = terms
+        self.hash = hash
+        spread = PushSpread(terms.spread, hash: hash)
+    }
+
+    /// The sequence of the last applied log entry.
+    package var position: UInt64 { shard.position }
+
+    /// The number of pushes in flight.
+    package var pushesUnderWay: Int { underWay.count }
+
+    /// Returns the actions, which then count as performed.
+    package mutating func takeActions() -> [Action] {
+        defer { actions = [] }
+        return actions
+    }
+
+    // MARK: The log
+
+    /// Applies the next entry of the log.
+    package mutating func apply(_ entry: LogEntry, now: Int64) {
+        if case .removal = entry.body {
+            for key in clients.keys where key.app == entry.app { removed(key) }
+        }
+        shard.apply(entry, now: now)
+        guard !shard.output.isEmpty else { return }
+        // Copies the affected streams, so that the shard's memory can be reused.
+        let reached = shard.output.touched.map(\.stream)
+        shard.clearOutput()
+        for stream in reached {
+            let slot = Int(stream.slot)
+            guard let client = lanes[slot]?.client else { continue }
+            let delay = spread.delay(
+                device: hash(client.client), sequence: entry.sequence, devices: reached.count,
+                urgency: entry.urgency)
+            lanes[slot]?.attempts.changed(
+                at: shard.position, urgency: entry.urgency, delay: delay, now: now)
+        }
+        // Evaluated afterwards, because one push may report several of them.
+        for stream in reached { look(Int(stream.slot), now: now) }
+    }
+
+    // MARK: Time
+
+    /// The time at which ``advance(now:)`` is due; `nil` when nothing waits for a time.
+    package var nextDue: Int64? { dues.min?.at }
+
+    /// Evaluates the push targets that are due.
+    package mutating func advance(now: Int64) {
+        while let due = dues.min, due.at <= now {
+            dues.removeMin()
+            let slot = Int(due.stream.slot)
+            guard lanes[slot]?.stream == due.stream, lanes[slot]?.due == due.at else { continue }
+            lanes[slot]?.due = nil
+            look(slot, now: now)
+        }
+    }
+
+    /// Performs the due steps of a push target, and schedules its next evaluation.
+    mutating func look(_ slot: Int, now: Int64) {
+        // Each push changes the next step, because it is then in flight, withheld or discarded; so
+        // this loop ends.
+        while let step = lanes[slot]?.attempts.next(now: now) {
+            switch step {
+            case .rest: return
+            case .wait(let until): return schedule(slot, until)
+            case .push(let address):
+                guard underWay.count < terms.underWayMax else { return enqueue(slot) }
+                push(slot, to: address, now: now)
+            }
+        }
+    }
+
+    /// Evaluates the push targets that waited for pushes to end.
+    mutating func drainQueue(now: Int64) {
+        while underWay.count < terms.underWayMax, let stream = queue.popFirst() {
+            let slot = Int(stream.slot)
+            guard lanes[slot]?.stream == stream else { continue }
+            lanes[slot]?.isQueued = false
+            look(slot, now: now)
+        }
+    }
+
+    private mutating func enqueue(_ slot: Int) {
+        guard let lane = lanes[slot], !lane.isQueued else { return }
+        lanes[slot]?.isQueued = true
+        queue.append(lane.stream)
+    }
+
+    private mutating func schedule(_ slot: Int, _ until: Int64) {
+        guard let lane = lanes[slot], until < lane.due ?? .max else { return }
+        lanes[slot]?.due = until
+        dues.insert(Due(at: until, stream: lane.stream))
+    }
+
+    /// The number of the last push.
+    var lastNumber: UInt64 { pushes }
+
+    /// Returns the number of the next push.
+    mutating func nextNumber() -> UInt64 {
+        pushes += 1
+        return pushes
+    }
+}

@@ -1,0 +1,28 @@
+import GatewayCore
+import WidgetModel
+
+extension Subscription {
+    /// Returns the push category of the item, if the client has separate addresses for it.
+    package func sort(in registration: ClientRegistration) -> PushCategory {
+        switch place {
+        case .widget: .timelines
+        case .recommendations: .recommendations
+        case .control(let index):
+            .control(
+                id: registration.controls.indices.contains(index)
+                    ? registration.controls[index].id : "")
+        }
+    }
+
+    /// The registered channel that its first push is sent to; `nil` for none.
+    package func pushChannel(in registration: ClientRegistration) -> NotificationChannel? {
+        guard
+            registration.delivery.count > 1 || registration.delivery.first != .stream
+                || registration.controls.contains(where: { $0.delivery != nil })
+        else { return nil }
+        let own = sort(in: registration)
+        let sorts = PushCategory.all(of: registration)
+        let sort = sorts.first { $0.sort == own } ?? sorts.first { $0.sort == .everything }
+        return sort?.addresses.first?.channel
+    }
+}

@@ -1,0 +1,379 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+@testable import GatewayPush
+
+@Suite struct PushSchedulerTests {
+    private let key = ClientKey(app: "app", client: "device")
+
+    @Test func `a change is pushed to those that depend on it and to nobody else`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.scheduler.registered(
+            device(["2"], named: "other", delivery: [apns("bb")]), app: "app", now: small.now)
+        #expect(small.orders().isEmpty)
+        try small.change("1")
+        let orders = small.orders()
+        #expect(orders.map(\.client) == [key])
+        #expect(orders.map { words($0.content) } == ["k(a=1)"])
+        #expect(orders.first?.position == 2 && orders.first?.environment == .production)
+        try small.finish(orders.first)
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+    }
+
+    @Test func `a client without an address at APNs or a webhook is none of the scheduler's`()
+        throws
+    {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [.stream]), app: "app", now: small.now)
+        try small.change("1")
+        #expect(small.orders().isEmpty)
+        #expect(small.scheduler.clients.isEmpty && small.scheduler.changed.isEmpty)
+    }
+
+    @Test func `changes while a push is under way make one more`() throws {
+        var terms = PushScheduler.Terms()
+        terms.interval = 0
+        var small = try SmallPushScheduler(terms: terms)
+        small.scheduler.registered(device(["1", "2"]), app: "app", now: small.now)
+        try small.change("1")
+        let first = small.orders()
+        try small.change("2")
+        try small.change("1")
+        #expect(small.orders().isEmpty)
+        try small.finish(first.first)
+        let second = small.orders()
+        #expect(second.map { words($0.content) } == ["k(a=1), k(a=2)"])
+        #expect(second.first?.position == 4)
+    }
+
+    @Test func `a stream gets its chance, and only a cursor confirms`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(delivery: [.stream, apns()]), app: "app", now: small.now)
+        small.scheduler.streamOpened(key, resuming: 1, now: small.now)
+        try small.change("1")
+        small.wait(19_999)
+        #expect(small.orders().isEmpty)
+        small.scheduler.acknowledged(key, upTo: 2, now: small.now)
+        small.wait(1_000_000)
+        #expect(small.orders().isEmpty)
+        try small.change("1")
+        small.wait(20_000)
+        #expect(small.orders().count == 1)
+    }
+
+    @Test func `a kind is not the reason for a push again before its interval is over`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first)
+        try small.change("1")
+        #expect(small.orders().isEmpty)
+        small.wait(299_999)
+        #expect(small.orders().isEmpty)
+        // Without any other event, the withheld push goes out when its wait is over.
+        small.wait(1)
+        #expect(small.orders().count == 1)
+    }
+
+    @Test func `a kind may have an interval of its own`() throws {
+        var terms = PushScheduler.Terms()
+        terms.intervals = ["k": 1_000]
+        var small = try SmallPushScheduler(terms: terms)
+        let record = ClientRecord(
+            client: "device",
+            registration: ClientRegistration(
+                platform: "iOS", widgets: [widget(["a": .single("1")]), widget(kind: "l")],
+                delivery: [apns()]), attributes: .init(), since: 1)
+        small.scheduler.registered(record, app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first)
+        try small.change("1")
+        small.wait(999)
+        #expect(small.orders().isEmpty)
+        small.wait(1)
+        try small.finish(small.orders().first)
+        try small.change(entity: "F")
+        try small.finish(small.orders().first)
+        try small.change(entity: "F")
+        small.wait(299_999)
+        #expect(small.orders().isEmpty)
+        small.wait(1)
+        #expect(small.orders().count == 1)
+    }
+
+    @Test func `what is withheld for one kind rides on another's push`() throws {
+        var small = try SmallPushScheduler()
+        var record = device()
+        record = ClientRecord(
+            client: record.client,
+            registration: ClientRegistration(
+                platform: "iOS", widgets: record.registration.widgets + [widget(kind: "l")],
+                delivery: [apns()]), attributes: .init(), since: 1)
+        small.scheduler.registered(record, app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first)
+        try small.change("1")
+        #expect(small.orders().isEmpty)
+        try small.change(entity: "F")
+        #expect(small.orders().map { words($0.content) } == ["k(a=1), l"])
+    }
+
+    @Test func `a day has 48 pushes, and what is left over goes out when there are more`() throws {
+        var terms = PushScheduler.Terms()
+        terms.interval = 0
+        var small = try SmallPushScheduler(terms: terms)
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        var pushed: [Int64] = []
+        for _ in 0..<2_000 {
+            try small.change("1")
+            for order in small.orders() {
+                pushed.append(small.now)
+                try small.finish(order)
+            }
+            small.wait(120_000)
+            for order in small.orders() {
+                pushed.append(small.now)
+                try small.finish(order)
+            }
+        }
+        for start in pushed {
+            #expect(pushed.count { $0 >= start && $0 < start + 86_400_000 } <= 48)
+        }
+        #expect(pushed.count > 48)
+        small.wait(86_400_000)
+        for order in small.orders() { try small.finish(order) }
+        #expect(small.scheduler.statusCounts(now: small.now).withheld == 0)
+    }
+
+    @Test func `a dead token is taken out and never pushed to again`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first, .dropAddress)
+        let actions = small.scheduler.takeActions()
+        guard case .drop(key, apns()) = actions.first else {
+            Issue.record("\(actions)")
+            return
+        }
+        try small.change("1")
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+        // Registered with another token, it is owed the change it missed.
+        small.scheduler.registered(device(delivery: [apns("bb")]), app: "app", now: small.now)
+        #expect(small.orders().map(\.address) == [apns("bb")])
+    }
+
+    @Test func `a token belongs to the client that registered it last`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.scheduler.registered(device(named: "heir"), app: "app", now: small.now)
+        let actions = small.scheduler.takeActions()
+        guard case .drop(key, apns()) = actions.first, actions.count == 1 else {
+            Issue.record("\(actions)")
+            return
+        }
+        try small.change("1")
+        #expect(small.orders().map(\.client.client) == ["heir"])
+        // Removing the first client does not take the token from the second.
+        small.scheduler.removed(key)
+        small.scheduler.registered(device(named: "third"), app: "app", now: small.now)
+        let drops = small.scheduler.takeActions().compactMap {
+            if case .drop(let key, _) = $0 { key.client } else { nil }
+        }
+        #expect(drops == ["heir"])
+    }
+
+    @Test func `the other environment is tried once, and the one that worked stays`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        try small.change("1")
+        try small.finish(small.orders().first, .tryOtherEnvironment)
+        let second = small.orders()
+        #expect(second.map(\.environment) == [.sandbox])
+        #expect(second.map(\.mayTryOtherEnvironment) == [false])
+        try small.finish(second.first)
+        try small.change("1")
+        small.wait(300_000)
+        #expect(small.orders().map(\.environment) == [.sandbox])
+    }
+
+    @Test func `a stopped topic is left alone, also when more changes`() throws {
+        var small = try SmallPushScheduler()
+        for name in ["a", "b"] {
+            small.scheduler.registered(
+                device(named: name, delivery: [apns(name + name)]), app: "app", now: small.now)
+        }
+        try small.change("1")
+        let orders = small.orders()
+        #expect(orders.count == 2)
+        try small.finish(orders.first, .stop(.topic))
+        try small.finish(orders.last, .stop(.topic))
+        try small.change("1")
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+        #expect(small.scheduler.statusCounts(now: small.now).withheld == 2)
+    }
+
+    @Test func `a recommendation set is owed until it is confirmed by name`() throws {
+        var small = try SmallPushScheduler()
+        let set = RecommendationSet(
+            kind: "k", items: [.init(parameters: ["a": .single("1")], description: "one")])
+        let record = device(
+            delivery: [apns(), apns("aa", "background")], recommendations: [set],
+            confirmed: ["k": 1])
+        small.scheduler.registered(record, app: "app", now: small.now)
+        try small.change(entity: "F")
+        let order = try #require(small.orders().first)
+        #expect(order.address == apns("aa", "background") && order.sorts == [.recommendations])
+        #expect(words(order.content) == "k.recommendations")
+        try small.finish(order)
+        // The client answers, but not about the set, which is pushed again three times at most.
+        var repeats = 0
+        for _ in 0..<10 {
+            small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+            small.wait(86_400_000)
+            for order in small.orders() {
+                repeats += 1
+                try small.finish(order)
+            }
+        }
+        #expect(repeats <= 3)
+        small.scheduler.confirmed(record.with(confirmed: ["k": 2]), app: "app", now: small.now)
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+        #expect(small.scheduler.statusCounts(now: small.now).confirmed == 2)
+    }
+
+    @Test func `each control is pushed to by its own token, and only if it is stale`() throws {
+        var small = try SmallPushScheduler()
+        let controls = ["1", "2"].map { id in
+            PlacedControl(
+                kind: "c", id: "control-\(id)", parameters: ["a": .single(id)],
+                delivery: apns("c\(id)", "controls"))
+        }
+        small.scheduler.registered(
+            device([], delivery: [.stream], controls: controls), app: "app", now: small.now)
+        try small.change("2")
+        let orders = small.orders()
+        #expect(orders.map(\.address) == [apns("c2", "controls")])
+        #expect(orders.map(\.sorts) == [[.control(id: "control-2")]])
+    }
+
+    @Test func `a webhook is told everything in one push, again and again until it takes it`()
+        throws
+    {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(
+            device(["1", "2"], delivery: [.webhook(url: "https://hook.example")]), app: "app",
+            now: small.now)
+        try small.change("1")
+        let first = try #require(small.orders().first)
+        #expect(first.sorts == [.everything])
+        small.scheduler.finished(first.number, .webhook(.status(500)), now: small.now, random: 0)
+        small.wait(5_000)
+        let second = try #require(small.orders().first)
+        #expect(second.message == first.message)
+        small.scheduler.finished(second.number, .webhook(.none), now: small.now, random: 0)
+        try small.change("2")
+        small.wait(300_000)
+        // The content has changed, so it is another message.
+        let third = try #require(small.orders().first)
+        #expect(third.message != first.message && words(third.content) == "k(a=1), k(a=2)")
+        small.scheduler.finished(third.number, .webhook(.status(204)), now: small.now, random: 0)
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+    }
+
+    @Test func `a webhook that is gone is not asked until it is registered again`() throws {
+        var small = try SmallPushScheduler()
+        let hook = DeliveryAddress.webhook(url: "https://hook.example")
+        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        try small.change("1")
+        let order = try #require(small.orders().first)
+        small.scheduler.finished(order.number, .webhook(.status(410)), now: small.now, random: 0)
+        guard case .disabled(key, hook, .gone) = small.scheduler.takeActions().first else {
+            Issue.record("not disabled")
+            return
+        }
+        try small.change("1")
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+        small.scheduler.registered(
+            device(delivery: [hook], addressedAt: 5), app: "app", now: small.now)
+        #expect(small.orders().count == 1)
+    }
+
+    @Test func `no more pushes are under way than allowed, and all are made in the end`() throws {
+        var terms = PushScheduler.Terms()
+        terms.underWayMax = 3
+        var small = try SmallPushScheduler(terms: terms)
+        for index in 0..<10 {
+            small.scheduler.registered(
+                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
+                now: small.now)
+        }
+        try small.change("1")
+        var made: Set<String> = []
+        var waiting = small.orders()
+        while let order = waiting.first {
+            #expect(small.scheduler.pushesUnderWay <= 3)
+            made.insert(order.client.client)
+            waiting.removeFirst()
+            try small.finish(order)
+            waiting += small.orders()
+        }
+        #expect(made.count == 10)
+    }
+
+    @Test func `a change for many is spread, and an urgent one is not`() throws {
+        var terms = PushScheduler.Terms()
+        terms.spread = .init(devicesPerSecond: 1, window: 60_000, windowOfNormal: 60_000)
+        var small = try SmallPushScheduler(terms: terms)
+        for index in 0..<40 {
+            small.scheduler.registered(
+                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
+                now: small.now)
+        }
+        try small.change("1")
+        var made = small.orders()
+        #expect(made.count < 10)
+        var perSecond: [Int] = []
+        for _ in 0..<60 {
+            small.wait(1_000)
+            let orders = small.orders()
+            perSecond.append(orders.count)
+            made += orders
+        }
+        #expect(made.count == 40)
+        #expect(perSecond.max() ?? 0 < 10)
+        for order in made { try small.finish(order) }
+        small.wait(300_000)
+        try small.change("1", urgency: .high)
+        #expect(small.orders().count == 40)
+    }
+
+    @Test func `a new catalog, an operator's reload and a lost tail reach devices too`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.head += 1
+        small.apply(.reload(.kind("k")))
+        #expect(small.orders().map { words($0.content) } == ["k"])
+        small.head += 1
+        small.apply(.reload(.client("nobody")))
+        #expect(small.orders().isEmpty)
+        small.scheduler = try Self.fresh(&small)
+        small.scheduler.forgetPositions(now: small.now)
+        #expect(small.orders().map { words($0.content) } == ["all"])
+    }
+
+    private static func fresh(_ small: inout SmallPushScheduler) throws -> PushScheduler {
+        var next = try SmallPushScheduler()
+        next.scheduler.registered(device(), app: "app", now: small.now)
+        small.decider = next.decider
+        small.head = next.head
+        return next.scheduler
+    }
+}

@@ -1,0 +1,93 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+@testable import GatewayPush
+
+/// The smallest gateway that pushes: a push scheduler with a log writer in front of it, and a
+/// clock.
+struct SmallPushScheduler {
+    var decider = Decider(hash: testHash, limits: Limits())
+    var scheduler: PushScheduler
+    var head: UInt64 = 0
+    var now: Int64 = 1_000_000
+    let terms: PushScheduler.Terms
+
+    init(terms: PushScheduler.Terms = PushScheduler.Terms()) throws {
+        self.terms = terms
+        scheduler = PushScheduler(Shard(floor: 0), terms: terms, hash: testHash)
+        try put()
+    }
+
+    /// Returns a catalog with a kind `k` that depends on the item its parameter `a` names and has
+    /// recommendations that depend on the entity `F`, a kind `l` that depends on `F`, and a control
+    /// `c` on items.
+    static func catalog(also extra: [JSONValue] = []) throws -> Catalog {
+        let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+        return try GatewayCoreTests.catalog(
+            [
+                kind([item], recommendations: [["entity": "F"]]),
+                kind([["entity": "F"]], named: "l"),
+                [
+                    "kind": "c", "configuration": "control", "intent": "I",
+                    "dependsOn": [item],
+                ],
+            ] + extra)
+    }
+
+    mutating func put(also extra: [JSONValue] = []) throws {
+        head += 1
+        apply(.catalog(decider.install(try Self.catalog(also: extra), at: head)))
+    }
+
+    mutating func change(_ id: String? = nil, entity: String = "E", urgency: Urgency = .normal)
+        throws
+    {
+        head += 1
+        let decision = try decider.decide(Change(entity: entity, id: id), app: "app")
+        apply(.change(decision, causeTime: nil), urgency: urgency)
+    }
+
+    mutating func apply(_ body: LogEntry.Body, urgency: Urgency = .normal) {
+        scheduler.apply(
+            LogEntry(
+                sequence: head, app: "app", acceptedAt: 7, urgency: urgency, body: body), now: now)
+    }
+
+    /// Returns the pushes ordered since the last call.
+    mutating func orders() -> [PushOrder] {
+        scheduler.takeActions().compactMap { if case .push(let order) = $0 { order } else { nil } }
+    }
+
+    /// Lets time pass without any other event.
+    mutating func wait(_ milliseconds: Int64) {
+        now += milliseconds
+        scheduler.advance(now: now)
+    }
+
+    mutating func finish(_ order: PushOrder?, _ verdict: APNsReaction.Verdict = .delivered) throws {
+        scheduler.finished(try #require(order).number, .apns(verdict), now: now, random: 0)
+    }
+}
+
+/// Returns a push address of a device.
+func apns(
+    _ token: String = "aa", _ pushType: String = "widgets", environment: String = "production"
+) -> DeliveryAddress {
+    .apns(.init(pushType: pushType, token: token, environment: environment))
+}
+
+/// Returns a client that shows the items `ids`.
+func device(
+    _ ids: [String] = ["1"], named name: String = "device",
+    delivery: [DeliveryAddress] = [apns()], recommendations: [RecommendationSet] = [],
+    controls: [PlacedControl] = [], confirmed: [String: UInt64] = [:], since: UInt64 = 1,
+    addressedAt: Int64 = 0
+) -> ClientRecord {
+    ClientRecord(
+        client: name,
+        registration: ClientRegistration(
+            platform: "iOS", widgets: ids.map { widget(["a": .single($0)]) },
+            recommendations: recommendations, controls: controls, delivery: delivery),
+        attributes: .init(), confirmed: confirmed, since: since, addressedAt: addressedAt)
+}
