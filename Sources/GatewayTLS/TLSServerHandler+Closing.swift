@@ -10,7 +10,7 @@ extension TLSServerHandler {
         case (.all, .open):
             context.channel.closeFuture.cascade(to: promise)
             beginClosing(context, sayGoodbye: true)
-        case (.all, .closing):
+        case (.all, .closing), (.all, .failing):
             // Already closing, bounded by the deadline.
             context.channel.closeFuture.cascade(to: promise)
         case (.output, .open):
@@ -29,7 +29,7 @@ extension TLSServerHandler {
                 context.close(mode: .output, promise: promise)
             }
         case (.input, .open) where !outputClosed:
-            inputClosed = true
+            endInput(.closed)
             context.close(mode: mode, promise: promise)
         default:
             context.close(mode: mode, promise: promise)
@@ -49,9 +49,8 @@ extension TLSServerHandler {
         guard phase == .open else { return }
         if graceful, !outputClosed { sayGoodbye(context) }
         guard phase == .open else { return }
-        goodbyeAwaited = graceful
         outputClosed = true
-        phase = .closing
+        phase = graceful ? .closing : .failing
         failPending(ChannelError.ioOnClosedChannel)
         deadline?.cancel()
         deadline = nil
@@ -60,10 +59,10 @@ extension TLSServerHandler {
             closeWhenDone(context)
         } else {
             context.close(mode: .output, promise: nil)
-            if phase == .closing { context.read() }
+            if isClosing { context.read() }
         }
         // In most cases the connection has been closed by now.
-        if phase == .closing { setDeadline(settings.closeTimeout, context) }
+        if isClosing { setDeadline(settings.closeTimeout, context) }
     }
 
     /// Sends `close_notify`; nothing can be written afterwards.
@@ -80,12 +79,12 @@ extension TLSServerHandler {
 
     /// Closes the socket once the peer has ended its side and the kernel has all our bytes.
     func closeWhenDone(_ context: ChannelHandlerContext) {
-        guard phase == .closing, inputClosed, queuedBytes == 0 else { return }
+        guard isClosing, inputClosed, queuedBytes == 0 else { return }
         context.close(promise: nil)
     }
 
     func deadlinePassed() {
         deadline = nil
-        if phase == .closing { context?.close(promise: nil) }
+        if isClosing { context?.close(promise: nil) }
     }
 }

@@ -22,14 +22,14 @@ extension TLSServerHandler {
                 !self.input.spend(empty, settings.emptyInput, now: .now())
             else { return }
             fail(TLSError(.protocolViolation, "the peer sends records without content"), context)
-        case .closing where goodbyeAwaited && !inputClosed:
+        case .closing where !inputClosed:
             var pass = ReadPass()
             pass.run(with: ssl, on: wire, input: input, allocator: context.channel.allocator)
             if pass.end != nil {
-                inputClosed = true
+                endInput(.closed)
                 closeWhenDone(context)
             }
-        case .idle, .closing, .closed:
+        case .idle, .closing, .failing, .closed:
             break
         }
     }
@@ -61,7 +61,7 @@ extension TLSServerHandler {
     package func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         switch phase {
-        case .closing:
+        case .closing, .failing:
             context.read()
         case .open:
             // Bytes arrived, but no whole record, so the requested read is still outstanding.
@@ -75,13 +75,12 @@ extension TLSServerHandler {
         switch (event as? ChannelEvent, phase) {
         case (.inputClosed?, .open):
             guard !inputClosed else { return }
-            inputClosed = true
-            inputTruncated = true
+            endInput(.truncated)
             context.fireUserInboundEventTriggered(event)
-        case (.inputClosed?, .closing):
-            inputClosed = true
+        case (.inputClosed?, .closing), (.inputClosed?, .failing):
+            endInput(.closed)
             closeWhenDone(context)
-        case (.outputClosed?, .closing):
+        case (.outputClosed?, .closing), (.outputClosed?, .failing):
             break
         default:
             context.fireUserInboundEventTriggered(event)
@@ -90,7 +89,7 @@ extension TLSServerHandler {
 
     func peerSaidGoodbye(_ context: ChannelHandlerContext) {
         guard !inputClosed else { return }
-        inputClosed = true
+        endInput(.closed)
         let halfClosure =
             (try? context.channel.syncOptions?.getOption(ChannelOptions.allowRemoteHalfClosure))
             ?? false

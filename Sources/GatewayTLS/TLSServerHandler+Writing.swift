@@ -14,7 +14,7 @@ extension TLSServerHandler {
         case .open where !outputClosed:
             pending.append(PendingWrite(bytes: bytes, promise: promise))
             pendingBytes += bytes.readableBytes
-        case .open, .closing:
+        case .open, .closing, .failing:
             promise?.fail(ChannelError.outputClosed)
         case .idle, .closed:
             promise?.fail(ChannelError.ioOnClosedChannel)
@@ -81,7 +81,7 @@ extension TLSServerHandler {
         drainOwed = false
         switch phase {
         case .open: onDrained?()
-        case .closing: if let context { closeWhenDone(context) }
+        case .closing, .failing: if let context { closeWhenDone(context) }
         case .idle, .closed: break
         }
     }

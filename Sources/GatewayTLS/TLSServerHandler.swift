@@ -24,13 +24,26 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     enum Phase {
         /// In a pipeline whose channel is not active yet. To `open` when it becomes active.
         case idle
-        /// Bytes flow both ways. To `closing` by `close`, by a protocol error, or by the peer's
-        /// `close_notify` when half closure is not allowed.
+        /// Bytes flow both ways. To `closing` by `close`, or by the peer's `close_notify` when half
+        /// closure is not allowed; to `failing` by a protocol error.
         case open
-        /// Our last record is being sent; waiting for the peer's end or the deadline.
+        /// Our last record is being sent; waiting for the peer's `close_notify`, the end of its side
+        /// or the deadline.
         case closing
+        /// The peer broke the protocol: as `closing`, but its input is discarded.
+        case failing
         /// The channel is inactive or the handler is removed: nothing is sent or fired any more.
         case closed
+    }
+
+    /// The peer's side of the connection.
+    enum Input {
+        /// The peer may send more.
+        case open
+        /// Ended by the peer's `close_notify`, or by our own `close`.
+        case closed
+        /// Ended without `close_notify`: data may be missing.
+        case truncated
     }
 
     /// A write that waits for its flush.
@@ -62,10 +75,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var drainOwed = false
     var input = InputBudget(now: .now())
     var emptyInput = EmptyInput()
-    var inputClosed = false
+    private var peer = Input.open
     var outputClosed = false
-    /// Whether input is still read, but only for the peer's `close_notify`.
-    var goodbyeAwaited = false
     var readWanted = false
 
     /// Bytes of our ciphertext that NIO holds because the socket was full.
@@ -75,9 +86,11 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     package var onDrained: (() -> Void)?
     /// The protocol that ALPN chose; `nil` for a client without ALPN, which speaks HTTP/1.1.
     package let negotiatedProtocol: String?
+    /// Whether nothing more is read from the peer.
+    var inputClosed: Bool { peer != .open }
     /// Whether the peer ended the connection without `close_notify`, so that its data may be cut
     /// short.
-    package internal(set) var inputTruncated = false
+    package var inputTruncated: Bool { peer == .truncated }
     /// Whether the session was resumed from a ticket.
     package let isResumed: Bool
 
@@ -111,7 +124,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     private var connected: OpaquePointer? {
         switch phase {
-        case .open, .closing: ssl
+        case .open, .closing, .failing: ssl
         case .idle, .closed: nil
         }
     }
@@ -143,7 +156,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        if phase == .open, !inputClosed { inputTruncated = true }
+        if phase == .open { endInput(.truncated) }
         release()
         context.fireChannelInactive()
     }
@@ -151,6 +164,14 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     package func handlerRemoved(context: ChannelHandlerContext) {
         release()
         self.context = nil
+    }
+
+    /// Whether our last record has been sent or will never be.
+    var isClosing: Bool { phase == .closing || phase == .failing }
+
+    /// Ends the peer's side, unless it has ended already.
+    func endInput(_ end: Input) {
+        if peer == .open { peer = end }
     }
 
     /// Drops everything that belongs to the connection.
