@@ -234,7 +234,7 @@ import WidgetModel
         #expect(
             words("Outcomes", "properties", "unreachableFor", "propertyNames")
                 == all(Outcome.Absence.self))
-        for schema in ["WidgetStatus", "SetStatus", "ControlStatus"] {
+        for schema in ["WidgetStanding", "SetStanding", "ControlStanding"] {
             #expect(
                 words(schema, "properties", "reason")
                     == all(Outcome.Reason.self) + all(Outcome.Absence.self))
