@@ -283,7 +283,9 @@ extension GatewayRoutes {
         }
         guard let token = issued else {
             throw Problem.forbidden(
-                "no-local-issuer", "This gateway's own issuer is not enabled (`localIssuer`).")
+                "no-local-issuer",
+                "This gateway's own issuer is not enabled; set `localIssuer: true` in its configuration."
+            )
         }
         return RouteResponse(
             .created,
