@@ -86,7 +86,7 @@ import Testing
         ("    intent: SelectCharacterIntent\n", "", "widgets[0].intent: is required"),
         (
             "configuration: static", "configuration: static\n    intent: SelectCharacterIntent",
-            "widgets[1].intent: has no place"
+            "widgets[1].intent: is not allowed"
         ),
         (
             "configuration: static", "configuration: dynamic",
