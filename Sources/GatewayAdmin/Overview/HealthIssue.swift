@@ -182,7 +182,7 @@ struct HealthSnapshot: Sendable {
                 HealthIssue(
                     .warning,
                     "\(Self.share(recent.broad, recent.changes)) of the changes lack an attribute "
-                        + "that rules match, and reload every client.",
+                        + "that rules match, and reload all clients that it would distinguish.",
                     "Send the attribute with the change; its explanation names it."))
         }
         return troubles

@@ -62,8 +62,8 @@ extension MetricFamily {
         "changes_unmatched", .counter, "Accepted changes that matched no rule.")
     package static let changesBroad = own(
         "changes_broad", .counter,
-        "Accepted changes that matched a rule only because an attribute was missing, so that they "
-            + "reload every client.")
+        "Accepted changes without an attribute that a rule matches; they reload all clients that it "
+            + "would distinguish.")
     static let decisions = own(
         "decisions", .counter, "Dependency keys invalidated by accepted changes.")
     package static let collapsed = own(
