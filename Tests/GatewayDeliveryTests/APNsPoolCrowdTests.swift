@@ -43,9 +43,11 @@ import Testing
     @Test func `a connection carries no more than its window, and another one the rest`()
         async throws
     {
+        // A connection may be opened each second of this clock. It is not much faster than real time: a
+        // connection whose first push takes ten of its seconds is replaced.
         let fixture = try APNsFixture(
-            clock: FastClock(scale: 50),
-            terms: { $0.faults = [.init(.slow(40, .taken), share: 1_000_000)] },
+            clock: FastClock(scale: 2),
+            terms: { $0.faults = [.init(.slow(100, .taken), share: 1_000_000)] },
             pool: {
                 $0.windowMax = 8
                 $0.connectionsMax = 3
