@@ -91,16 +91,11 @@ package struct DataDirectory: Sendable {
         return urls
     }
 
-    /// Mints a token of the local issuer.
+    /// Returns the local issuer, which mints any number of tokens with the key that signs now.
     ///
-    /// - Parameters:
-    ///   - ttl: The token's life, in seconds.
-    ///   - now: In seconds since 1970.
+    /// - Parameter now: In seconds since 1970.
     /// - Throws: ``Faults`` if no gateway was ever served from the directory, ``SigningError``.
-    package func token(
-        sub: String, app: String, scopes: Set<Scope>, ttl: Int64,
-        attributes: [String: [String]], now: Int64
-    ) throws -> String {
+    package func tokenIssuer(now: Int64) throws -> TokenIssuer {
         guard let audience = urls().first else {
             throw Faults(
                 "data", "\(path) is unused; start `timeline-gateway serve` first")
@@ -118,9 +113,6 @@ package struct DataDirectory: Sendable {
         }
         let ring = try KeyRingStore(directory: path + "/issuer").open(
             timing: KeyService.tokenTiming, now: now)
-        return try TokenIssuer(
-            key: ring.signingKey, iss: KeyService.localIssuer, aud: audience
-        ).issue(
-            sub: sub, app: app, scopes: scopes, ttl: ttl, attributes: attributes, now: now)
+        return TokenIssuer(key: ring.signingKey, iss: KeyService.localIssuer, aud: audience)
     }
 }

@@ -59,8 +59,9 @@ struct Token: ParsableCommand {
         let now = Int64(Date().timeIntervalSince1970)
         var lines: [String] = []
         do {
+            let issuer = try directory.tokenIssuer(now: now)
             for subject in subjects {
-                let token = try directory.token(
+                let token = try issuer.issue(
                     sub: subject, app: app, scopes: scopes, ttl: seconds, attributes: attributes,
                     now: now)
                 let object: JSONValue = [
