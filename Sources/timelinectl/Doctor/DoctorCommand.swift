@@ -125,12 +125,12 @@ struct DoctorCommand: AsyncParsableCommand {
     private static func lines(_ finding: DiagnosticResult, _ palette: Palette) -> [String] {
         let mark =
             switch finding.level {
-            case .ok: palette.good("ok ")
+            case .ok: palette.good("ok  ")
             case .warn: palette.poor("WARN")
             case .fail: palette.bad("FAIL")
             }
         let subject = finding.subject.padding(toLength: 15, withPad: " ", startingAt: 0)
-        let first = "\(mark) \(subject) " + TextBlock.line(finding.what)
+        let first = "\(mark)  \(subject)  " + TextBlock.line(finding.what)
         guard !finding.remedy.isEmpty else { return [first] }
         return [first, String(repeating: " ", count: 23) + TextBlock.line(finding.remedy)]
     }
