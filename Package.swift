@@ -225,8 +225,9 @@ let package = Package(
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "GatewayCore", "GatewayPush",
-                "GatewayDelivery", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
+                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore",
+                "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
+                "GatewayTestSupport",
                 "OpenMetrics", "WidgetModel", "ArgumentParser",
             ]),
 

@@ -37,9 +37,17 @@ package struct CurlOptions {
         set(CURLOPT_TCP_KEEPINTVL, seconds)
     }
 
-    /// Trusts the certificates of a PEM file instead of the system's.
-    package mutating func trust(file: String) {
-        set(CURLOPT_CAINFO, file)
+    /// Trusts these certificates in the peer.
+    package mutating func trust(_ trust: CurlTrust) {
+        switch trust {
+        case .system: return
+        case .file(let file):
+            set(CURLOPT_CAINFO, file)
+            // libcurl would otherwise go on trusting the file's former contents for a day.
+            set(CURLOPT_CA_CACHE_TIMEOUT, 0)
+        case .certificates(let bytes):
+            note(client_curl_set_blob(easy.pointer, CURLOPT_CAINFO_BLOB, bytes, bytes.count))
+        }
         set(CURLOPT_CAPATH, nil as String?)
     }
 

@@ -40,18 +40,17 @@ package final class WebhookSender: Sendable {
     /// - Parameters:
     ///   - addressGuard: Decides which addresses are permitted.
     ///   - resolver: Resolves the names of endpoints.
-    ///   - caFile: PEM file of the only certificates to trust for endpoints; `nil` trusts the
-    ///     system's.
+    ///   - trust: The certificates to trust in endpoints.
     ///   - deadline: The longest time of one request.
     ///   - connectionsMax: The most open connections.
     /// - Throws: ``CurlError`` (`noMemory`).
     package init(
         addressGuard: AddressGuard, resolver: NameResolver = .system(),
-        caFile: String? = nil, deadline: Duration = .seconds(20),
+        trust: CurlTrust = .system, deadline: Duration = .seconds(20),
         connectionsMax: Int = 256
     ) throws(CurlError) {
         var configuration = CurlClient.Configuration(name: "webhooks")
-        configuration.caFile = caFile
+        configuration.trust = trust
         configuration.addressRefusal = { bytes in
             guard let address = IPAddress(bytes: bytes) else { return "it is no address" }
             return addressGuard.refusal(of: address).map { Self.message(address, $0) }

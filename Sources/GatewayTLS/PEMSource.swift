@@ -21,14 +21,26 @@ package enum PEMSource: Sendable {
         }
     }
 
-    /// Reads all certificates, to check that they are valid PEM.
+    /// Reads the source once, and returns its text after checking that all its certificates are
+    /// valid PEM.
     ///
     /// - Throws: ``TLSError``: `fileUnreadable`, `notPEM` or `engine`.
-    package func checkCertificates() throws(TLSError) { _ = try certificates() }
+    package func certificateText() throws(TLSError) -> [UInt8] {
+        let bytes = try bytes()
+        _ = try certificates(in: bytes)
+        return bytes
+    }
 
     /// All certificates, in order; at least one.
     func certificates() throws(TLSError) -> [PEMCertificate] {
-        try withBIO { bio throws(TLSError) in
+        var bytes = try bytes()
+        // The file may contain the key as well.
+        defer { Self.wipe(&bytes) }
+        return try certificates(in: bytes)
+    }
+
+    private func certificates(in bytes: [UInt8]) throws(TLSError) -> [PEMCertificate] {
+        try withBIO(bytes) { bio throws(TLSError) in
             var found: [PEMCertificate] = []
             while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) {
                 found.append(PEMCertificate(pointer: certificate))
@@ -52,7 +64,9 @@ package enum PEMSource: Sendable {
 
     /// The first private key.
     func privateKey() throws(TLSError) -> PEMPrivateKey {
-        try withBIO { bio throws(TLSError) in
+        var bytes = try bytes()
+        defer { Self.wipe(&bytes) }
+        return try withBIO(bytes) { bio throws(TLSError) in
             guard let key = PEM_read_bio_PrivateKey(bio, nil, refusePassphrase, nil) else {
                 let reason = OpenSSLErrors.takeReason()
                 throw TLSError(
@@ -63,11 +77,8 @@ package enum PEMSource: Sendable {
     }
 
     private func withBIO<Result>(
-        _ body: (OpaquePointer) throws(TLSError) -> Result
+        _ bytes: [UInt8], _ body: (OpaquePointer) throws(TLSError) -> Result
     ) throws(TLSError) -> Result {
-        var bytes = try bytes()
-        // The text may be a key, so it must not stay behind in freed memory.
-        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
         ERR_clear_error()
         guard let length = Int32(exactly: bytes.count), length > 0 else {
             throw TLSError(.notPEM, "\(name) is empty")
@@ -97,9 +108,11 @@ package enum PEMSource: Sendable {
             var bytes = [UInt8](repeating: 0, count: Self.fileBytesMax + 1)
             let count = fread(&bytes, 1, bytes.count, file)
             guard ferror(file) == 0 else {
+                Self.wipe(&bytes)
                 throw TLSError(.fileUnreadable, "cannot read \(path)")
             }
             guard count <= Self.fileBytesMax else {
+                Self.wipe(&bytes)
                 throw TLSError(
                     .fileUnreadable, "\(path) is larger than \(Self.fileBytesMax) bytes")
             }
@@ -108,6 +121,11 @@ package enum PEMSource: Sendable {
             bytes.removeSubrange(count...)
             return bytes
         }
+    }
+
+    /// Overwrites what may be a key, so that it does not stay behind in freed memory.
+    private static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }
 

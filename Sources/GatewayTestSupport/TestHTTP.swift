@@ -110,7 +110,7 @@ func testClient(
     // OpenSSL writes to sockets that a killed server has closed.
     signal(SIGPIPE, SIG_IGN)
     var configuration = CurlClient.Configuration(name: "test-http")
-    configuration.caFile = ca
+    configuration.trust = CurlTrust(file: ca)
     configuration.speaksHTTP2 = version == .two
     configuration.allowsPlainText = true
     configuration.repeatsRequests = true

@@ -137,7 +137,7 @@ extension CurlConnection.Configuration {
     /// The limits are those of the gateway, and of who uses the connection.
     fileprivate var ofClient: CurlClient.Configuration {
         var client = CurlClient.Configuration(name: "timeline-client")
-        client.caFile = caFile
+        client.trust = CurlTrust(file: caFile)
         client.connectTimeout = connectDeadline
         client.allowsPlainText = speaksPlainHTTP
         client.usesEnvironmentProxy = true

@@ -1,3 +1,4 @@
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayPush
@@ -20,7 +21,7 @@ import WidgetModel
             .production,
             .key(.init(try SigningKey(generating: .es256), id: "KEY1234567", team: "TEAM123456")))
         configuration.origin = server.origin
-        configuration.caFile = server.certificate
+        configuration.trust = .file(server.certificate)
         change(&configuration)
         return APNsPool(configuration)
     }
@@ -95,7 +96,7 @@ import WidgetModel
     @Test func `one who is not trusted is told nothing`() async throws {
         let server = try ScriptedServer([.ok])
         for file in [nil, server.otherCertificate, "/nowhere"] {
-            let pool = try Self.pool(server) { $0.caFile = file }
+            let pool = try Self.pool(server) { $0.trust = CurlTrust(file: file) }
             #expect(await pool.push(try Self.push()).outcome == .failed(.notConnected))
             await pool.drain()
         }

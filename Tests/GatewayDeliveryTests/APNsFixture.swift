@@ -1,4 +1,5 @@
 import APNsSimulator
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayPush
@@ -79,7 +80,7 @@ final class APNsFixture: Sendable {
         }
         var configuration = APNsPool.Configuration(.sandbox, credential)
         configuration.origin = "https://127.0.0.1:\(server.port)"
-        configuration.caFile = made.ca
+        configuration.trust = .file(made.ca)
         configuration.clock = clock.ofPool
         change(&configuration)
         self.configuration = configuration

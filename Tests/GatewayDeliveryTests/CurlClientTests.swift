@@ -12,7 +12,7 @@ import WidgetModel
         _ server: ScriptedServer, _ change: (inout CurlClient.Configuration) -> Void = { _ in }
     ) throws -> CurlClient {
         var configuration = CurlClient.Configuration(name: "test")
-        configuration.caFile = server.certificate
+        configuration.trust = .file(server.certificate)
         change(&configuration)
         return try CurlClient(configuration)
     }
@@ -216,7 +216,7 @@ import WidgetModel
         let server = try ScriptedServer([.ok])
         let request = try Self.request(server)
         for file in [nil, server.otherCertificate, "/nowhere"] {
-            let client = try Self.client(server) { $0.caFile = file }
+            let client = try Self.client(server) { $0.trust = CurlTrust(file: file) }
             #expect(await Self.code(client, request) == .notTrusted)
             #expect(client.stats.connections == 0)
         }

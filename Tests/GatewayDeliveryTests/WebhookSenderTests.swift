@@ -22,7 +22,7 @@ import Testing
         let range = try #require(AddressRange(allowed))
         return try WebhookSender(
             addressGuard: AddressGuard(allowed: [range]), resolver: resolver,
-            caFile: server.certificate)
+            trust: .file(server.certificate))
     }
 
     /// Returns a resolver that gives other addresses each time; the last ones are repeated.

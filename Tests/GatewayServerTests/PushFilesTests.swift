@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewayPush
 import GatewaySigning
 import GatewayTestSupport
@@ -80,6 +81,30 @@ import WidgetModel
         let ends = try PushFiles(pushes).certificateEnds
         let days = ends.mapValues { Int(($0.timeIntervalSinceNow / 86_400).rounded()) }
         #expect(days == ["two": 5, "one": 90])
+    }
+
+    @Test func `other certificates in the same file are another trust`() throws {
+        let directory = try GatewayProcess.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let file = try TestAuthorityFiles(directory).certificate
+        try SigningKey(generating: .es256).save(to: directory + "/apns.p8")
+        let pushes = configuration(
+            [.key(team: "T", id: "K", file: directory + "/apns.p8")], apnsCA: file,
+            webhookCA: file)
+        func share(_: String) -> ProviderTokenShare {
+            ProviderTokenShare(read: { nil }, replace: { _, new in new })
+        }
+        let first = try PushFiles(pushes)
+        let sender = APNsSender(pushes, first, share: share)
+        let again = try PushFiles(pushes)
+        #expect(again.webhookTrust == first.webhookTrust)
+        #expect(APNsSender(pushes, again, after: sender, share: share).mended(since: sender) == [])
+        _ = try TestAuthorityFiles(directory)
+        let other = try PushFiles(pushes)
+        #expect(other.webhookTrust != first.webhookTrust)
+        // What was stopped for want of trust goes on.
+        let next = APNsSender(pushes, other, after: sender, share: share)
+        #expect(next.mended(since: sender) == [.init(app: "app0", environment: .production)])
     }
 
     @Test func `every option that is wrong is named, and nothing of what is in its file`() throws {

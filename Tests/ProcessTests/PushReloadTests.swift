@@ -1,6 +1,7 @@
 import APNsSimulator
 import Foundation
 import GatewaySigning
+import GatewayTLS
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -171,6 +172,41 @@ extension ProcessTests {
             #expect(try attempts().contains("address-not-allowed"))
             #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
             try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
+            try Self.reload(world)
+            // According to its schedule, some seconds after the failure.
+            #expect(try receiver.request(1)?["path"] == "/hook")
+            await world.stop()
+        }
+
+        @Test func `certificates that replace others in the same file are trusted`() async throws {
+            let world = try PushFixture(options: Self.fast)
+            let certificates = world.folder + "/certs"
+            let receiver = try WebhookReceiver(
+                in: world.folder, certificate: certificates + "/server.pem",
+                key: certificates + "/server.key")
+            let trust = world.folder + "/trust.pem"
+            let other = try DevelopmentCertificates.ensure(
+                in: world.folder + "/other", now: Int64(Date().timeIntervalSince1970))
+            try FileManager.default.copyItem(atPath: other.ca, toPath: trust)
+            try world.write(
+                [],
+                also: ["webhooks: { enabled: true, ca: \(trust), allowedRanges: [127.0.0.0/8] }"])
+            try Self.reload(world)
+            _ = try receiver.register(at: "/hook", on: world.gateway, token: world.backend)
+            try world.change(["hero"], run: "one")
+            func attempts() throws -> String {
+                try world.gateway.http().request(
+                    "GET", "/v1/apps/\(PushFixture.app)/attempts?client=renderer",
+                    token: world.backend
+                ).text
+            }
+            for _ in 0..<200 where try !attempts().contains("not-trusted") {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            #expect(try attempts().contains("not-trusted"))
+            #expect(receiver.requestCount == 0)
+            let right = try Data(contentsOf: URL(filePath: certificates + "/ca.pem"))
+            try right.write(to: URL(filePath: trust), options: .atomic)
             try Self.reload(world)
             // According to its schedule, some seconds after the failure.
             #expect(try receiver.request(1)?["path"] == "/hook")

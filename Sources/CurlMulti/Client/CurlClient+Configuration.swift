@@ -3,9 +3,8 @@ extension CurlClient {
     package struct Configuration: Sendable {
         /// The name of the thread; the first 15 bytes of it are used.
         package var name: String
-        /// PEM file of the only certificates to trust, read for each connection; `nil` trusts the
-        /// system's.
-        package var caFile: String?
+        /// The certificates to trust.
+        package var trust = CurlTrust.system
         /// Whether origins may be `http://`, without encryption and without certificates.
         package var allowsPlainText = false
         /// Whether HTTP/2 is offered; otherwise requests use HTTP/1.1.

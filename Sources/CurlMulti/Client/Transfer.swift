@@ -72,7 +72,7 @@ final class Transfer {
         options.set(CURLOPT_MAXAGE_CONN, configuration.idleMax.wholeSeconds)
         options.set(CURLOPT_MAXLIFETIME_CONN, configuration.lifetimeMax.wholeSeconds)
         options.keepAlive(configuration.keepAlive)
-        if let file = configuration.caFile { options.trust(file: file) }
+        options.trust(configuration.trust)
         sockets.configure(easy, &options)
         // When a connection that was used before ends without a response, libcurl resends the
         // request on its own, although the peer may have acted on it. There is no option against

@@ -79,7 +79,7 @@ final class APNsConnection {
         options.set(CURLOPT_PROXY, "")
         options.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         options.keepAlive(.seconds(600))
-        if let file = configuration.caFile { options.trust(file: file) }
+        options.trust(configuration.trust)
         if let identity = configuration.identity {
             options.show(certificate: identity.certificate, key: identity.key)
         }

@@ -1,3 +1,4 @@
+import CurlMulti
 import GatewayCore
 import GatewayPush
 import GatewaySigning
@@ -36,8 +37,8 @@ extension APNsPool {
         package var origin: String
         /// The credential that identifies the sender to APNs.
         package var credential: Credential
-        /// The PEM file of the only certificates to trust; `nil` trusts the system's.
-        package var caFile: String?
+        /// The certificates to trust.
+        package var trust = CurlTrust.system
         /// The most connections in use at once.
         package var connectionsMax = 4
         /// The most pushes in flight on one connection.

@@ -1,3 +1,4 @@
+import CurlMulti
 import GatewayCore
 import GatewayDelivery
 import GatewayPush
@@ -16,7 +17,7 @@ final class APNsSender: PushSender {
         let proof: PushFiles.Credential.Proof
         let environment: APNsEnvironment
         let origin: String?
-        let trust: String?
+        let trust: CurlTrust
     }
 
     /// The purpose of a pool's connections. APNs ties each connection to the topics it has seen: a
@@ -54,7 +55,7 @@ final class APNsSender: PushSender {
                 let account = Account(
                     credential: app.credential, proof: proof, environment: environment,
                     origin: configuration.hosts[environment].map { "https://\($0)" },
-                    trust: configuration.trust)
+                    trust: files.trust)
                 accounts.append((app, account))
                 purposes[account, default: Purpose(account: account)].topics.formUnion(
                     app.forms.values.map(\.topic))
@@ -68,7 +69,7 @@ final class APNsSender: PushSender {
             }
             var settings = APNsPool.Configuration(account.environment, credential)
             if let origin = account.origin { settings.origin = origin }
-            settings.caFile = account.trust
+            settings.trust = account.trust
             adjust(&settings)
             pools[purpose] = former?.pools[purpose] ?? APNsPool(settings)
         }

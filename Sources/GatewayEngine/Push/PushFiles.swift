@@ -1,3 +1,4 @@
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayPush
@@ -41,6 +42,10 @@ package struct PushFiles: Sendable {
     /// The expiry of the certificates that identify apps to APNs: for an app with several, the
     /// earliest.
     package private(set) var certificateEnds: [String: Date] = [:]
+    /// The certificates to trust at APNs.
+    private(set) var trust = CurlTrust.system
+    /// The certificates to trust at webhooks.
+    private(set) var webhookTrust = CurlTrust.system
     /// The address ranges allowed for webhooks in addition to public addresses.
     private(set) var webhookRanges: [AddressRange] = []
 
@@ -58,16 +63,8 @@ package struct PushFiles: Sendable {
             guard case .certificate(_, _, let ends) = credentials[app.credential] else { continue }
             certificateEnds[app.app] = min(ends, certificateEnds[app.app] ?? ends)
         }
-        for (option, file) in [
-            ("push.apnsCA", configuration.trust), ("webhooks.ca", configuration.webhookTrust),
-        ] {
-            guard let file else { continue }
-            do throws(TLSError) {
-                try PEMSource.file(file).checkCertificates()
-            } catch {
-                faults.add(option, error.message)
-            }
-        }
+        trust = Self.trust(configuration.trust, "push.apnsCA", &faults)
+        webhookTrust = Self.trust(configuration.webhookTrust, "webhooks.ca", &faults)
         for text in configuration.webhookRanges {
             if let range = AddressRange(text) {
                 webhookRanges.append(range)
@@ -106,6 +103,18 @@ package struct PushFiles: Sendable {
                     isOfKey ? "\(place).certificateKey" : "\(place).certificate", error.message)
                 return nil
             }
+        }
+    }
+
+    private static func trust(
+        _ file: String?, _ option: String, _ faults: inout Faults
+    ) -> CurlTrust {
+        guard let file else { return .system }
+        do throws(TLSError) {
+            return .certificates(try PEMSource.file(file).certificateText())
+        } catch {
+            faults.add(option, error.message)
+            return .system
         }
     }
 

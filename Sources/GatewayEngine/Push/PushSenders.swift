@@ -59,7 +59,7 @@ package final class PushSenders: Sendable {
         var webhooks: WebhookPushes?
         if configuration.hasWebhooks {
             webhooks = former?.webhooks
-            if webhooks?.serves(configuration) != true {
+            if webhooks?.serves(configuration, files) != true {
                 webhooks = try WebhookPushes(configuration, files, content)
             }
         }

@@ -30,8 +30,9 @@ package final class WebhookPushes: PushSender {
         }
     }
 
-    private let ranges: [String]
-    private let trust: String?
+    private let ranges: [AddressRange]
+    private let trust: CurlTrust
+    private let connectionsMax: Int
     private let sender: WebhookSender
     private let content: Content
 
@@ -42,19 +43,22 @@ package final class WebhookPushes: PushSender {
         do throws(CurlError) {
             sender = try WebhookSender(
                 addressGuard: AddressGuard(allowed: files.webhookRanges),
-                caFile: configuration.webhookTrust,
+                trust: files.webhookTrust,
                 connectionsMax: configuration.webhookConnectionsMax)
         } catch {
             throw Faults("webhooks.enabled", error.message)
         }
         self.content = content
-        ranges = configuration.webhookRanges
-        trust = configuration.webhookTrust
+        ranges = files.webhookRanges
+        trust = files.webhookTrust
+        connectionsMax = configuration.webhookConnectionsMax
     }
 
-    /// Returns whether another configuration has the same address ranges and the same trust file.
-    func serves(_ configuration: PushConfiguration) -> Bool {
-        ranges == configuration.webhookRanges && trust == configuration.webhookTrust
+    /// Returns whether another configuration allows the same addresses, trusts the same
+    /// certificates and allows as many connections.
+    func serves(_ configuration: PushConfiguration, _ files: PushFiles) -> Bool {
+        ranges == files.webhookRanges && trust == files.webhookTrust
+            && connectionsMax == configuration.webhookConnectionsMax
     }
 
     package func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {

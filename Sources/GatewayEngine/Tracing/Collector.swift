@@ -41,7 +41,7 @@ final class Collector: Sendable {
         self.clock = clock
         self.logger = logger
         var settings = CurlClient.Configuration(name: "traces")
-        settings.caFile = configuration.trust
+        settings.trust = CurlTrust(file: configuration.trust)
         settings.allowsPlainText = configuration.endpoint.isPlain
         settings.connectTimeout = deadline
         settings.requestsMax = 1

@@ -1,3 +1,4 @@
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayDelivery
@@ -27,7 +28,7 @@ struct PoolLoad {
             .production,
             .key(.init(server.key, id: PushServer.keyID, team: PushServer.team)))
         configuration.origin = "https://127.0.0.1:\(server.port)"
-        configuration.caFile = server.certificates.ca
+        configuration.trust = .file(server.certificates.ca)
         let form = try APNsPushForm(.widgets, app: Self.app)
         let run = Run(pool: APNsPool(configuration), form: form, tokens: tokens)
         let done = DispatchSemaphore(value: 0)
