@@ -2,7 +2,7 @@
 /// answers.
 final class AttackLoad: ConnectionUser {
     /// The timeout of answers once no more is sent.
-    private static let drainSeconds = 20.0
+    private static let drainSeconds = 60.0
     /// The time between the loss of a connection and the next attempt, in nanoseconds.
     private static let reconnectPause: Int64 = 20_000_000
     /// Connections are opened from other source addresses than the bystander's.
