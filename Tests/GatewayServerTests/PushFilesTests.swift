@@ -102,7 +102,7 @@ import WidgetModel
         _ = try TestAuthorityFiles(directory)
         let other = try PushFiles(pushes)
         #expect(other.webhookTrust != first.webhookTrust)
-        // What was stopped for want of trust goes on.
+        // Pushes that were stopped are released when the account changes.
         let next = APNsSender(pushes, other, after: sender, share: share)
         #expect(next.mended(since: sender) == [.init(app: "app0", environment: .production)])
     }
