@@ -159,6 +159,7 @@ private final class Room: Sendable {
 
     private final class Counts: Sendable {
         let builds = Mutex(0)
+        let shownBuilds = Mutex(0)
         let streams = Mutex(0)
         let told = Mutex<Set<UInt64>>([])
     }
@@ -175,6 +176,7 @@ private final class Room: Sendable {
                 case .connected: counts.streams.withLock { $0 += 1 }
                 case .notified(let claims):
                     counts.told.withLock { _ = $0.insert(claims.sequence) }
+                case .rebuilt: counts.shownBuilds.withLock { $0 += 1 }
                 default: break
                 }
             })
@@ -242,7 +244,11 @@ private final class Room: Sendable {
         while !condition() { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
-    func waitForBuild(_ count: Int) async { await wait { builds >= count } }
+    /// Waits until so many timelines are shown. A provider that was only asked is asked again if
+    /// the run is cancelled before it has answered.
+    func waitForBuild(_ count: Int) async {
+        await wait { counts.shownBuilds.withLock { $0 } >= count }
+    }
 
     /// Waits until the widget shows this state.
     func waitForLight(_ isLit: Bool) async {
