@@ -148,7 +148,7 @@ package struct Gateway: Sendable {
             WebhookPushes.Content(
                 notification: { [signer] order throws(SigningError) in
                     try signer.notification(
-                        app: order.client.app, content: order.content, causeTime: nil,
+                        app: order.client.app, content: order.content, cause: nil,
                         now: clock.wallSeconds())
                 }, cursor: { [cursors = engine.cursors] in cursors.text($0, in: $1) },
                 signer: { [keys] in keys.webhookSigner }, clock: clock))

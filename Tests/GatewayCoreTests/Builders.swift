@@ -101,7 +101,7 @@ struct SmallGateway {
 
     mutating func change(_ change: Change) throws {
         head += 1
-        apply(.change(try decider.decide(change, app: "app"), causeTime: "t"))
+        apply(.change(try decider.decide(change, app: "app"), cause: ChangeCause(time: "t")))
     }
 
     mutating func reload(_ scope: ReloadScope) {

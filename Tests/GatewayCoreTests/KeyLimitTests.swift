@@ -76,16 +76,16 @@ import WidgetModel
         var decider = Decider(hash: testHash, limits: Self.limits(changeKeys: 80))
         decider.install(declared, at: 1)
         guard
-            case .reload(.everything) = decider.replay(Self.change, app: "app", causeTime: nil)
+            case .reload(.everything) = decider.replay(Self.change, app: "app", cause: nil)
         else { return #expect(Bool(false), "it was decided key by key") }
         // This has more combinations than one rule may have now, and fewer than it could have
         // before.
         let wide = Change(
             entity: "E", attributes: ["x": (0..<70).map(String.init), "y": []])
-        guard case .change(let decision, _) = decider.replay(wide, app: "app", causeTime: nil)
+        guard case .change(let decision, _) = decider.replay(wide, app: "app", cause: nil)
         else { return #expect(Bool(false), "it reloads everything") }
         #expect(decision.keys.count <= 80)
-        guard case .change(let none, _) = decider.replay(wide, app: "other", causeTime: nil)
+        guard case .change(let none, _) = decider.replay(wide, app: "other", cause: nil)
         else { return #expect(Bool(false), "an app without catalog hits something") }
         #expect(none.isUnmatched)
     }

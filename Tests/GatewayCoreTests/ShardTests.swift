@@ -26,7 +26,7 @@ import WidgetModel
         try gateway.change(Change(entity: "E", id: "1"))
         #expect(gateway.sent(two) == [])
         let frame = try #require(gateway.shard.output.frames.first)
-        #expect(frame.app == "app" && frame.causeTime == "t" && frame.acceptedAt == 7)
+        #expect(frame.app == "app" && frame.cause?.time == "t" && frame.acceptedAt == 7)
         #expect(gateway.taken(one) == ["k(a=1) id 2"])
         gateway.shard.close(one)
         gateway.shard.close(one)
@@ -84,7 +84,7 @@ import WidgetModel
             gateway.shard.apply(
                 LogEntry(
                     sequence: gateway.head, app: "app", acceptedAt: acceptedAt,
-                    body: .change(decision, causeTime: nil)), now: 0)
+                    body: .change(decision, cause: nil)), now: 0)
         }
         for time: Int64 in [10, 20, 30] { try change(acceptedAt: time) }
         #expect(gateway.shard.output.frames.map(\.acceptedAt) == [10])
@@ -270,7 +270,7 @@ import WidgetModel
         try gateway.change(Change(entity: "E", id: "1"))
         gateway.shard.clearOutput()
         let decision = try gateway.decider.decide(Change(entity: "E", id: "1"), app: "app")
-        gateway.apply(.change(decision, causeTime: nil))
+        gateway.apply(.change(decision, cause: nil))
         #expect(gateway.taken(id) == [])
         #expect(gateway.shard.position == 2)
     }

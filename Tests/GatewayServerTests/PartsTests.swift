@@ -45,7 +45,8 @@ import WidgetModel
         let answers = try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<32 {
                 group.addTask {
-                    try signer.notification(app: "a", content: content, causeTime: "t", now: 100)
+                    try signer.notification(
+                        app: "a", content: content, cause: ChangeCause(time: "t"), now: 100)
                 }
             }
             return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
@@ -58,20 +59,21 @@ import WidgetModel
         let signer = try signer()
         let later = StaleSet(content.names, sequence: 6)
         let answers = Set([
-            try signer.notification(app: "a", content: content, causeTime: nil, now: 100),
-            try signer.notification(app: "b", content: content, causeTime: nil, now: 100),
-            try signer.notification(app: "a", content: later, causeTime: nil, now: 100),
-            try signer.notification(app: "a", content: content, causeTime: "t", now: 100),
+            try signer.notification(app: "a", content: content, cause: nil, now: 100),
+            try signer.notification(app: "b", content: content, cause: nil, now: 100),
+            try signer.notification(app: "a", content: later, cause: nil, now: 100),
+            try signer.notification(
+                app: "a", content: content, cause: ChangeCause(time: "t"), now: 100),
         ])
         #expect(answers.count == 4)
     }
 
     @Test func aStatementIsSignedAnewBeforeItsTimeRunsShort() throws {
         let signer = try signer()
-        let first = try signer.notification(app: "a", content: content, causeTime: nil, now: 100)
-        let soon = try signer.notification(app: "a", content: content, causeTime: nil, now: 110)
-        let later = try signer.notification(app: "a", content: content, causeTime: nil, now: 200)
-        let earlier = try signer.notification(app: "a", content: content, causeTime: nil, now: 50)
+        let first = try signer.notification(app: "a", content: content, cause: nil, now: 100)
+        let soon = try signer.notification(app: "a", content: content, cause: nil, now: 110)
+        let later = try signer.notification(app: "a", content: content, cause: nil, now: 200)
+        let earlier = try signer.notification(app: "a", content: content, cause: nil, now: 50)
         #expect(first == soon)
         #expect(later != first)
         #expect(earlier != later)

@@ -139,7 +139,7 @@ import Testing
                 kind: "k", parameters: [.init(name: "a", value: "1"), .init(name: "b", value: nil)]),
             .init(kind: "l"),
         ], recommendations: ["k"], relevance: ["r"], controls: ["c"],
-        causeTime: "2026-11-21T09:30:00Z")
+        cause: ChangeCause(time: "2026-11-21T09:30:00Z"))
 
     @Test func `claims read back the same and unknown ones are ignored`() throws {
         #expect(try ReloadNotification(Self.notification.json) == Self.notification)

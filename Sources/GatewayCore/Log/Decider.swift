@@ -51,14 +51,14 @@ package struct Decider: Sendable {
     /// than `limits.changeKeysMax` counts as a reload of everything of its app: this reloads more
     /// than necessary and misses no client. The limit for one rule is not applied, because those
     /// keys are few.
-    package func replay(_ change: Change, app: String, causeTime: String?) -> LogEntry.Body {
+    package func replay(_ change: Change, app: String, cause: ChangeCause?) -> LogEntry.Body {
         var limits = limits
         limits.changeRuleKeysMax = .max
         guard let ruleSet = ruleSets[app] else {
-            return .change(RuleSet.Decision(), causeTime: causeTime)
+            return .change(RuleSet.Decision(), cause: cause)
         }
         do throws(RuleSet.TooManyKeys) {
-            return .change(try ruleSet.decide(change, limits: limits), causeTime: causeTime)
+            return .change(try ruleSet.decide(change, limits: limits), cause: cause)
         } catch {
             return .reload(.everything)
         }

@@ -16,7 +16,7 @@ package struct LogEntry: Sendable {
     /// The content of a log entry.
     package enum Body: Sendable {
         /// A data change, with the keys it bumps according to the catalog in force before it.
-        case change(RuleSet.Decision, causeTime: String?)
+        case change(RuleSet.Decision, cause: ChangeCause?)
         /// A catalog: later changes are decided by this rule set.
         case catalog(RuleSet)
         /// The removal of the app and its clients; a later catalog counts as its first.

@@ -18,7 +18,7 @@ extension Shard {
             let accepted = places.reduce(Int64.max) { min($0, keys[$1].acceptedAt) }
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
-                watermark: watermark, causeTime: nil, acceptedAt: accepted)
+                watermark: watermark, cause: nil, acceptedAt: accepted)
             write(frame, app, batch: batch) { index, visit in
                 for place in places {
                     let (key, changed, _) = keys[place]
@@ -31,7 +31,7 @@ extension Shard {
     /// Notifies the holders of the keys of one change.
     mutating func send(
         _ keys: InvalidatedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
-        watermark: UInt64, causeTime: String?, acceptedAt: Int64
+        watermark: UInt64, cause: ChangeCause?, acceptedAt: Int64
     ) {
         // The streams are fetched from memory while the frame is made.
         for key in firing { apps[app].index.prefetchStreams(rule: key.rule, key.reach, streams) }
@@ -40,7 +40,7 @@ extension Shard {
         func notify(_ name: InvalidationTarget, _ firing: ArraySlice<FiringKey>) {
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
-                watermark: watermark, causeTime: causeTime, acceptedAt: acceptedAt)
+                watermark: watermark, cause: cause, acceptedAt: acceptedAt)
             write(frame, app, batch: batch) { index, visit in
                 for (place, rule, reach) in firing {
                     keys.withEncoded(place) { key in
@@ -171,7 +171,7 @@ extension Shard {
         ) { $0.deliver(to: &streams[index], slot: slot) }
         output.add(
             .init(
-                app: apps[app].name, content: stale, watermark: position, causeTime: nil,
+                app: apps[app].name, content: stale, watermark: position, cause: nil,
                 acceptedAt: acceptedAt))
     }
 

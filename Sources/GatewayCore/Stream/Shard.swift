@@ -111,9 +111,9 @@ package struct Shard: Sendable {
         switch entry.body {
         case .catalog(let ruleSet): replace(ruleSet, entry)
         case .removal: remove(entry.app)
-        case .change(let decision, let causeTime):
+        case .change(let decision, let cause):
             guard let app = number(ofApp: entry.app) else { return }
-            apply(decision.keys, of: entry, causeTime: causeTime, to: app, now: now)
+            apply(decision.keys, of: entry, cause: cause, to: app, now: now)
         case .reload(let scope):
             guard let app = number(ofApp: entry.app) else { return }
             reload(scope, entry, app)
@@ -144,7 +144,7 @@ package struct Shard: Sendable {
     }
 
     private mutating func apply(
-        _ keys: InvalidatedKeys, of entry: LogEntry, causeTime: String?, to app: Int, now: Int64
+        _ keys: InvalidatedKeys, of entry: LogEntry, cause: ChangeCause?, to app: Int, now: Int64
     ) {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
@@ -153,7 +153,7 @@ package struct Shard: Sendable {
         if !firing.isEmpty {
             send(
                 keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
-                causeTime: causeTime, acceptedAt: entry.acceptedAt)
+                cause: cause, acceptedAt: entry.acceptedAt)
             firing.removeAll(keepingCapacity: true)
         }
         swap(&firing, &self.firing)

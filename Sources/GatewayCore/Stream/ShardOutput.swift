@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// The data that a shard wants to send: notifications, each to be signed once, and their deliveries
 /// to streams.
 ///
@@ -11,8 +13,8 @@ package struct ShardOutput: Sendable {
         package let content: StaleSet
         /// The id of the frame, for deliveries that carry one.
         package let watermark: UInt64
-        /// The time of the change; `nil` unless a single change is reported.
-        package let causeTime: String?
+        /// The facts about the change; `nil` unless a single change is reported.
+        package let cause: ChangeCause?
         /// The time of acceptance of the change, or of the first that waited for a window's end, ms
         /// since 1970; 0 for catch-ups.
         package let acceptedAt: Int64

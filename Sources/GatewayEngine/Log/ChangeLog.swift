@@ -137,7 +137,8 @@ package final class ChangeLog: Sendable {
                     LogEntry(
                         sequence: sequence, app: app, acceptedAt: acceptedAt,
                         urgency: event.change.urgency,
-                        body: .change(decision, causeTime: event.time ?? acceptedTime))))
+                        body: .change(
+                            decision, cause: ChangeCause(time: event.time ?? acceptedTime)))))
         }
         outcome.accepted = fresh.count
         if post.events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }

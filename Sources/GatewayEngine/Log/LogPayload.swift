@@ -41,12 +41,13 @@ enum LogPayload {
 
     static func readChange(
         _ payload: Data, limits: Limits
-    ) throws -> (change: Change, time: String?) {
+    ) throws -> (change: Change, cause: ChangeCause?) {
         guard let object = try JSONValue(parsing: Array(payload)).objectValue,
             let data = object["data"]
         else { throw Unreadable(reason: "a change without data") }
         return (
-            try Change(data, at: "data", limits: limits), object["time"]?.stringValue
+            try Change(data, at: "data", limits: limits),
+            object["time"]?.stringValue.map { ChangeCause(time: $0) }
         )
     }
 

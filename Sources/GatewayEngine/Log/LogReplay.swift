@@ -59,10 +59,10 @@ package struct LogReplay {
                 let body: LogEntry.Body
                 switch row.type {
                 case .change:
-                    let (change, time) = try UnreadableRow.naming(
+                    let (change, cause) = try UnreadableRow.naming(
                         "the change at \(row.sequence)"
                     ) { try LogPayload.readChange(row.payload, limits: .none) }
-                    body = catalogs.decider.replay(change, app: row.app, causeTime: time)
+                    body = catalogs.decider.replay(change, app: row.app, cause: cause)
                 case .catalog:
                     if let (catalog, document) = bySequence[row.sequence] {
                         body = .catalog(install(catalog, document))

@@ -15,7 +15,7 @@ package final class NotificationSigner: Sendable {
     private struct Statement: Hashable {
         let app: String
         let content: StaleSet
-        let causeTime: String?
+        let cause: ChangeCause?
     }
 
     private struct Stripe {
@@ -51,9 +51,9 @@ package final class NotificationSigner: Sendable {
     ///
     /// - Parameter now: In seconds since 1970.
     package func notification(
-        app: String, content: StaleSet, causeTime: String?, now: Int64
+        app: String, content: StaleSet, cause: ChangeCause?, now: Int64
     ) throws(SigningError) -> [UInt8] {
-        let statement = Statement(app: app, content: content, causeTime: causeTime)
+        let statement = Statement(app: app, content: content, cause: cause)
         var hasher = Hasher()
         hasher.combine(statement)
         let index = Int(UInt(bitPattern: hasher.finalize()) % UInt(stripes.count))
@@ -83,7 +83,7 @@ package final class NotificationSigner: Sendable {
             issuer: issuer, audience: statement.app, issuedAt: now, expires: now + lifetime,
             id: String(nonce, radix: 36) + "-" + String(number, radix: 36),
             sequence: statement.content.sequence, all: statement.content.all,
-            causeTime: statement.causeTime)
+            cause: statement.cause)
         for name in statement.content.names {
             switch name.target {
             case .timeline:

@@ -202,7 +202,7 @@ extension ShardLoop {
         let content = shard.output.frames[index]
         do {
             let notification = try signer.notification(
-                app: content.app, content: content.content, causeTime: content.causeTime,
+                app: content.app, content: content.content, cause: content.cause,
                 now: clock.wallSeconds())
             let id = carriesID ? cursors.text(content.watermark, in: epoch) : nil
             let frame = Frame(EventStreamEncoder.reload(id: id, notification: notification))

@@ -45,7 +45,7 @@ extension GatewayRoutes {
         if !stale.isEmpty {
             observeTold(answer, admitted)
             let notification = try signer.notification(
-                app: admitted.key.app, content: stale, causeTime: nil, now: clock.wallSeconds())
+                app: admitted.key.app, content: stale, cause: nil, now: clock.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))
         }
         var headers: HTTPHeaders = [

@@ -71,15 +71,15 @@ public struct ReloadNotification: Sendable, Hashable {
     public var controls: [String]
     /// Whether everything of the client is stale; the lists are then empty.
     public var all: Bool
-    /// The time of the change in the form of RFC 3339; only if a single change is reported.
-    public var causeTime: String?
+    /// The facts about the change; only if a single change is reported.
+    public var cause: ChangeCause?
 
     /// Creates the claims of a notification.
     public init(
         issuer: String, audience: String, issuedAt: Int64, expires: Int64, id: String,
         sequence: UInt64, reload: [Reload] = [], recommendations: [String] = [],
         relevance: [String] = [], controls: [String] = [], all: Bool = false,
-        causeTime: String? = nil
+        cause: ChangeCause? = nil
     ) {
         self.issuer = issuer
         self.audience = audience
@@ -92,7 +92,7 @@ public struct ReloadNotification: Sendable, Hashable {
         self.relevance = relevance
         self.controls = controls
         self.all = all
-        self.causeTime = causeTime
+        self.cause = cause
     }
 
     /// The claims as JSON; empty lists are omitted.
@@ -109,7 +109,7 @@ public struct ReloadNotification: Sendable, Hashable {
             object[name] = .array(kinds.map { .string($0) })
         }
         if all { object["all"] = true }
-        if let causeTime { object["cause"] = ["time": .string(causeTime)] }
+        if let cause { object["cause"] = cause.json }
         return .object(object)
     }
 
@@ -140,7 +140,7 @@ public struct ReloadNotification: Sendable, Hashable {
         let (recommendations, relevance) = (kinds("recommendations"), kinds("relevance"))
         let controls = kinds("controls")
         let all = reader.value("all")?.boolValue ?? false
-        let cause = reader.value("cause")?.objectValue?["time"]?.stringValue
+        let cause = ChangeCause(reader.value("cause"))
         guard faults.isEmpty, let issuer, let audience, let id, let issuedAt, let expires,
             let sequence
         else {
@@ -150,7 +150,7 @@ public struct ReloadNotification: Sendable, Hashable {
         self.init(
             issuer: issuer, audience: audience, issuedAt: issuedAt, expires: expires, id: id,
             sequence: sequence, reload: reload, recommendations: recommendations,
-            relevance: relevance, controls: controls, all: all, causeTime: cause)
+            relevance: relevance, controls: controls, all: all, cause: cause)
     }
 }
 

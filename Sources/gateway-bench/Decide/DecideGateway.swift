@@ -57,7 +57,7 @@ struct DecideGateway {
         shard.apply(
             LogEntry(
                 sequence: head, app: DecideWorkload.app, acceptedAt: 0,
-                body: .change(decision, causeTime: nil)), now: now)
+                body: .change(decision, cause: nil)), now: now)
         if let end = shard.nextWindowEnd, end <= now { shard.endWindows(now: now) }
         deliveries += shard.output.deliveries.count
         shard.clearOutput()

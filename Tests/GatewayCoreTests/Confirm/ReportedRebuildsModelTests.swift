@@ -157,7 +157,7 @@ import WidgetModel
             gateway.shard.apply(
                 LogEntry(
                     sequence: gateway.head, app: "app", acceptedAt: gateway.now,
-                    body: .change(decision, causeTime: nil)), now: gateway.now)
+                    body: .change(decision, cause: nil)), now: gateway.now)
             send()
         }
 

@@ -79,7 +79,7 @@ extension HistoryFixture {
             if sabotage == .skipsAnEntry, random.happens(50), case .change = entry.body {
                 given = LogEntry(
                     sequence: entry.sequence, app: entry.app, acceptedAt: 0,
-                    body: .change(RuleSet.Decision(), causeTime: nil))
+                    body: .change(RuleSet.Decision(), cause: nil))
             }
             shards[shard].apply(given, now: now)
             try observe(shard, .entry(entry, gapTo: gap), seen)

@@ -234,7 +234,7 @@ final class HistoryFixture {
         case .change(let change):
             let decision = (try? decider.decide(change, app: app)) ?? RuleSet.Decision()
             keyCount = decision.keys.count
-            logged = .change(decision, causeTime: nil)
+            logged = .change(decision, cause: nil)
         case .catalog(let catalog): logged = .catalog(decider.install(catalog, at: sequence))
         case .reload(let scope): logged = .reload(scope)
         }

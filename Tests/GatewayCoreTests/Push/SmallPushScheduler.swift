@@ -45,7 +45,7 @@ struct SmallPushScheduler {
     {
         head += 1
         let decision = try decider.decide(Change(entity: entity, id: id), app: "app")
-        apply(.change(decision, causeTime: nil), urgency: urgency)
+        apply(.change(decision, cause: nil), urgency: urgency)
     }
 
     mutating func apply(_ body: LogEntry.Body, urgency: Urgency = .normal) {

@@ -1,0 +1,22 @@
+/// The facts about a single change that a notification of it reports in its claim `cause`.
+///
+/// A new fact is added here, where the change is accepted (`ChangeLog`) and where it is read again
+/// (`LogPayload`); everything between hands this value on.
+public struct ChangeCause: Sendable, Hashable {
+    /// The time of the change in the form of RFC 3339: that of the event, or else of its acceptance.
+    public var time: String
+
+    /// Creates the facts about a change.
+    public init(time: String) {
+        self.time = time
+    }
+
+    /// The claim as JSON.
+    var json: JSONValue { ["time": .string(time)] }
+
+    /// Reads the claim; `nil` when it lacks the time.
+    init?(_ value: JSONValue?) {
+        guard let time = value?.objectValue?["time"]?.stringValue else { return nil }
+        self.init(time: time)
+    }
+}
