@@ -55,6 +55,8 @@ import Testing
         let house = try StreamHouse { $0.settings.readerInput = .unlimited }
         defer { house.stop() }
         let talkers = try (0..<2).map { try house.stream($0).0 }
+        // A release build would close their sockets after their last use.
+        defer { withExtendedLifetime(talkers) {} }
         let (client, connection) = try house.connect(2)
         let count = kind == .records ? 60_000 : 25_000
         let floods = try talkers.map { try flood(kind, count, of: $0) }
