@@ -244,8 +244,8 @@ private final class Room: Sendable {
         while !condition() { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
-    /// Waits until so many timelines are shown. A provider that was only asked is asked again if
-    /// the run is cancelled before it has answered.
+    /// Waits until this many timelines were built and shown. A request to the provider is not
+    /// enough: it is repeated if the run is cancelled before the answer.
     func waitForBuild(_ count: Int) async {
         await wait { counts.shownBuilds.withLock { $0 } >= count }
     }

@@ -1,7 +1,6 @@
+// A new fact is added here and where the gateway creates the value; all else hands it on whole.
+
 /// The facts about a single change that a notification of it reports in its claim `cause`.
-///
-/// A new fact is added here, where the change is accepted (`ChangeLog`) and where it is read again
-/// (`LogPayload`); everything between hands this value on.
 public struct ChangeCause: Sendable, Hashable {
     /// The time of the change in the form of RFC 3339: that of the event, or else of its acceptance.
     public var time: String
