@@ -1,6 +1,6 @@
 // The changes as they arrive, and the reasons for the reloads that each caused.
 
-import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
+import { h, put, isInUse, card, table, facts, notice, badge, field } from "./dom.js";
 import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { appChoice } from "./app.js";
@@ -12,7 +12,7 @@ export const changesPage = {
     const list = h("div"), more = h("div", { class: "buttons" });
     const choice = appChoice(apps, query.get("app"));
     put(main, h("h1", {}, "Changes"),
-      h("p", { class: "lead" }, "Newest first, updated live. Open a change to see which rules it matched, which clients it affected, and how it was delivered."),
+      h("p", { class: "lead" }, "Newest first, updated live while neither the pointer nor the focus is in the list. Open a change to see which rules it matched, which clients it affected, and how it was delivered."),
       choice ? h("form", { class: "filters" }, field("App", choice)) : null, list, more);
     if (!choice) { put(list, notice("No app has a catalog yet, so there are no changes.")); return; }
     choice.addEventListener("change", () => context.go("/changes", { app: choice.value }));
@@ -39,20 +39,21 @@ export const changesPage = {
     };
     const newest = async () => {
       const page = await get(`${appPath(app, "changes")}?limit=50`, context.signal);
+      if (isInUse(list)) return false;
       const last = rows[0]?.sequence ?? 0;
       const fresh = page.changes.filter((change) => change.sequence > last);
       if (rows.length && fresh.length === page.changes.length && page.before !== undefined) { rows = fresh; before = page.before; }
       else { rows = [...fresh, ...rows].slice(0, 1000); before ??= page.before; }
       known = last;
       if (!rows.length || fresh.length) draw();
+      return true;
     };
     await newest();
     draw();
     context.onOverview(async (overview) => {
-      // The list must not move away from a person who is about to open a change.
-      if (overview.log.head === head || busy || list.contains(document.activeElement)) return;
+      if (overview.log.head === head || busy || isInUse(list)) return;
       busy = true;
-      try { await newest(); head = overview.log.head; } catch { /* The state line says it. */ } finally { busy = false; }
+      try { if (await newest()) head = overview.log.head; } catch { /* The state line says it. */ } finally { busy = false; }
     });
   },
 };

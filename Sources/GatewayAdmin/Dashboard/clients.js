@@ -1,6 +1,6 @@
 // Clients, and for each of their widgets whether it is fresh or why it is not.
 
-import { h, put, card, table, facts, notice, badge, field } from "./dom.js";
+import { h, put, isInUse, card, table, facts, notice, badge, field } from "./dom.js";
 import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { actionButton, reloadAction, reloadClientAction, resendAction } from "./actions.js";
@@ -60,7 +60,7 @@ export const clientPage = {
     put(main, h("p", {}, h("a", { href: `#/clients?app=${encodeURIComponent(app)}` }, "All clients")), h("h1", {}, client), body);
     const load = async () => {
       const [known, registered] = await Promise.all([get(appPath(app, "clients", client, "explain"), context.signal), get(appPath(app, "clients", client), context.signal)]);
-      if (body.contains(document.activeElement)) return;
+      if (isInUse(body)) return;
       put(body, standing(app, client, known, registered));
     };
     await load();

@@ -1,6 +1,6 @@
 // Push attempts and their results.
 
-import { h, put, table, notice, badge, field, select } from "./dom.js";
+import { h, put, isInUse, table, notice, badge, field, select } from "./dom.js";
 import { get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { actionButton, resendAction } from "./actions.js";
@@ -64,13 +64,13 @@ export const deliveriesPage = {
     };
     const newest = async () => {
       const [answer, told] = await Promise.all([page(), get(appPath(app, "events"), context.signal)]);
-      if (result.contains(document.activeElement)) return;
+      if (isInUse(result)) return;
       const last = rows[0]?.number ?? -1;
       const fresh = answer.attempts.filter((push) => push.number > last);
       if (!rows.length || fresh.length === answer.attempts.length) { rows = answer.attempts; before = answer.before; }
       else rows = [...fresh, ...rows];
       draw();
-      put(events, told.events.length ? h("section", { class: "card" }, table("Push problems that need an operator", [
+      if (!isInUse(events)) put(events, told.events.length ? h("section", { class: "card" }, table("Push problems that need an operator", [
         { title: "When", head: true, cell: (event) => time(event.time) },
         { title: "What", cell: (event) => [event.text, h("div", { class: "quiet small" }, event.event)] },
         { title: "Client", cell: (event) => event.client ? h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(event.client)}` }, event.client) : "–" },

@@ -33,6 +33,19 @@ function add(element, children) {
   }
 }
 
+/// Whether a person is about to use a control within an element. What is updated live is left as
+/// it is for as long: a row that moves away under the pointer would be missed, and an element
+/// replaced during a press is not clicked. After a touch, `:hover` still matches.
+export function isInUse(element) {
+  return element.contains(document.activeElement) || element.matches(":active")
+    || (pointer !== "touch" && element.matches(":hover"));
+}
+
+let pointer = null;
+for (const type of ["pointerdown", "pointermove"]) {
+  addEventListener(type, (event) => { pointer = event.pointerType; }, { capture: true, passive: true });
+}
+
 /// Replaces the content of an element.
 export function put(element, ...children) {
   element.replaceChildren();

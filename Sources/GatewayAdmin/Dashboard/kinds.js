@@ -1,6 +1,6 @@
 // Apps and their kinds, those with the longest delays for users first.
 
-import { h, put, table, notice } from "./dom.js";
+import { h, put, isInUse, table, notice } from "./dom.js";
 import { get } from "./gateway.js";
 import { number, seconds, plural, share, time } from "./words.js";
 import { actionButton, reloadAction } from "./actions.js";
@@ -22,7 +22,7 @@ export const kindsPage = {
     const load = async () => {
       const { apps } = await get("/api/apps", context.signal);
       if (!apps.length) { put(list, notice("No app has a catalog yet. Create one with `timelinectl catalog apply FILE`.")); return; }
-      if (list.contains(document.activeElement) && document.activeElement !== document.body) return;
+      if (isInUse(list)) return;
       put(list, apps.map((app) => h("section", { class: "card" },
         h("div", { class: "head" },
           h("div", {}, h("h2", {}, app.app),

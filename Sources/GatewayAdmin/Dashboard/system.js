@@ -1,6 +1,6 @@
 // The gateway's own status: keys, certificate, node, limits, log.
 
-import { h, put, card, table, facts, notice, badge } from "./dom.js";
+import { h, put, isInUse, card, table, facts, notice, badge } from "./dom.js";
 import { get } from "./gateway.js";
 import { number, seconds, bytes, time, share } from "./words.js";
 
@@ -11,7 +11,7 @@ export const systemPage = {
     put(main, h("h1", {}, "System"), h("p", { class: "lead" }, "Status and configuration of this gateway. Keys are listed without secrets."), body);
     const load = async () => {
       const system = await get("/api/system", context.signal);
-      if (body.contains(document.activeElement)) return;
+      if (isInUse(body)) return;
       put(body, sections(system));
     };
     await load();
