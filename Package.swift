@@ -12,7 +12,6 @@ let products = [
     "GRDB.swift": ["GRDB", "GRDBSQLite"],
     "swift-argument-parser": ["ArgumentParser"],
     "swift-collections": ["DequeModule", "HeapModule"],
-    "swift-configuration": ["Configuration"],
     "swift-distributed-tracing": ["Tracing"],
     "swift-log": ["Logging"],
     "swift-metrics": ["CoreMetrics"],
@@ -62,7 +61,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -156,7 +154,7 @@ let package = Package(
                 "GatewayHTTP",
                 "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
                 "WidgetModel",
-                "Configuration", "Logging", "NIOCore", "NIOPosix",
+                "Logging", "NIOCore", "NIOPosix",
             ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(

@@ -1,4 +1,3 @@
-import Configuration
 import Foundation
 import GatewayCore
 import GatewayEngine
@@ -7,8 +6,8 @@ import NIOCore
 import NIOPosix
 import WidgetModel
 
-/// The merged layers of the configuration: flags over environment over file, read through
-/// swift-configuration, with every fault recorded.
+/// The merged layers of the configuration: flags over environment over file, with every fault
+/// recorded.
 package struct ConfigurationLayers {
     /// Environment variables that belong not to the gateway but to `timelinectl`.
     private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
@@ -21,7 +20,8 @@ package struct ConfigurationLayers {
     /// The maximum size of a configuration file, in bytes.
     package static let bytesMax = 1024 * 1024
 
-    private let reader: ConfigReader
+    /// The value of each option that is set, by key.
+    private let values: [String: String]
     private let fileKeys: [String]
     /// The file, if one was named.
     let file: String?
@@ -65,22 +65,10 @@ package struct ConfigurationLayers {
             let common = Self.openTelemetryVariables[option.key].flatMap { environment[$0] }
             if let text = own ?? common { variables[option.key] = text }
         }
-        reader = ConfigReader(providers: [
-            Self.provider("flags", flags), Self.provider("environment", variables),
-            Self.provider("file", texts),
-        ])
+        values = flags.merging(variables) { flag, _ in flag }.merging(texts) { above, _ in above }
         fileKeys = texts.keys.sorted()
         self.file = file
         self.faults = faults
-    }
-
-    private static func provider(_ name: String, _ texts: [String: String]) -> InMemoryProvider {
-        var values: [AbsoluteConfigKey: ConfigValue] = [:]
-        for (key, text) in texts {
-            values[AbsoluteConfigKey(key.split(separator: ".").map(String.init))] = .init(
-                .string(text), isSecret: false)
-        }
-        return InMemoryProvider(name: name, values: values)
     }
 
     /// Converts a key to a variable name: `tls.clientCA` to `TLS_CLIENT_CA`.
@@ -188,7 +176,7 @@ package struct ConfigurationLayers {
 
     /// The text of an option, unchecked.
     func text(raw key: String) -> String? {
-        reader.string(forKey: ConfigKey(key))
+        values[key]
     }
 
     /// The text of an option, checked against its kind.
