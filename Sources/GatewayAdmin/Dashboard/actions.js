@@ -1,7 +1,7 @@
 // Operators' actions: shows what an action does as command lines, and asks for confirmation.
 
 import { h, put, field } from "./dom.js";
-import { act, token } from "./gateway.js";
+import { act, get, token } from "./gateway.js";
 
 /// A button that opens the dialog for an action.
 ///
@@ -64,6 +64,10 @@ function tokenField() {
 
 function confirm(action) {
   const input = tokenField();
+  const line = h("div");
+  const withURL = (url) => put(line, command("With timelinectl", `${action.timelinectl}${url ? ` --url ${quoted(url)}` : ""}`));
+  withURL(null);
+  get("/api/system").then((system) => withURL(system.configuration.publicURL)).catch(() => { /* Its variable will do. */ });
   const outcome = h("p", { class: "outcome", role: "status", "aria-live": "polite" });
   const go = h("button", { type: "submit", class: "main" }, action.verb ?? "Confirm");
   const close = h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
@@ -71,7 +75,7 @@ function confirm(action) {
     h("h2", { id: "dialog-title" }, action.title),
     h("p", {}, action.explains),
     command("With curl", curlLine(action)),
-    action.timelinectl ? command("With timelinectl", action.timelinectl) : null,
+    line,
     field("Operator token, kept until this tab is closed", input),
     h("div", { class: "buttons" }, go, close), outcome);
   form.addEventListener("submit", async (event) => {

@@ -2,7 +2,7 @@
 
 import { h, put, notice, select } from "./dom.js";
 import { get, listen } from "./gateway.js";
-import { plural } from "./words.js";
+import { clock, plural } from "./words.js";
 import { tokenButton } from "./actions.js";
 import { overviewPage } from "./overview.js";
 import { kindsPage } from "./kinds.js";
@@ -16,7 +16,7 @@ const pages = {
   clients: [clientsPage, clientPage], deliveries: [deliveriesPage], system: [systemPage],
 };
 const main = document.getElementById("content"), state = document.getElementById("state");
-let latest = null, leave = () => {};
+let latest = null, leave = () => {}, isFailed = false;
 const hearers = new Set();
 
 /// A selection of apps; `null` if there is none.
@@ -60,14 +60,17 @@ async function show(isFirst = false) {
     onOverview: (hearer) => { mine.add(hearer); hearers.add(hearer); if (latest) hearer(latest); },
   };
   context.title(page.title);
+  isFailed = false;
   put(main, h("h1", {}, page.title), h("p", { class: "quiet", role: "status" }, "Loading…"));
   if (!isFirst) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
   try {
     await page.show(main, query, context, parts);
   } catch (error) {
     if (error.name === "AbortError" || aborter.signal.aborted) return;
+    isFailed = error.status === 0;
     const needsToken = error.status === 401 || error.status === 403;
-    put(main, h("h1", {}, page.title), notice(error.message, true),
+    const list = parts.length > 1 ? h("p", {}, h("a", { href: `#/${name}?app=${encodeURIComponent(parts[0])}` }, `All ${name}`)) : null;
+    put(main, list, h("h1", {}, parts[1] ?? page.title), notice(error.message, true),
       h("div", { class: "buttons" }, needsToken ? tokenButton(() => show()) : h("button", { type: "button", class: "main", on: { click: () => show() } }, "Try again")));
   }
 }
@@ -82,6 +85,15 @@ function said(tone, text) {
   put(state, h("span", { class: tone }, text));
 }
 
+/// Greys the page out while the connection is lost: its numbers are those of before.
+function lost(isLost) {
+  if (document.body.classList.contains("lost") === isLost) return;
+  document.body.classList.toggle("lost", isLost);
+  document.title = isLost ? `⚠ ${document.title}` : document.title.replace("⚠ ", "");
+  // A page that could not be loaded is loaded once the gateway answers.
+  if (!isLost && isFailed) show();
+}
+
 listen({
   onEvent(name, value) {
     if (name !== "overview") return;
@@ -93,7 +105,8 @@ listen({
     for (const hearer of hearers) hearer(value);
   },
   onState(what) {
-    if (what === "broken") said("mark bad", "Connection lost; reconnecting…");
+    lost(what === "broken");
+    if (what === "broken") said("mark bad", `Connection lost; reconnecting…${latest ? ` Data from ${clock(latest.time)}.` : ""}`);
     if (what === "token") said("mark warn", "Token required");
   },
 });

@@ -68,37 +68,53 @@ function met(change) {
 export const changePage = {
   title: "Change",
   async show(main, query, context, [app, sequence]) {
-    const change = await get(appPath(app, "changes", sequence, "explain"), context.signal);
-    const holders = change.holders, outcomes = change.outcomes;
     context.title(`Change ${sequence}`);
-    put(main, h("p", {}, h("a", { href: `#/changes?app=${encodeURIComponent(app)}` }, "All changes")),
-      h("h1", {}, `Change ${number(change.sequence)}`),
-      h("p", { class: "lead" }, verdict(change)),
-      h("div", { class: "cards" },
-        card("Posted change", facts([
-          ["App", app], ["When", time(change.time)],
-          ["Entity", [change.entity, change.entityID ? [" ", h("code", {}, change.entityID)] : null]],
-          ["Operation", change.operation], ["Properties", change.properties?.join(", ") ?? "any"],
-          ["Urgency", change.urgency],
-          ["Event", change.id ? h("code", {}, `${change.source ?? ""} ${change.id}`) : null],
-          ["Decided by", `the catalog of entry ${number(change.catalog)}${change.catalogOfThen ? "" : ", which was not in force at the time"}`],
-        ])),
-        card("Affected clients", holders.count ? [h("p", {}, `${plural(holders.clients, "client")} with ${plural(holders.widgets, "widget")}.`),
-          counts("By kind", holders.kinds), counts("By platform", holders.platforms), counts("By channel", holders.channels)]
-          : notice("No registration is affected by this change."))),
-      card("Delivery", outcomesTable(app, outcomes, holders.count)),
-      card("Rules", change.hint ? notice(change.hint.charAt(0).toUpperCase() + change.hint.slice(1) + ".") : null,
-        change.rules.length ? table("Rules about this entity, and whether they matched", [
-          { title: "Kind", head: true, cell: (rule) => [rule.kind, rule.target !== "timeline" ? h("div", { class: "quiet small" }, rule.target) : null] },
-          { title: "Matched", cell: (rule) => rule.verdict === "hit"
-            ? badge(rule.broad ? "yes, all clients" : "yes", rule.broad ? "warn" : "good")
-            : [badge("no"), " ", say(rule.verdict), rule.attribute ? [": ", h("code", {}, rule.attribute)] : null] },
-          { title: "By", cell: (rule) => (rule.keys ?? []).slice(0, 8).map((key) => h("div", { class: "small" }, key.length ? key.map((bound, place) => [place ? " and " : "", h("code", {}, `${bound.attribute} = ${bound.binding}`), bound.value !== undefined ? [" is ", h("code", {}, bound.value)] : bound.unset ? " where it is not set" : " with any value"]) : "everything of the kind")) },
-          { title: "In the catalog", cell: (rule) => h("code", { class: "small" }, rule.place) },
-        ], [...change.rules].sort((a, b) => (b.verdict === "hit") - (a.verdict === "hit"))) : null,
-        change.rulesOfOtherEntities ? h("p", { class: "quiet small" }, `${plural(change.rulesOfOtherEntities, "rule")} about other entities could not match.`) : null));
+    const body = h("div");
+    let shown = "";
+    const load = async () => {
+      const change = await get(appPath(app, "changes", sequence, "explain"), context.signal);
+      const text = JSON.stringify(change);
+      if (text === shown || isInUse(body)) return;
+      shown = text;
+      put(body, explained(app, change));
+    };
+    await load();
+    put(main, body);
+    context.every(5000, load);
   },
 };
+
+function explained(app, change) {
+  const holders = change.holders, outcomes = change.outcomes;
+  return [
+    h("p", {}, h("a", { href: `#/changes?app=${encodeURIComponent(app)}` }, "All changes")),
+    h("h1", {}, `Change ${number(change.sequence)}`),
+    h("p", { class: "lead" }, verdict(change)),
+    h("div", { class: "cards" },
+      card("Posted change", facts([
+        ["App", app], ["When", time(change.time)],
+        ["Entity", [change.entity, change.entityID ? [" ", h("code", {}, change.entityID)] : null]],
+        ["Operation", change.operation], ["Properties", change.properties?.join(", ") ?? "any"],
+        ["Urgency", change.urgency],
+        ["Event", change.id ? h("code", {}, `${change.source ?? ""} ${change.id}`) : null],
+        ["Decided by", `the catalog of entry ${number(change.catalog)}${change.catalogOfThen ? "" : ", which was not in force at the time"}`],
+      ])),
+      card("Affected clients", holders.count ? [h("p", {}, `${plural(holders.clients, "client")} with ${plural(holders.widgets, "widget")}.`),
+        counts("By kind", holders.kinds), counts("By platform", holders.platforms), counts("By channel", holders.channels)]
+        : notice("No registration is affected by this change."))),
+    card("Delivery", outcomesTable(app, outcomes, holders.count)),
+    card("Rules", change.hint ? notice(change.hint.charAt(0).toUpperCase() + change.hint.slice(1) + ".") : null,
+      change.rules.length ? table("Rules about this entity, and whether they matched", [
+        { title: "Kind", head: true, cell: (rule) => [rule.kind, rule.target !== "timeline" ? h("div", { class: "quiet small" }, rule.target) : null] },
+        { title: "Matched", cell: (rule) => rule.verdict === "hit"
+          ? badge(rule.broad ? "yes, all clients" : "yes", rule.broad ? "warn" : "good")
+          : [badge("no"), " ", say(rule.verdict), rule.attribute ? [": ", h("code", {}, rule.attribute)] : null] },
+        { title: "By", cell: (rule) => (rule.keys ?? []).slice(0, 8).map((key) => h("div", { class: "small" }, key.length ? key.map((bound, place) => [place ? " and " : "", h("code", {}, `${bound.attribute} = ${bound.binding}`), bound.value !== undefined ? [" is ", h("code", {}, bound.value)] : bound.unset ? " where it is not set" : " with any value"]) : "everything of the kind")) },
+        { title: "In the catalog", cell: (rule) => h("code", { class: "small" }, rule.place) },
+      ], [...change.rules].sort((a, b) => (b.verdict === "hit") - (a.verdict === "hit"))) : null,
+      change.rulesOfOtherEntities ? h("p", { class: "quiet small" }, `${plural(change.rulesOfOtherEntities, "rule")} about other entities could not match.`) : null),
+  ];
+}
 
 function verdict(change) {
   if (change.unmatched) return "It matched no rule: nothing was reloaded.";

@@ -1,10 +1,13 @@
 // Draws lines over time, as SVG.
 
 import { h, svg, put } from "./dom.js";
+import { clock, seconds } from "./words.js";
 
-const height = 210, left = 58, right = 12, top = 10, bottom = 26;
-const hour = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
-const moment = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const height = 210, left = 64, right = 12, top = 10, bottom = 26;
+const hour = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+/// A pause between two points from which on the line is interrupted, in milliseconds: there is a
+/// point every five seconds while the gateway runs.
+const gapMin = 20e3;
 
 /// A chart of several lines.
 ///
@@ -27,20 +30,22 @@ export function chart({ title, at, lines, say, log = false, isCount = false, spa
     image.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }),
       svg("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, say(tick)));
   }
-  const steps = width < 600 ? 2 : 4;
-  for (let step = 0; step <= steps; step += 1) {
-    const time = start + ((end - start) * step) / steps;
-    image.append(svg("text", { x: x(time), y: height - 6, "text-anchor": step === 0 ? "start" : step === steps ? "end" : "middle" }, hour.format(time)));
+  for (const time of wholeMinutes(start, end, width < 600 ? 3 : 6)) {
+    image.append(svg("text", { x: x(time), y: height - 6, "text-anchor": x(time) < left + 16 ? "start" : x(time) > width - right - 16 ? "end" : "middle" }, hour.format(time)));
+  }
+  for (const [from, to] of gaps(at, start)) {
+    image.append(svg("rect", { class: "gap", x: x(from), y: top, width: x(to) - x(from), height: height - top - bottom },
+      svg("title", {}, `No data from ${clock(from)} to ${clock(to)}: the gateway did not run, or did not answer`)));
   }
   image.append(svg("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
   for (const line of lines) draw(image, line, at, start, x, y);
-  if (!known.length) image.append(svg("text", { x: (left + width - right) / 2, y: height / 2 - 6, "text-anchor": "middle" }, "Nothing in the last hour"));
+  if (!known.length) image.append(svg("text", { x: (left + width - right) / 2, y: height / 2 - 6, "text-anchor": "middle" }, `Nothing in the last ${seconds(span / 1000)}`));
 
   const legend = h("ul", { class: "legend" });
   const cursor = svg("g");
   image.append(cursor);
   const show = (place) => {
-    put(legend, place === null ? null : h("li", { class: "quiet" }, moment.format(at[place])), lines.map((line) => h("li", {},
+    put(legend, place === null ? null : h("li", { class: "quiet" }, clock(at[place])), lines.map((line) => h("li", {},
       svg("svg", { width: 22, height: 10, "aria-hidden": true }, svg("line", { class: line.class, x1: 0, x2: 22, y1: 5, y2: 5, "stroke-width": 2.5, "stroke-dasharray": line.dash })),
       line.name, h("b", {}, say(place === null ? last(line.values) : line.values[place])))));
     cursor.replaceChildren();
@@ -79,6 +84,7 @@ function draw(image, line, at, start, x, y) {
   let isDrawing = false;
   line.values.forEach((value, place) => {
     if (value === null || at[place] < start) { dot(); isDrawing = false; return; }
+    if (at[place] - (at[place - 1] ?? -Infinity) > gapMin) { dot(); isDrawing = false; }
     const point = [x(at[place]).toFixed(1), y(value).toFixed(1)];
     path += `${isDrawing ? "L" : "M"}${point.join(" ")}`;
     alone = isDrawing ? null : point;
@@ -86,6 +92,19 @@ function draw(image, line, at, start, x, y) {
   });
   dot();
   if (path) image.append(svg("path", { class: `line ${line.class}`, d: path, "stroke-dasharray": line.dash }));
+}
+
+/// The periods without any point.
+function gaps(at, start) {
+  return at.flatMap((time, place) => place && time - at[place - 1] > gapMin && time > start ? [[Math.max(start, at[place - 1]), time]] : []);
+}
+
+/// Round times between two others, at most as many as there is room for.
+function wholeMinutes(start, end, most) {
+  const step = [1, 2, 5, 10, 15, 30, 60].map((minutes) => minutes * 60e3).find((one) => (end - start) / one <= most) ?? 60 * 60e3;
+  const times = [];
+  for (let time = Math.ceil(start / step) * step; time <= end; time += step) times.push(time);
+  return times;
 }
 
 function last(values) {
@@ -118,9 +137,10 @@ function linear(values, stepMin) {
 
 function logarithmic(values) {
   const positive = values.filter((value) => value > 0);
-  const low = Math.floor(Math.log10(Math.min(...positive, 0.01)));
-  const high = Math.max(low + 2, Math.ceil(Math.log10(Math.max(...positive, 0.1))));
-  const ticks = [];
-  for (let power = low; power <= high; power += 1) ticks.push(10 ** power);
-  return { ticks, place: (value) => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low) };
+  // Seconds that people say: powers of ten below a minute, whole minutes, hours and days above.
+  const steps = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36e3, 864e2, 864e3, 864e4, 864e5];
+  const low = steps.findLastIndex((step) => step <= Math.min(...positive, 0.01));
+  const high = Math.max(low + 2, steps.findIndex((step) => step >= Math.max(...positive, 0.1)));
+  const ticks = steps.slice(Math.max(low, 0), high + 1), least = Math.log10(ticks[0]), most = Math.log10(ticks[ticks.length - 1]);
+  return { ticks, place: (value) => (Math.log10(Math.max(value, ticks[0])) - least) / (most - least) };
 }

@@ -1,7 +1,7 @@
 // Clients, and for each of their widgets whether it is fresh or why it is not.
 
 import { h, put, isInUse, card, table, facts, notice, badge, field } from "./dom.js";
-import { get, appPath } from "./gateway.js";
+import { Refusal, get, appPath } from "./gateway.js";
 import { number, plural, time, say } from "./words.js";
 import { actionButton, reloadAction, reloadClientAction, resendAction } from "./actions.js";
 import { appChoice } from "./app.js";
@@ -59,7 +59,8 @@ export const clientPage = {
     const body = h("div");
     put(main, h("p", {}, h("a", { href: `#/clients?app=${encodeURIComponent(app)}` }, "All clients")), h("h1", {}, client), body);
     const load = async () => {
-      const [known, registered] = await Promise.all([get(appPath(app, "clients", client, "explain"), context.signal), get(appPath(app, "clients", client), context.signal)]);
+      const [known, registered] = await Promise.all([get(appPath(app, "clients", client, "explain"), context.signal), get(appPath(app, "clients", client), context.signal)])
+        .catch((error) => { throw error.status === 404 ? new Refusal(404, { title: `No client of ${app} has the id ${client}`, detail: "Ids are compared exactly. Find the client by an attribute under All clients" }) : error; });
       if (isInUse(body)) return;
       put(body, standing(app, client, known, registered));
     };
@@ -84,7 +85,7 @@ function standing(app, client, known, registered) {
     ...(known.recommendations ?? []).map((one) => ({ ...one, sort: "recommendations" })),
     ...(known.controls ?? []).map((one) => ({ ...one, sort: "control" })),
   ];
-  const stale = items.filter((item) => item.fresh === false);
+  const stale = items.filter((item) => item.fresh === false), attributes = Object.entries(registered.attributes ?? {});
   const kinds = [...new Set(items.filter((item) => !item.sleeps).map((item) => item.kind))];
   return [
     h("p", { class: "lead" }, stale.length ? `${number(stale.length)} of ${plural(items.length, "item")} ${stale.length === 1 ? "is" : "are"} stale.` : items.length ? "All items are fresh." : "Nothing is registered.",
@@ -99,12 +100,12 @@ function standing(app, client, known, registered) {
       { title: "Configured with", cell: (item) => Object.entries(item.parameters ?? {}).map(([name, value]) => h("div", {}, h("code", {}, `${name}: ${value === null ? "not set" : [value].flat().join(", ")}`))) },
       { title: "State", cell: (item) => item.sleeps ? badge("inactive") : item.fresh ? badge("fresh", "good") : badge("stale", "bad") },
       { title: "Since and why", cell: (item) => item.fresh === false ? why(app, item) : item.sleeps ? "not declared by the catalog" : null },
-      { title: "", cell: (item) => item.sleeps ? null : actionButton("Reload kind", () => reloadAction(app, item.kind), { "aria-label": `Reload ${item.kind} for all clients` }) },
+      { title: "", cell: (item) => item.sleeps ? null : actionButton("Reload kind for all", () => reloadAction(app, item.kind), { "aria-label": `Reload ${item.kind} for all clients` }) },
     ], items.sort((a, b) => (a.fresh !== false) - (b.fresh !== false))) : notice("Nothing is registered.")),
     h("div", { class: "cards" },
       card("Client", facts([
         ["App", app], ["Platform", [registered.platform, registered.osVersion ? ` ${registered.osVersion}` : ""]],
-        ["Attributes", Object.entries(registered.attributes ?? {}).map(([name, values]) => h("div", {}, h("code", {}, `${name}: ${[values].flat().join(", ")}`)))],
+        ["Attributes", attributes.length ? attributes.map(([name, values]) => h("div", {}, h("code", {}, `${name}: ${[values].flat().join(", ")}`))) : "none"],
         ["Confirmed up to", `entry ${number(known.confirmed)} of ${number(known.head)}`],
         ["Registered at", `entry ${number(known.since)}`],
       ])),
@@ -112,8 +113,8 @@ function standing(app, client, known, registered) {
         ...(known.streams ?? []).map((stream) => ["Stream", [`delivered up to ${number(stream.watermark)}`, stream.lagging ? [" ", badge("not reading", "warn")] : null]]),
         ...(known.addresses ?? []).map((address) => [`${say(address.pushType ?? address.type)} for ${address.for}`, [
           `delivered up to ${number(address.delivered)}`, address.underWay ? ", push in flight" : "",
-          address.failures ? `, failed ${number(address.failures)} times` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
-          address.unusable ? [" ", badge(say(address.unusable), "bad")] : ""]]),
+          address.failures ? `, failed ${plural(address.failures, "time")}` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
+          address.unusable ? [": ", badge(say(address.unusable), "bad")] : ""]]),
       ]) : notice("No stream and no address: it is notified when it polls."))),
   ];
 }

@@ -37,8 +37,14 @@ function add(element, children) {
 /// it is for as long: a row that moves away under the pointer would be missed, and an element
 /// replaced during a press is not clicked. After a touch, `:hover` still matches.
 export function isInUse(element) {
-  return element.contains(document.activeElement) || element.matches(":active")
+  return element.contains(document.activeElement) || element.matches(":active") || hasSelection(element)
     || (pointer !== "touch" && element.matches(":hover"));
+}
+
+/// Whether text within an element is selected, to be copied.
+export function hasSelection(element) {
+  const selection = getSelection();
+  return !selection.isCollapsed && (element.contains(selection.anchorNode) || element.contains(selection.focusNode));
 }
 
 let pointer = null;

@@ -32,18 +32,26 @@ async function ask(method, path, options = {}) {
   let answer;
   try {
     answer = await fetch(path, {
-      method, headers, signal: options.signal, cache: "no-store", credentials: "omit", redirect: "error",
+      method, headers, signal: limited(options), cache: "no-store", credentials: "omit", redirect: "error",
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0);
+    throw new Refusal(0, error.name === "TimeoutError" ? { title: `The gateway did not answer within ${timeout / 1000} s` } : null);
   }
   if (isReading && answer.status === 401 && !readsWithToken && !options.token) {
     readsWithToken = true;
     if (token.value) return ask(method, path, options);
   }
   return answer;
+}
+
+/// The time that a request may take, in milliseconds.
+const timeout = 10000;
+
+/// Ends a request when its page is left, and, unless it is a stream, at the timeout.
+function limited({ signal, isStream }) {
+  return AbortSignal.any([signal, isStream ? null : AbortSignal.timeout(timeout)].filter(Boolean));
 }
 
 async function json(answer) {
@@ -66,40 +74,69 @@ export function appPath(app, ...parts) {
   return ["/v1/apps", ...[app, ...parts].map(encodeURIComponent)].join("/");
 }
 
-/// Receives the gateway's status every second, and reconnects after every break.
+/// Receives the gateway's status every second while the page is open.
+///
+/// Without TLS a browser opens six connections to a host, for all tabs together: one tab reads the
+/// stream then, and tells the others. With TLS the tabs share one connection of HTTP/2, and each
+/// reads with its own token.
+export function listen({ onEvent, onState }) {
+  const left = new AbortController();
+  // A page that is kept for the back button would keep its stream too.
+  addEventListener("pagehide", () => left.abort(), { once: true });
+  addEventListener("pageshow", (event) => { if (event.persisted) listen({ onEvent, onState }); }, { once: true });
+  if (location.protocol === "https:") { follow({ onEvent, onState }, left.signal); return; }
+  const name = "timeline-gateway-live", channel = new BroadcastChannel(name);
+  let isReader = false, last = Date.now();
+  const hear = ({ event, state }) => {
+    last = Date.now();
+    if (event) { onState("open"); onEvent(...event); } else onState(state);
+  };
+  const tell = (message) => { hear(message); channel.postMessage(message); };
+  channel.addEventListener("message", ({ data }) => hear(data));
+  navigator.locks.request(name, { signal: left.signal }, () => {
+    isReader = true;
+    return follow({ onEvent: (...event) => tell({ event }), onState: (state) => tell({ state }) }, left.signal);
+  }).catch(() => { /* The page was left before it was the reader. */ });
+  const watch = setInterval(() => { if (!isReader && Date.now() - last > silence) onState("broken"); }, 1000);
+  left.signal.addEventListener("abort", () => { clearInterval(watch); channel.close(); });
+}
+
+/// The time without an event after which the connection counts as broken, in milliseconds. An event
+/// arrives every second.
+const silence = 10000;
+
+/// Reads the stream, and reconnects after every break, until it is ended.
 ///
 /// EventSource sends no Authorization field, so the stream is read here (WHATWG HTML, 9.2.6).
-export function listen({ onEvent, onState }) {
+async function follow({ onEvent, onState }, end) {
   let pause = 1000;
-  const run = async () => {
-    for (;;) {
-      try {
-        const answer = await ask("GET", "/api/live", { headers: { Accept: "text/event-stream" } });
-        if (!answer.ok) throw new Refusal(answer.status, await answer.json().catch(() => null));
-        onState("open");
-        pause = 1000;
-        await read(answer.body.getReader(), onEvent);
-        onState("broken");
-      } catch (error) {
-        onState(error.status === 401 || error.status === 403 ? "token" : "broken", error);
-      }
-      await new Promise((resume) => setTimeout(resume, pause));
-      pause = Math.min(pause * 1.6, 15000);
+  while (!end.aborted) {
+    try {
+      const answer = await ask("GET", "/api/live", { headers: { Accept: "text/event-stream" }, isStream: true, signal: end });
+      if (!answer.ok) throw new Refusal(answer.status, await answer.json().catch(() => null));
+      onState("open");
+      pause = 1000;
+      await read(answer.body.getReader(), onEvent);
+      onState("broken");
+    } catch (error) {
+      if (end.aborted) return;
+      onState(error.status === 401 || error.status === 403 ? "token" : "broken");
     }
-  };
-  run();
+    await new Promise((resume) => setTimeout(resume, pause));
+    pause = Math.min(pause * 1.6, 15000);
+  }
 }
 
 async function read(reader, onEvent) {
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
-    // An event arrives every second; after ten seconds without one the connection counts as broken.
-    const timeout = new Promise((_, reject) => setTimeout(() => reject(new Error("silent")), 10000));
-    const { value, done } = await Promise.race([reader.read(), timeout]).catch((error) => {
+    let timer;
+    const silent = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error("silent")), silence); });
+    const { value, done } = await Promise.race([reader.read(), silent]).catch((error) => {
       reader.cancel().catch(() => {});
       throw error;
-    });
+    }).finally(() => clearTimeout(timer));
     if (done) return;
     rest += decoder.decode(value, { stream: true });
     for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {

@@ -1,6 +1,6 @@
 // The age of what users see, and the present problems.
 
-import { h, put, card, notice, select } from "./dom.js";
+import { h, put, hasSelection, card, notice, field, select } from "./dom.js";
 import { get } from "./gateway.js";
 import { chart } from "./chart.js";
 import { number, compact, rate, seconds, bytes, share, plural, time, say } from "./words.js";
@@ -10,6 +10,9 @@ const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
 
 /// The present problems in words, with their remedies.
 export function troubles(overview) {
+  if (!overview.troubles.length && !overview.log.head) {
+    return h("p", { class: "well" }, "Nothing here yet. Create an app's catalog with ", h("code", {}, "timelinectl catalog apply FILE"), "; register clients and post changes then.");
+  }
   if (!overview.troubles.length) {
     return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "No problems: changes are delivered on time.");
   }
@@ -24,12 +27,12 @@ export const overviewPage = {
   async show(main, query, context) {
     const wrong = h("div"), tiles = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards three" });
     const chosen = { channel: query.get("channel") ?? "stream", span: query.get("span") ?? "3600" };
-    const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, { "aria-label": "Channel" });
-    const spanChoice = select(spans, chosen.span, { "aria-label": "Time" });
+    const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, {});
+    const spanChoice = select(spans, chosen.span, {});
     put(main, h("h1", {}, "Overview"),
       h("p", { class: "lead" }, "Freshness: the time from a change until its clients are notified, and until they have rebuilt."),
       h("section", { class: "card", "aria-label": "Problems" }, h("h2", {}, "Problems"), wrong),
-      tiles, charts, rest);
+      tiles, h("form", { class: "filters" }, field("Charts of", spanChoice), field("Latencies by", channelChoice)), charts, rest);
 
     let series = (await get("/api/overview", context.signal)).series;
     let overview = null;
@@ -41,13 +44,11 @@ export const overviewPage = {
         { name: "p50", class: "two", dash: "5 4", values: lines.p50 },
       ];
       const fresh = (title, lines) => chart({ title, at, span, log: true, say: seconds, lines: pair(lines) });
-      const focused = document.activeElement === channelChoice ? channelChoice : document.activeElement === spanChoice ? spanChoice : null;
-      put(charts,
-        h("section", { class: "card" },
-          h("div", { class: "head" }, h("h2", {}, "From change to notification"), h("div", { class: "buttons" }, channelChoice, spanChoice)),
-          fresh(`From change to notification by ${say(chosen.channel)}`, of(series.sent, chosen.channel))),
-        card("From change to rebuilt",
-          fresh(`From change to rebuilt by ${say(chosen.channel)}`, of(series.confirmed, chosen.channel))),
+      const latency = (what, lines) => {
+        const title = `From change to ${what} by ${say(chosen.channel)}`;
+        return card(title, fresh(title, of(lines, chosen.channel)));
+      };
+      put(charts, latency("notification", series.sent), latency("rebuilt", series.confirmed),
         card("Throughput", chart({ title: "Throughput", at, span, say: (value) => value === null ? "–" : `${rate(value)}/s`, lines: [
           { name: "notifications to streams", class: "one", values: series.deliveries },
           { name: "changes", class: "two", dash: "5 4", values: series.changes }] })),
@@ -60,7 +61,6 @@ export const overviewPage = {
         overview?.standings ? card("Withheld by budgets", chart({ title: "Withheld by budgets", at, span, say: compact, isCount: true, lines: [
           { name: "withheld", class: "one", values: series.withheld }] })) : null,
         card("Commits", chart({ title: "Commit time", at, span, log: true, say: seconds, lines: pair(series.commit) })));
-      focused?.focus();
     };
     const choose = () => {
       chosen.channel = channelChoice.value;
@@ -77,28 +77,31 @@ export const overviewPage = {
       overview = now;
       const words = JSON.stringify(now.troubles);
       if (words !== said) { said = words; put(wrong, troubles(now)); }
-      put(tiles, headline(now));
-      put(rest, details(now));
+      if (!hasSelection(tiles)) put(tiles, headline(now));
+      if (!hasSelection(rest)) put(rest, details(now));
       if (isFirst) drawCharts();
       const last = series.at[series.at.length - 1] ?? 0;
       if (busy || Date.parse(now.time) - last < 5500) return;
       busy = true;
       try {
         series = joined(series, (await get(`/api/overview?after=${last}`, context.signal)).series);
-        if (!charts.querySelector(".cursor") && !charts.querySelector("select:focus")) drawCharts();
+        if (!charts.querySelector(".cursor")) drawCharts();
       } catch { /* The state line says that the gateway is gone. */ } finally { busy = false; }
     });
   },
 };
 
-/// Appends new points to a history; points older than an hour are dropped.
+/// Appends new points to a history; points older than an hour are dropped. A line that only one of
+/// the two has goes on as one without values: a gateway that was started again knows only what was
+/// used since.
 function joined(past, more) {
   const drop = Math.max(0, past.at.length + more.at.length - 720);
-  const join = (old, late, size) => {
-    if (Array.isArray(late)) return [...(old ?? Array(size).fill(null)), ...late].slice(drop);
-    return Object.fromEntries(Object.entries(late).map(([name, value]) => [name, join(old?.[name], value, size)]));
+  const join = (old, late) => {
+    if (Array.isArray(old ?? late)) return [...(old ?? past.at.map(() => null)), ...(late ?? more.at.map(() => null))].slice(drop);
+    const names = new Set([...Object.keys(old ?? {}), ...Object.keys(late ?? {})]);
+    return Object.fromEntries([...names].map((name) => [name, join(old?.[name], late?.[name])]));
   };
-  return join(past, more, past.at.length);
+  return join(past, more);
 }
 
 function tile(name, value, note) {

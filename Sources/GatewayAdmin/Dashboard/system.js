@@ -67,5 +67,8 @@ function sections(system) {
 function said(value) {
   if (Array.isArray(value)) return value.join(", ") || "none";
   if (typeof value === "boolean") return value ? "yes" : "no";
+  // Durations come as seconds.
+  const duration = typeof value === "string" ? /^(\d+) s$/.exec(value) : null;
+  if (duration) return seconds(Number(duration[1]));
   return typeof value === "number" ? number(value) : value;
 }

@@ -27,9 +27,13 @@ export function seconds(value) {
   if (value < 0.001) return `${three.format(value * 1e6)} µs`;
   if (value < 1) return `${three.format(value * 1000)} ms`;
   if (value < 60) return `${three.format(value)} s`;
-  if (value < 3600) return `${Math.floor(value / 60)} min ${whole.format(value % 60)} s`;
-  if (value < 86400) return `${Math.floor(value / 3600)} h ${whole.format((value % 3600) / 60)} min`;
+  if (value < 3600) return two(Math.floor(value / 60), "min", Math.floor(value % 60), "s");
+  if (value < 86400) return two(Math.floor(value / 3600), "h", Math.floor((value % 3600) / 60), "min");
   return `${whole.format(value / 86400)} d`;
+}
+
+function two(great, unit, small, smallUnit) {
+  return small ? `${great} ${unit} ${small} ${smallUnit}` : `${great} ${unit}`;
 }
 
 export function bytes(value) {
@@ -46,6 +50,13 @@ export function share(part, whole) {
 
 export function plural(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+const clockTime = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+/// The time of day, by 24 hours as in the command line's output.
+export function clock(time) {
+  return clockTime.format(typeof time === "string" ? Date.parse(time) : time);
 }
 
 function relative(milliseconds) {
