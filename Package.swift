@@ -196,9 +196,8 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "APNsSimulator", "CurlMulti", "GatewayDocuments", "GatewayEngine",
-                "GatewayOperations", "GatewaySigning", "GatewayTLS", "OpenMetrics",
-                "TimelineClient",
+                "APNsSimulator", "CurlMulti", "GatewayDocuments", "GatewayOperations",
+                "GatewaySigning", "GatewayTLS", "OpenMetrics", "TimelineClient",
                 "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
             ]),
 

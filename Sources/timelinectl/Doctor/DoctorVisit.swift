@@ -1,6 +1,5 @@
 import Foundation
 import GatewayDocuments
-import GatewayHTTP
 import GatewayOperations
 import GatewaySigning
 import TimelineClient
