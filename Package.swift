@@ -113,14 +113,21 @@ let package = Package(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
 
+        // What a configuration sets, as plain values, for the engine and for what reads them.
+        .target(
+            name: "GatewaySettings",
+            dependencies: [
+                "CurlMulti", "GatewayCore", "GatewayPush", "GatewaySigning", "GatewayTLS",
+                "WidgetModel", "Logging",
+            ]),
+
         // The log, the registrations, the event loops, pushes, explanations.
         .target(
             name: "GatewayEngine",
             dependencies: [
                 "CLinux", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewayDocuments",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
-                "WidgetModel", "CoreMetrics",
+                "GatewayDocuments", "GatewaySettings", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel", "CoreMetrics",
                 "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle",
                 "Tracing",
             ], swiftSettings: injectedCost),
@@ -128,11 +135,11 @@ let package = Package(
         .target(
             name: "GatewayHTTP",
             dependencies: [
-                "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics",
-                "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
-                "NIOHTTPTypesHTTP2",
-                "NIOPosix", "ServiceLifecycle", "Tracing",
+                "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
+                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "NIOCore", "NIOExtras",
+                "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", "NIOPosix",
+                "ServiceLifecycle", "Tracing",
             ],
             resources: [.embedInCode("API/openapi.yaml")]),
         // The admin port: dashboard, metrics page, history.
@@ -140,10 +147,9 @@ let package = Package(
             name: "GatewayAdmin",
             dependencies: [
                 "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayDocuments",
-                "GatewayEngine", "GatewayHTTP", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenMetrics", "OpenTelemetry",
-                "WidgetModel", "Logging", "NIOCore",
-                "NIOHTTP1", "ServiceLifecycle",
+                "GatewayEngine", "GatewayHTTP", "GatewaySettings", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "Logging", "NIOCore", "NIOHTTP1", "ServiceLifecycle",
             ],
             resources: dashboard.map { .embedInCode("Dashboard/" + $0) }),
         // Configuration, the data directory, backup, doctor.
@@ -151,20 +157,18 @@ let package = Package(
             name: "GatewayOperations",
             dependencies: [
                 "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
-                "GatewayHTTP",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
-                "WidgetModel",
-                "Logging", "NIOCore", "NIOPosix",
+                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "OpenMetrics", "OpenTelemetry", "WidgetModel", "Logging",
+                "NIOCore", "NIOPosix",
             ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
             name: "GatewayServer",
             dependencies: [
                 "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
-                "GatewayHTTP",
-                "GatewayOperations", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1",
-                "NIOPosix", "ServiceLifecycle", "UnixSignals",
+                "GatewayHTTP", "GatewayOperations", "GatewaySettings", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics",
+                "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "UnixSignals",
             ]),
 
         // A push service to try things out against.
@@ -191,7 +195,7 @@ let package = Package(
             name: "timeline-gateway",
             dependencies: [
                 "CurlMulti", "GatewayEngine", "GatewayOperations", "GatewayServer",
-                "GatewaySigning", "WidgetModel", "ArgumentParser", "Logging",
+                "GatewaySettings", "GatewaySigning", "WidgetModel", "ArgumentParser", "Logging",
             ]),
         .executableTarget(
             name: "timelinectl",
@@ -291,10 +295,9 @@ let package = Package(
             dependencies: [
                 "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
                 "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
-                "GatewayServer", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "GatewayTestSupport", "OpenMetrics",
-                "OpenTelemetry", "WidgetModel", "Logging", "Tracing", "NIOPosix", "NIOCore",
-                "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
+                "GatewayServer", "GatewaySettings", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "GatewayTestSupport", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "Logging", "Tracing", "NIOPosix", "NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
             ]),
         .testTarget(
             name: "ProcessTests",

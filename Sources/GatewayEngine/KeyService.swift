@@ -1,3 +1,4 @@
+import GatewaySettings
 import GatewaySigning
 import Synchronization
 import WidgetModel
@@ -5,9 +6,6 @@ import WidgetModel
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
 /// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
-    /// `iss` of the local issuer's tokens.
-    package static let localIssuer = "timeline-gateway"
-
     private struct State {
         var notifications: KeyRing
         var tokens: KeyRing?
@@ -37,17 +35,11 @@ package final class KeyService: Sendable {
             algorithm: algorithm, timing: timing, now: now)
         let tokens =
             hasLocalIssuer
-            ? try tokenStore.open(timing: Self.tokenTiming, now: now) : nil
+            ? try tokenStore.open(timing: .tokens, now: now) : nil
         let webhooks =
-            hasWebhooks ? try webhookStore.open(timing: Self.webhookTiming, now: now) : nil
+            hasWebhooks ? try webhookStore.open(timing: .webhooks, now: now) : nil
         state = Mutex(
             State(notifications: notifications, tokens: tokens, webhooks: webhooks))
-    }
-
-    /// Receivers learn the keys when clients register. So during a rotation both keys sign, in the
-    /// week before the new key becomes the ring's signing key and in the week after.
-    package static var webhookTiming: KeyRing.Timing {
-        KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
     }
 
     /// Signs webhooks with the current key, and also with the adjacent one during a key change;
@@ -59,10 +51,6 @@ package final class KeyService: Sendable {
                 return try? WebhookSigner(keys)
             }
         }
-    }
-
-    package static var tokenTiming: KeyRing.Timing {
-        KeyRing.Timing(publishLead: 300, signatureLifetime: clientTokenSecondsMax)
     }
 
     /// The keys that verify notifications now or in the near future.
@@ -111,14 +99,11 @@ package final class KeyService: Sendable {
         state.withLock { state in
             state.tokens.map {
                 TrustedIssuer(
-                    iss: Self.localIssuer, apps: .any, scopes: Set(Scope.allCases),
+                    iss: LocalIssuer.name, apps: .any, scopes: Set(Scope.allCases),
                     keys: $0.publishedKeys)
             }
         }
     }
-
-    /// The longest life of a client token, in seconds.
-    package static let clientTokenSecondsMax: Int64 = 30 * 24 * 3600
 
     /// Mints a client token; `nil` when the local issuer is not enabled.
     ///
@@ -127,7 +112,7 @@ package final class KeyService: Sendable {
         to client: String, app: String, attributes: [String: [String]], ttl: Int64, now: Int64
     ) throws(SigningError) -> String? {
         guard let key = state.withLock({ $0.tokens?.signingKey }) else { return nil }
-        return try TokenIssuer(key: key, iss: Self.localIssuer, aud: audience).issue(
+        return try TokenIssuer(key: key, iss: LocalIssuer.name, aud: audience).issue(
             sub: client, app: app, scopes: [.client], ttl: ttl, attributes: attributes, now: now)
     }
 
@@ -149,7 +134,7 @@ package final class KeyService: Sendable {
             timing: before.notifications.timing)
         _ = try notificationStore.advance(&after.notifications, now: now)
         if before.tokens != nil {
-            var tokens = try tokenStore.openExisting(timing: Self.tokenTiming)
+            var tokens = try tokenStore.openExisting(timing: .tokens)
             _ = try tokenStore.advance(&tokens, now: now)
             after.tokens = tokens
         }
@@ -157,8 +142,8 @@ package final class KeyService: Sendable {
         if hasWebhooks {
             var webhooks =
                 before.webhooks == nil
-                ? try webhookStore.open(timing: Self.webhookTiming, now: now)
-                : try webhookStore.openExisting(timing: Self.webhookTiming)
+                ? try webhookStore.open(timing: .webhooks, now: now)
+                : try webhookStore.openExisting(timing: .webhooks)
             _ = try webhookStore.advance(&webhooks, now: now)
             after.webhooks = webhooks
         }

@@ -1,6 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -8,7 +8,7 @@ import WidgetModel
 /// Durations of tokens, for the command line.
 package enum TokenDuration {
     /// The maximum life of a client token, in seconds.
-    package static let clientMax = KeyService.clientTokenSecondsMax
+    package static let clientMax = LocalIssuer.clientTokenSecondsMax
 
     /// Reads `90`, `90s`, `15m`, `1h` or `30d` as seconds.
     package static func seconds(_ text: String) -> Int64? { DurationText.seconds(text) }

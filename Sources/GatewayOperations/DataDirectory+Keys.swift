@@ -1,5 +1,6 @@
 import Foundation
-import GatewayEngine
+import GatewayDocuments
+import GatewaySettings
 import GatewaySigning
 import WidgetModel
 
@@ -77,7 +78,7 @@ extension DataDirectory {
             throw Faults("data", "webhooks were never enabled for \(path)")
         }
         let store = KeyRingStore(directory: directory)
-        let timing = purpose == .webhooks ? KeyService.webhookTiming : keyTiming
+        let timing = purpose == .webhooks ? KeyRing.Timing.webhooks : keyTiming
         return (store, try store.openExisting(timing: timing))
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -112,7 +112,7 @@ package struct DataDirectory: Sendable {
                     + "`timeline-gateway serve --new` to create a new key")
         }
         let ring = try KeyRingStore(directory: path + "/issuer").open(
-            timing: KeyService.tokenTiming, now: now)
-        return TokenIssuer(key: ring.signingKey, iss: KeyService.localIssuer, aud: audience)
+            timing: .tokens, now: now)
+        return TokenIssuer(key: ring.signingKey, iss: LocalIssuer.name, aud: audience)
     }
 }

@@ -1,6 +1,7 @@
 import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
+import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Logging

@@ -7,6 +7,7 @@ import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
 import GatewayPush
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

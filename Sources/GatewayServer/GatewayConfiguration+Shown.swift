@@ -1,7 +1,7 @@
 import GatewayAdmin
 import GatewayCore
-import GatewayEngine
 import GatewayOperations
+import GatewaySettings
 import GatewaySigning
 import WidgetModel
 

@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayEngine
 import GatewayOperations
+import GatewaySettings
 import GatewayStorage
 import Logging
 import ServiceLifecycle

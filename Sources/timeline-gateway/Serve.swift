@@ -3,6 +3,7 @@ import Foundation
 import GatewayEngine
 import GatewayOperations
 import GatewayServer
+import GatewaySettings
 import Logging
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import GatewayEngine
 import GatewayOperations
 import GatewaySigning
 import WidgetModel

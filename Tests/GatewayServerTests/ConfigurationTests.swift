@@ -1,8 +1,8 @@
 import Foundation
 import GatewayCore
-import GatewayEngine
 import GatewayOperations
 import GatewayPush
+import GatewaySettings
 import GatewaySigning
 import Testing
 import WidgetModel

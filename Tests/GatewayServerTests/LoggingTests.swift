@@ -1,3 +1,4 @@
+import GatewaySettings
 import GatewayTestSupport
 import Logging
 import OpenTelemetry

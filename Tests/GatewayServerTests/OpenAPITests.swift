@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayPush
+import GatewaySettings
 import GatewaySigning
 import NIOHTTP1
 import Testing
@@ -124,7 +125,7 @@ import WidgetModel
         let texts = "\(document.text)"
         #expect(texts.contains("for up to this many seconds, at most \(wait) "))
         #expect(texts.contains("at most \(GatewayRoutes.explainedEventsMax) changes per request"))
-        #expect(texts.contains("\"maximum\":\(KeyService.clientTokenSecondsMax)"))
+        #expect(texts.contains("\"maximum\":\(LocalIssuer.clientTokenSecondsMax)"))
         #expect(texts.contains("{1,\(Identifier.bytesMax)}"))
     }
 

@@ -1,4 +1,6 @@
 import GatewayCore
+import GatewayDocuments
+import GatewaySettings
 import GatewaySigning
 import Synchronization
 import Testing

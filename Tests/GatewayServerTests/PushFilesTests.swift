@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayPush
+import GatewaySettings
 import GatewaySigning
 import GatewayTestSupport
 import Testing

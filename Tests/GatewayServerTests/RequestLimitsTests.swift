@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import NIOCore

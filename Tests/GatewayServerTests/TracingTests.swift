@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySettings
 import GatewayTestSupport
 import NIOHTTP1
 import Testing

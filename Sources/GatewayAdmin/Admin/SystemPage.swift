@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayDocuments
 import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 import GatewayCore
+import GatewayDocuments
 import GatewayStorage
 import Logging
 import Synchronization

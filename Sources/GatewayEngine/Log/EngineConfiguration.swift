@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayPush
+import GatewaySettings
 import WidgetModel
 
 /// The settings of the engine, fixed from its start to its end.

@@ -1,4 +1,6 @@
 import Foundation
+import GatewayDocuments
+import GatewaySettings
 import Logging
 import OpenTelemetry
 import Synchronization

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayPush
+import GatewaySettings
 import GatewayStorage
 import Synchronization
 import WidgetModel

@@ -1,5 +1,6 @@
 import CoreMetrics
 import GatewayCore
+import GatewaySettings
 import GatewayTLS
 import HeapModule
 import NIOCore

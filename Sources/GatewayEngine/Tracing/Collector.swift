@@ -2,6 +2,7 @@ import CurlMulti
 import GatewayCore
 import GatewayDelivery
 import GatewayPush
+import GatewaySettings
 import Logging
 import OpenTelemetry
 import Synchronization

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewaySettings
 import Logging
 import OpenTelemetry
 import Synchronization

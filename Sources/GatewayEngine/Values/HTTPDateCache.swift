@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayDocuments
 import Synchronization
 
 /// The current date in HTTP's format (RFC 9110 section 5.6.7), formatted once a second.

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Synchronization

@@ -1,4 +1,5 @@
 import GatewayEngine
+import GatewaySettings
 import GatewayTLS
 import NIOCore
 import ServiceLifecycle

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

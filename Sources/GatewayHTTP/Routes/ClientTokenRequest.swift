@@ -1,4 +1,4 @@
-import GatewayEngine
+import GatewaySettings
 import WidgetModel
 
 /// A backend's request for a token for one of its clients.
@@ -23,7 +23,7 @@ struct ClientTokenRequest: Sendable {
             case .string(let text): DurationText.seconds(text)
             default: nil
             }
-        if let ttl, (1...KeyService.clientTokenSecondsMax).contains(ttl) {
+        if let ttl, (1...LocalIssuer.clientTokenSecondsMax).contains(ttl) {
             self.ttl = ttl
         } else {
             faults.add("ttl", "must be seconds or a duration such as 1h, at most 30 days")

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayDocuments
 import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import NIOCore

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayDocuments
 import GatewayEngine
 import GatewaySigning
 import GatewayStorage

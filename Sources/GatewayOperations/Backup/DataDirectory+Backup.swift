@@ -1,5 +1,5 @@
 import Foundation
-import GatewayEngine
+import GatewayDocuments
 import GatewayStorage
 import WidgetModel
 

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 import GatewayStorage
 import WidgetModel
 

@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayEngine
 import GatewayStorage
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import Foundation
 import GatewayDocuments
-import GatewayEngine
 import GatewaySigning
 import WidgetModel
 

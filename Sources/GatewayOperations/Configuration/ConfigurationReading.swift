@@ -1,7 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayEngine
-import GatewayHTTP
+import GatewaySettings
 import NIOCore
 import NIOPosix
 import WidgetModel

@@ -1,4 +1,3 @@
-import GatewayEngine
 import WidgetModel
 
 extension ConfigurationSchema {

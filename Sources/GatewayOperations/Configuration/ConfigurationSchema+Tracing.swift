@@ -1,5 +1,3 @@
-import GatewayEngine
-
 extension ConfigurationSchema {
     /// The options for tracing and the collector.
     static let tracing = [

@@ -1,4 +1,4 @@
-import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import WidgetModel
 

@@ -1,4 +1,4 @@
-import GatewayEngine
+import GatewayDocuments
 import GatewaySigning
 import WidgetModel
 

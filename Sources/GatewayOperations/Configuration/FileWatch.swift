@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 
 /// Detects replaced or modified files by their stat data. Mounted secrets change through a link to
 /// another folder, which a watch on the file itself would not notice.

@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewayTLS
 import WidgetModel
 

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import GatewayCore
 import GatewayEngine
-import GatewayHTTP
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

@@ -1,6 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayEngine
+import GatewaySettings
 import Logging
 import WidgetModel
 

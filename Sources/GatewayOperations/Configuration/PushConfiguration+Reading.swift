@@ -1,6 +1,6 @@
 import GatewayCore
-import GatewayEngine
 import GatewayPush
+import GatewaySettings
 import WidgetModel
 
 extension PushConfiguration {

@@ -1,6 +1,5 @@
 import GatewayCore
-import GatewayEngine
-import GatewayHTTP
+import GatewaySettings
 
 extension RateLimits {
     /// Reads `100/1s`, or `100/1s burst 1000`; the default burst is the count of one period.

@@ -1,4 +1,4 @@
-import GatewayEngine
+import GatewaySettings
 import OpenTelemetry
 import WidgetModel
 

@@ -1,4 +1,3 @@
-import GatewayEngine
 import WidgetModel
 
 /// The result of one check, in words for an operator.

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 import GatewayCore
-import GatewayEngine
+import GatewaySettings
 import WidgetModel
 
 extension Diagnostics {

@@ -1,7 +1,8 @@
 import Foundation
 import GatewayCore
-import GatewayEngine
+import GatewayDocuments
 import GatewayPush
+import GatewaySettings
 import GatewayStorage
 import GatewayTLS
 import WidgetModel

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 
 /// Distinguishes a data directory that lost a part from one that never had it.
 struct DataDirectoryInventory: Equatable {

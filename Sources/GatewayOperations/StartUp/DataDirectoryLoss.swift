@@ -1,5 +1,3 @@
-import GatewayEngine
-
 /// A data directory lacks parts that existed when a gateway served from it.
 package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
     /// A part that cannot be recreated without a loss.

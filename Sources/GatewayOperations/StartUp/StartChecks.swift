@@ -1,5 +1,6 @@
 import Foundation
 import GatewayEngine
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -38,9 +39,9 @@ package struct StartChecks {
                     signatureLifetime: configuration.notificationLifetime)
             )
         ]
-        if configuration.localIssuer { rings.append((.tokens, KeyService.tokenTiming)) }
+        if configuration.localIssuer { rings.append((.tokens, KeyRing.Timing.tokens)) }
         if configuration.push.hasWebhooks {
-            rings.append((.webhooks, KeyService.webhookTiming))
+            rings.append((.webhooks, KeyRing.Timing.webhooks))
         }
         return rings
     }

@@ -60,7 +60,7 @@ package struct LogLevels: Sendable, Equatable {
     package static let requests = "timeline-gateway.requests"
 
     /// The minimum level for a label's records.
-    func level(of label: String) -> Logger.Level {
+    package func level(of label: String) -> Logger.Level {
         var name = label[...]
         while true {
             if let level = labels[String(name)] { return level }
@@ -73,7 +73,7 @@ package struct LogLevels: Sendable, Equatable {
     /// The lowest level at which a label's records may be logged.
     ///
     /// - Parameter own: The level set on the logger itself.
-    func lowest(of label: String, own: Logger.Level?) -> Logger.Level {
+    package func lowest(of label: String, own: Logger.Level?) -> Logger.Level {
         fields.reduce(own ?? level(of: label)) { min($0, $1.level) }
     }
 
@@ -81,7 +81,7 @@ package struct LogLevels: Sendable, Equatable {
     /// several rules for fields the most permissive applies.
     ///
     /// - Parameter own: The level set on the logger itself, which replaces its label's level.
-    func lets(
+    package func lets(
         _ level: Logger.Level, label: String, own: Logger.Level?, fields texts: [String: String]
     ) -> Bool {
         let matching = fields.filter { texts[$0.field] == $0.value }.map(\.level).min()

@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayEngine
 
 /// The rates of requests, by the party to which they are charged.
 package struct RateLimits: Sendable, Hashable {

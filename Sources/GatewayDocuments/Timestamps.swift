@@ -43,7 +43,7 @@ package func seconds(ofTimestamp text: String) -> Int64? {
 }
 
 /// Formats a second since 1970 as an HTTP date (RFC 9110 section 5.6.7).
-func httpDate(_ seconds: Int64) -> String {
+package func httpDate(_ seconds: Int64) -> String {
     let parts = calendar(seconds)
     return text(capacity: 29) { text in
         text.append(days[Int(parts.tm_wday)])

@@ -1,13 +1,9 @@
+import GatewaySettings
 import Logging
 import WidgetModel
 
-/// The format of a record, one line each.
-package enum LogFormat: String, Sendable, CaseIterable {
-    /// `time=… level=… label=… message="…" field=value`.
-    case logfmt
-    /// An object.
-    case json
-
+/// Writes a record as a line of the log.
+extension LogFormat {
     /// The content of a line.
     struct Record {
         /// RFC 3339.

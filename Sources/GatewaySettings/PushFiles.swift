@@ -10,7 +10,7 @@ import WidgetModel
 /// certificates, authorities and address ranges.
 package struct PushFiles: Sendable {
     /// The credential that authenticates pushes to APNs.
-    enum Credential: Sendable {
+    package enum Credential: Sendable {
         /// A P-256 key.
         case key(SigningKey)
         /// A certificate chain and its key, both in PEM, and the expiry of the chain's first
@@ -18,7 +18,7 @@ package struct PushFiles: Sendable {
         case certificate([UInt8], key: [UInt8], ends: Date)
 
         /// Distinguishes credentials whose files have the same names.
-        enum Proof: Hashable {
+        package enum Proof: Hashable, Sendable {
             /// The thumbprint of a key.
             case key(String)
             /// The certificate chain, which determines the key.
@@ -26,7 +26,7 @@ package struct PushFiles: Sendable {
         }
 
         /// The identity of its content.
-        var proof: Proof {
+        package var proof: Proof {
             switch self {
             case .key(let key): .key(key.kid)
             case .certificate(let chain, _, _): .certificate(chain)
@@ -38,16 +38,16 @@ package struct PushFiles: Sendable {
     private static let keyBytesMax = 64 * 1_024
 
     /// The credentials by their configuration.
-    private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
+    package private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
     /// The expiry of the certificates that identify apps to APNs: for an app with several, the
     /// earliest.
     package private(set) var certificateEnds: [String: Date] = [:]
     /// The certificates to trust at APNs.
-    private(set) var trust = CurlTrust.system
+    package private(set) var trust = CurlTrust.system
     /// The certificates to trust at webhooks.
-    private(set) var webhookTrust = CurlTrust.system
+    package private(set) var webhookTrust = CurlTrust.system
     /// The address ranges allowed for webhooks in addition to public addresses.
-    private(set) var webhookRanges: [AddressRange] = []
+    package private(set) var webhookRanges: [AddressRange] = []
 
     /// Reads all files.
     ///

@@ -1,7 +1,6 @@
 import CurlMulti
 import Foundation
 import GatewayTLS
-import OpenTelemetry
 import WidgetModel
 
 /// The configuration of tracing and of the collector.
@@ -32,7 +31,7 @@ package struct TracingConfiguration: Sendable {
     /// The header fields of every request to the collector.
     ///
     /// - Throws: ``Faults`` that name the file but never reveal its content.
-    func fields() throws(Faults) -> CurlFields {
+    package func fields() throws(Faults) -> CurlFields {
         var fields = [
             ("content-type", "application/json"), ("user-agent", "timeline-gateway"),
         ]

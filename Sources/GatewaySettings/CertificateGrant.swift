@@ -1,0 +1,17 @@
+import GatewaySigning
+
+/// The rights of a client certificate: mutual TLS is the alternative to tokens for backends.
+package struct CertificateGrant: Sendable, Equatable {
+    /// The SAN URI.
+    package let uri: String
+    /// The app, or `*`.
+    package let app: String
+    /// The scopes it grants.
+    package let scopes: Set<Scope>
+
+    package init(uri: String, app: String, scopes: Set<Scope>) {
+        self.uri = uri
+        self.app = app
+        self.scopes = scopes
+    }
+}
