@@ -121,25 +121,30 @@ let package = Package(
                 "WidgetModel", "Logging",
             ]),
 
+        // What the rows of the store say, and the state that a start rebuilds from them.
+        .target(
+            name: "GatewayRecords",
+            dependencies: ["GatewayCore", "GatewayPush", "GatewayStorage", "WidgetModel"]),
+
         // The log, the registrations, the event loops, pushes, explanations.
         .target(
             name: "GatewayEngine",
             dependencies: [
                 "CLinux", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewayDocuments", "GatewaySettings", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel", "CoreMetrics",
-                "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle",
-                "Tracing",
+                "GatewayDocuments", "GatewayRecords", "GatewaySettings", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "CoreMetrics", "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix",
+                "ServiceLifecycle", "Tracing",
             ], swiftSettings: injectedCost),
         // Requests, routes and their contract.
         .target(
             name: "GatewayHTTP",
             dependencies: [
                 "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
-                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "NIOCore", "NIOExtras",
-                "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", "NIOPosix",
-                "ServiceLifecycle", "Tracing",
+                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging",
+                "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
+                "NIOHTTPTypesHTTP2", "NIOPosix", "ServiceLifecycle", "Tracing",
             ],
             resources: [.embedInCode("API/openapi.yaml")]),
         // The admin port: dashboard, metrics page, history.
@@ -157,9 +162,9 @@ let package = Package(
             name: "GatewayOperations",
             dependencies: [
                 "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
-                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenMetrics", "OpenTelemetry", "WidgetModel", "Logging",
-                "NIOCore", "NIOPosix",
+                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "Logging", "NIOCore", "NIOPosix",
             ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
@@ -295,9 +300,10 @@ let package = Package(
             dependencies: [
                 "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
                 "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
-                "GatewayServer", "GatewaySettings", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "GatewayTestSupport", "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                "Logging", "Tracing", "NIOPosix", "NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
+                "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
+                "GatewayStorage", "GatewayTLS", "GatewayTestSupport", "OpenMetrics",
+                "OpenTelemetry", "WidgetModel", "Logging", "Tracing", "NIOPosix", "NIOCore",
+                "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
             ]),
         .testTarget(
             name: "ProcessTests",

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayPush
+import GatewayRecords
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
@@ -36,10 +37,15 @@ package struct Engine: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
-        let replay = try LogReplay(of: store, configuration)
-        store.restoreUsage(replay.usage)
-        let (registry, hash) = (replay.registry, replay.hash)
+        let registry = Registry(streamsMax: configuration.streamsPerClient)
         self.registry = registry
+        let replay = try LogReplay(
+            of: store, limits: configuration.limits, coreLimits: configuration.coreLimits
+        ) { record, app in
+            registry.put(record, app: app, at: store.head, isRestored: true)
+        }
+        store.restoreUsage(replay.usage)
+        let hash = replay.hash
         catalogs = AppCatalogs(replay.catalogs, hash: hash, limits: configuration.limits)
         // Before pushes are restored: it may void their recorded positions.
         let cursors = try CursorCodec(

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayDelivery
+import GatewayRecords
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage
@@ -88,7 +89,9 @@ import WidgetModel
     private static func expectExactUsage(
         _ engine: Engine, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
-        let counted = try LogReplay(of: engine.store, try configuration().engine).usage
+        let counted = try LogReplay(
+            of: engine.store, limits: Limits(), coreLimits: CoreLimits()
+        ).usage
         #expect(engine.store.usage == counted, sourceLocation: sourceLocation)
     }
 

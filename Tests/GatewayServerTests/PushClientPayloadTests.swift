@@ -1,8 +1,7 @@
 import GatewayCore
 import GatewayPush
+import GatewayRecords
 import Testing
-
-@testable import GatewayEngine
 
 @Suite struct PushClientPayloadTests {
     @Test func `what is kept of a client is read back as it was`() throws {

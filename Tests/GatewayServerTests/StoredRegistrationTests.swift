@@ -1,9 +1,8 @@
 import Foundation
 import GatewayCore
+import GatewayRecords
 import Testing
 import WidgetModel
-
-@testable import GatewayEngine
 
 @Suite struct StoredRegistrationTests {
     @Test func `attributes are read back by who answers for them`() throws {

@@ -1,10 +1,9 @@
 import Foundation
 import GatewayCore
+import GatewayRecords
 import GatewayStorage
 import Testing
 import WidgetModel
-
-@testable import GatewayEngine
 
 /// A start that cannot read a row says which one.
 @Suite struct UnreadableRowTests {
@@ -15,7 +14,7 @@ import WidgetModel
         let store = try SQLiteStore(inMemory: StoreConfiguration())
         _ = try await store.write(for: .gateway, cost: 0, write)
         let error = #expect(throws: UnreadableRow.self) {
-            _ = try LogReplay(of: store, EngineConfiguration(streamsPerClient: 4))
+            _ = try LogReplay(of: store, limits: Limits(), coreLimits: CoreLimits())
         }
         return "\(try #require(error))"
     }

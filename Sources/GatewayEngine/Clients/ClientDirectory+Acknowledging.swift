@@ -1,5 +1,6 @@
 import CoreMetrics
 import GatewayCore
+import GatewayRecords
 import NIOCore
 import Synchronization
 import WidgetModel

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayPush
+import GatewayRecords
 import WidgetModel
 
 /// The party that registers a client, which decides what it may state.

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayRecords
 import GatewayStorage
 import WidgetModel
 

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayDocuments
 import GatewayPush
+import GatewayRecords
 import GatewayStorage
 import WidgetModel
 

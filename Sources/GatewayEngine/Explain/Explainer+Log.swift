@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayRecords
 import GatewayStorage
 import WidgetModel
 

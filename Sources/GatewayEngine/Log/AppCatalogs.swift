@@ -1,49 +1,13 @@
 import GatewayCore
+import GatewayRecords
 import GatewayStorage
 import Synchronization
 import WidgetModel
-
-/// A catalog as it was uploaded.
-package struct CatalogDocument: Sendable {
-    /// The sequence of the log at which it came into force.
-    package let sequence: UInt64
-    /// Its media type.
-    package let contentType: String
-    /// The document.
-    package let body: [UInt8]
-    /// Its entity tag, which differs whenever the document does (RFC 9110 section 8.8.3).
-    package let etag: String
-
-    /// Returns the entity tag of a document.
-    static func etag(of body: [UInt8], _ hash: SipHash) -> String {
-        "\"" + String(hash(body), radix: 16) + "\""
-    }
-}
 
 /// The catalogs in force, compiled and as they were uploaded.
 ///
 /// Read by any thread; changed by jobs, which run one after another on the writer's thread.
 package final class AppCatalogs: Sendable {
-    /// The catalogs as of one position of the log.
-    struct State: Sendable {
-        var decider: Decider
-        /// The documents in force, by app.
-        var documents: [String: CatalogDocument] = [:]
-        /// The sequences at which apps were removed; a removal voids everything before it.
-        var removals: [String: UInt64] = [:]
-
-        mutating func install(_ ruleSet: RuleSet, _ document: CatalogDocument) {
-            documents[ruleSet.catalog.app] = document
-            decider.install(ruleSet, at: document.sequence)
-        }
-
-        mutating func remove(app: String, at sequence: UInt64) {
-            documents[app] = nil
-            removals[app] = sequence
-            decider.remove(app: app)
-        }
-    }
-
     /// The catalog of one app.
     struct Entry: Sendable {
         let ruleSet: RuleSet?
@@ -53,9 +17,9 @@ package final class AppCatalogs: Sendable {
 
     let hash: SipHash
     let limits: Limits
-    private let state: Mutex<Staged<State>>
+    private let state: Mutex<Staged<CatalogState>>
 
-    init(_ state: State, hash: SipHash, limits: Limits) {
+    init(_ state: CatalogState, hash: SipHash, limits: Limits) {
         self.hash = hash
         self.limits = limits
         self.state = Mutex(Staged(state))
@@ -109,7 +73,7 @@ package final class AppCatalogs: Sendable {
     /// Changes the catalogs for subsequent jobs, until the transaction turns out to have failed.
     func stage(
         at sequence: UInt64, _ transaction: inout StoreTransaction,
-        _ change: @Sendable (inout State) -> Void
+        _ change: @Sendable (inout CatalogState) -> Void
     ) {
         state.withLock { $0.change(at: sequence, change) }
         transaction.afterCommit { self.state.withLock { $0.commit(sequence) } }

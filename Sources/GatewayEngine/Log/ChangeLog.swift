@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewayDocuments
+import GatewayRecords
 import GatewayStorage
 import Logging
 import Synchronization

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayPush
+import GatewayRecords
 import GatewayStorage
 
 extension PushScheduler {

@@ -3,6 +3,7 @@ import Foundation
 import GatewayCore
 import GatewayDocuments
 import GatewayEngine
+import GatewayRecords
 import GatewaySigning
 import GatewayStorage
 import NIOHTTP1

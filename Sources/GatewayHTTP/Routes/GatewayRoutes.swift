@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayDocuments
 import GatewayEngine
+import GatewayRecords
 import GatewaySigning
 import GatewayStorage
 import NIOCore

@@ -1,5 +1,5 @@
 import Foundation
-import GatewayEngine
+import GatewayRecords
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage
@@ -87,7 +87,8 @@ package struct StartChecks {
     ///
     /// - Throws: `StoreError`, and errors for unreadable rows.
     func log(of store: SQLiteStore) throws {
-        _ = try LogReplay(of: store, configuration.engine)
+        _ = try LogReplay(
+            of: store, limits: configuration.limits, coreLimits: configuration.coreLimits)
         try store.pushClients { rows in
             for row in rows { _ = try row.payload.map(PushClientPayload.read) }
         }

@@ -16,7 +16,7 @@ extension ReloadScope {
     }
 
     /// The document that ``init(_:)`` reads.
-    var json: JSONValue {
+    package var json: JSONValue {
         switch self {
         case .everything: ["all": true]
         case .kind(let kind): ["kind": .string(kind)]

@@ -5,7 +5,7 @@ import WidgetModel
 
 /// The stored push state of a client as bytes: JSON, like everything else in the store.
 package enum PushClientPayload {
-    static func data(_ saved: PushScheduler.SavedClient) -> Data {
+    package static func data(_ saved: PushScheduler.SavedClient) -> Data {
         var object: JSONObject = [
             "lanes": .array(saved.lanes.map(lane)),
             "addresses": .array(saved.addresses.map(address)),

@@ -6,35 +6,40 @@ import WidgetModel
 /// The in-memory state, rebuilt from the registrations and the log's tail: rule sets, versions,
 /// usage. Does not change the store.
 package struct LogReplay {
-    let hash: SipHash
-    let registry: Registry
-    private(set) var shard: Shard
-    private(set) var catalogs: AppCatalogs.State
+    /// The hash of keys and documents, with the store's secret.
+    package let hash: SipHash
+    /// The shard that every event loop starts with: the versions of all keys, and no stream.
+    package private(set) var shard: Shard
+    /// The catalogs in force.
+    package private(set) var catalogs: CatalogState
     /// The registrations and log bytes of every app on disk.
-    private(set) var usage = UsageTable()
+    package private(set) var usage = UsageTable()
 
     /// Replays a store.
     ///
+    /// - Parameter register: Called with each registration; there may be a million of them.
     /// - Throws: `StoreError`; ``UnreadableRow``.
-    package init(of store: SQLiteStore, _ configuration: EngineConfiguration) throws {
+    package init(
+        of store: SQLiteStore, limits: Limits, coreLimits: CoreLimits,
+        register: (_ record: ClientRecord, _ app: String) -> Void = { _, _ in }
+    ) throws {
         hash = SipHash(secret: Array(store.secret))
-        registry = Registry(streamsMax: configuration.streamsPerClient)
-        catalogs = AppCatalogs.State(decider: Decider(hash: hash, limits: configuration.limits))
-        shard = Shard(floor: store.floor, limits: configuration.coreLimits)
-        try replayRegistrations(of: store)
+        catalogs = CatalogState(decider: Decider(hash: hash, limits: limits))
+        shard = Shard(floor: store.floor, limits: coreLimits)
+        try replayRegistrations(of: store, register: register)
         try replayLog(of: store)
     }
 
-    private mutating func replayRegistrations(of store: SQLiteStore) throws {
+    private mutating func replayRegistrations(
+        of store: SQLiteStore, register: (_ record: ClientRecord, _ app: String) -> Void
+    ) throws {
         try store.registrations { rows in
             for row in rows {
                 usage.add(row)
                 let stored = try UnreadableRow.naming("the registration of", row.key) {
                     try StoredRegistration(row.payload, limits: .none)
                 }
-                registry.put(
-                    stored.record(of: row.key.client), app: row.key.app, at: store.head,
-                    isRestored: true)
+                register(stored.record(of: row.key.client), row.key.app)
             }
         }
     }

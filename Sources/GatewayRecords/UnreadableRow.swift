@@ -1,21 +1,21 @@
 import GatewayStorage
 
 /// A row of the store that cannot be read at startup: damaged, or written by a newer version.
-struct UnreadableRow: Error, CustomStringConvertible {
+package struct UnreadableRow: Error, CustomStringConvertible {
     /// The row's name for operators.
     let row: String
     /// The reason why it cannot be read.
     let reason: String
 
-    var description: String {
+    package var description: String {
         "the store is damaged: \(row) cannot be read (\(reason)); check the disk, then restore a "
             + "backup with `timelinectl restore`"
     }
 
     /// Returns the result of `read`; adds the row's name to an error that it throws.
-    static func naming<Value>(_ row: @autoclosure () -> String, _ read: () throws -> Value) throws
-        -> Value
-    {
+    package static func naming<Value>(
+        _ row: @autoclosure () -> String, _ read: () throws -> Value
+    ) throws -> Value {
         do {
             return try read()
         } catch {
@@ -24,7 +24,7 @@ struct UnreadableRow: Error, CustomStringConvertible {
     }
 
     /// Returns the result of `read`; adds the client whose row it reads to an error that it throws.
-    static func naming<Value>(
+    package static func naming<Value>(
         _ part: String, _ key: RegistrationKey, _ read: () throws -> Value
     ) throws -> Value {
         try naming("\(part) the client \(key.client) of the app \(key.app)", read)

@@ -1,0 +1,25 @@
+import GatewayCore
+
+/// A catalog as it was uploaded.
+package struct CatalogDocument: Sendable {
+    /// The sequence of the log at which it came into force.
+    package let sequence: UInt64
+    /// Its media type.
+    package let contentType: String
+    /// The document.
+    package let body: [UInt8]
+    /// Its entity tag, which differs whenever the document does (RFC 9110 section 8.8.3).
+    package let etag: String
+
+    package init(sequence: UInt64, contentType: String, body: [UInt8], etag: String) {
+        self.sequence = sequence
+        self.contentType = contentType
+        self.body = body
+        self.etag = etag
+    }
+
+    /// Returns the entity tag of a document.
+    package static func etag(of body: [UInt8], _ hash: SipHash) -> String {
+        "\"" + String(hash(body), radix: 16) + "\""
+    }
+}
