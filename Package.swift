@@ -157,14 +157,14 @@ let package = Package(
                 "Logging", "NIOCore", "NIOHTTP1", "ServiceLifecycle",
             ],
             resources: dashboard.map { .embedInCode("Dashboard/" + $0) }),
-        // Configuration, the data directory, backup, doctor.
+        // Configuration, the data directory, backup, doctor: timelinectl has them too, so nothing
+        // of a running gateway may be listed here.
         .target(
             name: "GatewayOperations",
             dependencies: [
-                "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
-                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                "Logging", "NIOCore", "NIOPosix",
+                "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayRecords",
+                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
+                "OpenTelemetry", "WidgetModel", "Logging", "NIOCore", "NIOPosix",
             ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
@@ -172,8 +172,9 @@ let package = Package(
             dependencies: [
                 "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
                 "GatewayHTTP", "GatewayOperations", "GatewaySettings", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics",
-                "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle", "UnixSignals",
+                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
+                "UnixSignals",
             ]),
 
         // A push service to try things out against.

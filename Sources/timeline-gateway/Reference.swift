@@ -1,5 +1,5 @@
 import ArgumentParser
-import GatewayOperations
+import GatewayServer
 
 /// Prints a page of the documentation.
 struct Reference: ParsableCommand {

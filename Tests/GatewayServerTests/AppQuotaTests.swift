@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayRecords
+import GatewayServer
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage

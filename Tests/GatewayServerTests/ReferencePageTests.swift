@@ -1,9 +1,9 @@
 import Foundation
+import GatewayServer
 import OpenMetrics
 import Testing
 
 @testable import GatewayEngine
-@testable import GatewayOperations
 
 @Suite struct ReferencePageTests {
     @Test(arguments: ReferencePage.allCases)

@@ -1,7 +1,6 @@
 import CLinux
 import Foundation
 import GatewayCore
-import GatewayEngine
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage
@@ -312,13 +311,6 @@ package struct GatewayConfiguration: Sendable {
     package var watchedFiles: [String] {
         (file.map { [$0] } ?? []) + files.values
             + KeyRingName.allCases.map { "\(data)/\($0.rawValue)/ring.json" }
-    }
-
-    /// The part that configures the engine.
-    package var engine: EngineConfiguration {
-        EngineConfiguration(
-            limits: limits, coreLimits: coreLimits, quota: quota, streams: streams,
-            streamsPerClient: streamsPerClient, push: push.terms)
     }
 
     /// The public URL when the gateway listens on `port`.

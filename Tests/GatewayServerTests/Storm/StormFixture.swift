@@ -3,6 +3,7 @@ import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayPush
+import GatewayServer
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayDelivery
+import GatewayServer
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage

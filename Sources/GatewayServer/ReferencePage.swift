@@ -1,4 +1,5 @@
 import GatewayEngine
+import GatewayOperations
 import OpenMetrics
 
 /// The documentation pages generated from definitions in the code. Each names the command that

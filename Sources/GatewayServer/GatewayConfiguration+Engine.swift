@@ -1,0 +1,12 @@
+import GatewayEngine
+import GatewayOperations
+import GatewaySettings
+
+extension GatewayConfiguration {
+    /// The part that configures the engine.
+    package var engine: EngineConfiguration {
+        EngineConfiguration(
+            limits: limits, coreLimits: coreLimits, quota: quota, streams: streams,
+            streamsPerClient: streamsPerClient, push: push.terms)
+    }
+}
