@@ -144,12 +144,17 @@ class Contract:
         """Holds one exchange against the document."""
         path = target.split("?")[0]
         what = f"{method} {path} answers {status}"
+        is_head = method == "HEAD"
+        if is_head and body:
+            self.fault(f"{what} with a body")
+        # It is answered as GET is, and documented with it.
+        method = "GET" if is_head else method
         name = self.operation(method, path)
         fields = {}
         for field, value in headers:
             fields.setdefault(field.lower(), value)
         if name is None:
-            self.judge_stray(what, path, status, fields, body)
+            self.judge_stray(what, method, path, status, fields, body)
             return
         response = self.below(
             "#", "paths", name, method.lower(), "responses", str(status))
@@ -181,6 +186,8 @@ class Contract:
         entry = kind if kind in content else "*/*"
         if entry not in content:
             self.fault(f"{what} as {kind!r}, which is not in the document")
+            return
+        if is_head:
             return
         self.seen.add((method, name, status, entry))
         self.judge_body(what, self.below(pointer, "content", entry, "schema"), kind, body)
@@ -226,9 +233,14 @@ class Contract:
             self.fault(f"claims{error.json_path[1:]}: {error.message}")
         self.follow(pointer, said)
 
-    def judge_stray(self, what, path, status, fields, body):
-        """What is no route is answered with a problem that says so, or by who asks."""
+    def judge_stray(self, what, method, path, status, fields, body):
+        """What is no route is answered with a problem that says so, or by who asks; OPTIONS with
+        the methods of its path."""
         takes = [n for (_, n), (pattern, _) in self.operations.items() if pattern.fullmatch(path)]
+        if method == "OPTIONS" and status == 204 and (takes or path in ("*", "/")):
+            if body or not fields.get("allow"):
+                self.fault(f"{what} without Allow, or with a body")
+            return
         allowed = {400, 401, 403, 405 if takes else 404, 431} | ({413} if takes else set())
         if status not in allowed:
             self.fault(f"{what}, and is not in the document")

@@ -13,6 +13,10 @@ struct HTTP2AttackTests {
         var statuses: [UInt32: Int] = [:]
         var resets: Set<UInt32> = []
         var goAways: [UInt8] = []
+        /// The numbers of bytes of bodies by stream.
+        var bytes: [UInt32: Int] = [:]
+        /// The streams that ended properly.
+        var ended: Set<UInt32> = []
         var isClosed = false
     }
 
@@ -23,7 +27,13 @@ struct HTTP2AttackTests {
             case .headers: outcome.statuses[frame.stream] = Frames.status(frame.payload)
             case .reset: outcome.resets.insert(frame.stream)
             case .goAway: outcome.goAways.append(frame.payload.count > 7 ? frame.payload[7] : 0)
+            case .data: outcome.bytes[frame.stream, default: 0] += frame.payload.count
             default: break
+            }
+            if [Frames.Kind.headers.rawValue, Frames.Kind.data.rawValue].contains(frame.kind),
+                frame.flags & Frames.endStream != 0
+            {
+                outcome.ended.insert(frame.stream)
             }
         }
         return outcome
@@ -69,6 +79,17 @@ struct HTTP2AttackTests {
     func control() async throws {
         let outcome = try await attack(Self.get(1)) { $0.statuses[1] != nil }
         #expect(outcome.statuses[1] == 200)
+    }
+
+    @Test("HEAD is answered without a body, and its stream ends")
+    func head() async throws {
+        let block = Frames.block(Frames.request("HEAD", "/.well-known/jwks.json"))
+        let outcome = try await attack(
+            Frames.frame(.headers, flags: 5, stream: 1, block) + Self.get(3)
+        ) { $0.ended.isSuperset(of: [1, 3]) }
+        #expect(outcome.statuses == [1: 200, 3: 200])
+        #expect(outcome.ended == [1, 3] && outcome.resets.isEmpty && outcome.goAways.isEmpty)
+        #expect(outcome.bytes[1, default: 0] == 0 && outcome.bytes[3, default: 0] > 0)
     }
 
     @Test("Rapid reset ends the connection")

@@ -13,7 +13,7 @@ struct QueryAttackTests {
             ("POST", "clients/x", "DELETE, GET, PATCH, PUT"), ("PUT", "clients/x/reloads", "GET"),
             ("GET", "clients/x/acks", "POST"), ("PATCH", "clients", "DELETE, GET"),
             ("GET", "tokens", "POST"), ("POST", "/.well-known/jwks.json", "GET"),
-            ("OPTIONS", "catalog", "GET, PUT"), ("TRACE", "catalog", "GET, PUT"),
+            ("TRACE", "catalog", "GET, HEAD, OPTIONS, PUT"),
         ])
     func wrongMethod(_ method: String, _ path: String, _ allowed: String) async throws {
         let target = try await Target.shared()
@@ -21,6 +21,15 @@ struct QueryAttackTests {
         expectRefusal(answer, 405, "method-not-allowed")
         let allow = Set((answer.header("allow") ?? "").split(separator: ", ").map(String.init))
         #expect(allow.isSuperset(of: allowed.split(separator: ", ").map(String.init)))
+    }
+
+    @Test("OPTIONS says the methods of a path and grants nothing")
+    func options() async throws {
+        let target = try await Target.shared()
+        let answer = try await target.send("OPTIONS", "catalog", token: target.backend)
+        #expect(answer.status == 204 && answer.body.isEmpty)
+        #expect(answer.header("allow") == "GET, HEAD, OPTIONS, PUT")
+        #expect(answer.header("access-control-allow-origin") == nil)
     }
 
     @Test(

@@ -75,7 +75,7 @@ extension ProcessTests {
             }
             let put = try admin.request(
                 "PUT", "/livez", token: gateway.token(app: "*", scope: "operator"))
-            #expect(put.status == 405 && put.header("allow") == "GET")
+            #expect(put.status == 405 && put.header("allow") == "GET, HEAD, OPTIONS")
             let nothing = try admin.request("GET", "/nothing")
             #expect(nothing.status == 404)
             #expect(nothing.header("content-type") == "application/problem+json")

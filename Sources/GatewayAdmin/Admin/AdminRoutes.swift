@@ -45,9 +45,7 @@ package struct AdminRoutes: Sendable {
     ///   - limits: The limits stated in the document.
     package func table(beside shared: RouteTable, isLoopback: Bool, limits: Limits) -> RouteTable {
         let files = StaticFiles.files.map { path, file in
-            GatewayRoute(.GET, path) { request, _ in
-                StaticFiles.answer(file, ifNoneMatch: request.header(FieldName.ifNoneMatch))
-            }
+            GatewayRoute(.GET, path) { _, _ in StaticFiles.answer(file) }
         }
         let document = GatewayRoute.document(
             of: .admin(isLoopback: isLoopback), limits: limits)

@@ -15,10 +15,7 @@ enum StaticFiles {
 
         fileprivate init(_ contentType: String, _ bytes: [UInt8]) {
             (self.contentType, self.bytes) = (contentType, bytes)
-            // FNV-1a: it must differ between two releases, not resist attacks.
-            var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-            for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-            etag = "\"" + String(hash, radix: 16) + "\""
+            etag = EntityTag.tag(of: bytes)
         }
     }
 
@@ -43,21 +40,13 @@ enum StaticFiles {
         "/words.js": File(script, PackageResources.words_js),
     ]
 
-    /// Returns the response to a request for a file; a file that the browser already has is not
-    /// sent again.
-    ///
-    /// - Parameter ifNoneMatch: The field `If-None-Match`.
-    static func answer(_ file: File, ifNoneMatch: String?) -> RouteResponse {
-        let headers: HTTPHeaders = [
-            FieldName.contentType: file.contentType, FieldName.eTag: file.etag,
-            FieldName.cacheControl: "no-cache",
-        ]
-        let known = (ifNoneMatch ?? "").split(separator: ",").map {
-            String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-        }
-        guard !known.contains(file.etag), !known.contains("W/" + file.etag) else {
-            return RouteResponse(.notModified, headers: headers)
-        }
-        return RouteResponse(.ok, headers: headers, body: ByteBuffer(bytes: file.bytes))
+    /// Returns the response to a request for a file.
+    static func answer(_ file: File) -> RouteResponse {
+        RouteResponse(
+            .ok,
+            headers: [
+                FieldName.contentType: file.contentType, FieldName.eTag: file.etag,
+                FieldName.cacheControl: "no-cache",
+            ], body: ByteBuffer(bytes: file.bytes))
     }
 }

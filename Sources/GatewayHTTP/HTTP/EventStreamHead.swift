@@ -29,10 +29,16 @@ struct EventStreamHead {
     ]
 
     var response: HTTPResponseHead {
-        var headers = Self.fields
-        headers.add(name: FieldName.timelineCursor, value: cursor)
+        var headers = headers
         headers.add(name: FieldName.date, value: date)
         return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
+    }
+
+    /// The fields of the response; the port adds the common ones.
+    fileprivate var headers: HTTPHeaders {
+        var headers = Self.fields
+        headers.add(name: FieldName.timelineCursor, value: cursor)
+        return headers
     }
 
     /// Both parts as HTTP/1.1 (RFC 9112), the blocks as the first chunk. Written by hand, because a
@@ -53,4 +59,13 @@ struct EventStreamHead {
         return Array(
             "HTTP/1.1 200 OK\r\n\(lines)Transfer-Encoding: chunked\r\nTimeline-Cursor: ".utf8)
     }()
+}
+
+extension RouteResponse {
+    /// Returns the response to `HEAD` for an event stream, whose length is unknown.
+    static func head(of stream: EventStreamHead) -> RouteResponse {
+        var response = RouteResponse(.ok, headers: stream.headers)
+        response.content = .omitted(length: nil)
+        return response
+    }
 }

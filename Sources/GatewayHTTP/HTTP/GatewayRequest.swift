@@ -53,8 +53,8 @@ package struct RouteResponse: Sendable {
     enum Content: Sendable {
         /// The whole body; `nil` without a body.
         case whole(ByteBuffer?)
-        /// A body of this length is omitted.
-        case omitted(length: Int)
+        /// A body of this length is omitted; `nil` for an unknown length.
+        case omitted(length: Int?)
         /// Pieces of a body; each is requested when the previous one is written.
         case pieces(AsyncStream<ByteBuffer>)
     }
@@ -67,17 +67,19 @@ package struct RouteResponse: Sendable {
         if case .whole(let body) = content { body } else { nil }
     }
 
-    /// The length stated in the head; `nil` without a body.
+    /// The length stated in the head; `nil` where it is unknown, or where the status forbids it
+    /// (RFC 9110 section 8.6).
     var contentLength: Int? {
-        switch content {
-        case .whole(let body): body?.readableBytes
+        guard head.status.mayHaveResponseBody else { return nil }
+        return switch content {
+        case .whole(let body): body?.readableBytes ?? 0
         case .omitted(let length): length
         case .pieces: nil
         }
     }
 
     /// Omits the body, as in the response to `HEAD` (RFC 9110 section 9.3.2).
-    mutating func omitBody() { content = .omitted(length: contentLength ?? 0) }
+    mutating func omitBody() { content = .omitted(length: contentLength) }
 
     /// - Parameter headers: The fields except those that frame the body.
     package init(

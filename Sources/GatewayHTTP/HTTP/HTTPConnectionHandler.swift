@@ -144,7 +144,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
             body = nil
             if let failure { ended?.finish(failure.error) } else { ended?.finish() }
         case .cancelPieces: pieces?.cancel()
-        case .refuse(let problem): refuse(problem)
+        case .refuse(let problem, let omitsBody): refuse(problem, omitsBody: omitsBody)
         case .close: context?.close(promise: nil)
         case .closeOutput: context?.close(mode: .output, promise: nil)
         case .read: context?.read()
@@ -258,9 +258,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     /// Writes a problem as the last response, and closes.
-    private func refuse(_ problem: ProblemDetails) {
+    private func refuse(_ problem: ProblemDetails, omitsBody: Bool) {
         guard let context else { return }
         var answer = problem.answer
+        if omitsBody { answer.omitBody() }
         setup.responder.complete(&answer.head.headers)
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
         // A problem document is shorter than one round.

@@ -64,8 +64,8 @@ struct HTTPConnectionMachine {
         case endBody(Failure?)
         /// Cancel the response's body if it comes in pieces.
         case cancelPieces
-        /// Write a problem as the last response, then close.
-        case refuse(ProblemDetails)
+        /// Write a problem as the last response, then close. `omitsBody` if the request is `HEAD`.
+        case refuse(ProblemDetails, omitsBody: Bool)
         case close
         case closeOutput
         /// Read from the channel: an earlier read was postponed.
@@ -196,7 +196,9 @@ extension HTTPConnectionMachine {
         if let problem = head.problem(isHTTP2: isHTTP2, settings) {
             // The responses to earlier requests come first.
             return actions
-                + (isIdle ? refuse(problem) : failed(HTTPParserError.invalidHeaderToken))
+                + (isIdle
+                    ? refuse(problem, omitsBody: head.method == .HEAD)
+                    : failed(HTTPParserError.invalidHeaderToken))
         }
         if isIdle, offersStreams, head.method == .GET, case let request = ReloadsRequest(head),
             request.wantsStream
@@ -441,7 +443,9 @@ extension HTTPConnectionMachine {
         if case .closed = output { [] } else { drain(.close) }
     }
 
-    private mutating func refuse(_ problem: ProblemDetails) -> [Action] { drain(.refuse(problem)) }
+    private mutating func refuse(
+        _ problem: ProblemDetails, omitsBody: Bool = false
+    ) -> [Action] { drain(.refuse(problem, omitsBody: omitsBody)) }
 
     private mutating func drain(_ last: Action) -> [Action] {
         output = .draining

@@ -32,9 +32,12 @@ struct ReloadsRequest: Equatable {
         authorization = head.headers.value(FieldName.authorization)
         lastEventID = head.headers.value(FieldName.lastEventID)
         registration = head.headers.value(FieldName.timelineRegistration)
-        wantsStream =
-            head.method == .GET
-            && head.headers.values(FieldName.accept).contains(where: Self.acceptsEventStream)
+        wantsStream = head.method == .GET && Self.acceptsEventStream(head.headers)
+    }
+
+    /// Whether the fields of a request ask for an event stream.
+    static func acceptsEventStream(_ fields: HTTPHeaders) -> Bool {
+        fields.values(FieldName.accept).contains { acceptsEventStream($0) }
     }
 
     /// Whether an `Accept` field lists event streams (RFC 9110 section 12.5.1).

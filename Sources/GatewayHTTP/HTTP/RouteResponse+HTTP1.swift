@@ -6,15 +6,15 @@ extension RouteResponse {
     /// Returns the response as HTTP/1.1 (RFC 9112 section 4), framed by its length: its head with
     /// at most `bodyBytesMax` of its body, and the rest of the body, if there is any.
     func http1(bodyBytesMax: Int) -> (beginning: ByteBuffer, rest: ByteBuffer?) {
-        // A status that forbids a body has no length either (RFC 9110 section 8.6).
+        let length = contentLength
         var rest = head.status.mayHaveResponseBody ? body : nil
-        let count = head.status.mayHaveResponseBody ? contentLength ?? 0 : 0
+        let count = rest?.readableBytes ?? 0
         var bytes = ByteBuffer()
         bytes.reserveCapacity(512 + min(count, bodyBytesMax))
         head.write(to: &bytes)
-        if head.status.mayHaveResponseBody {
+        if let length {
             bytes.writeString("Content-Length: ")
-            bytes.writeString(String(count))
+            bytes.writeString(String(length))
             bytes.writeString("\r\n")
         }
         bytes.writeString("\r\n")

@@ -36,21 +36,29 @@ package struct RouteTable: Sendable {
         logger: Logger
     ) async throws -> RouteResponse {
         let segments = PathSegments(request.head.uri)
+        // A response to HEAD is that to GET; its connection omits the body.
+        let method = request.head.method == .HEAD ? .GET : request.head.method
         guard
-            let route = routes.first(where: {
-                $0.method == request.head.method && segments.match($0.path)
-            })
-        else { return unmatched(segments) }
+            let route = routes.first(where: { $0.method == method && segments.match($0.path) })
+        else { return unmatched(request.head, segments) }
         // A name left empty by mistake must not delete more than intended.
         if route.method == .DELETE, segments.hasEmpty { return Problem.noSuchRoute.answer }
         let context = GatewayContext(
             channel: channel, names: segments.names(route.path), reader: reader)
-        guard let tracing, route.isTraced else {
-            return try await answer(request, to: route, context: context, logger: logger)
+        var answer: RouteResponse
+        if let tracing, route.isTraced {
+            answer = try await tracing.request(request, to: route) {
+                try await self.answer(request, to: route, context: context, logger: logger)
+            }
+        } else {
+            answer = try await self.answer(request, to: route, context: context, logger: logger)
         }
-        return try await tracing.request(request, to: route) {
-            try await answer(request, to: route, context: context, logger: logger)
+        if method == .GET {
+            answer.omitKnown(request.head.headers)
+        } else if method == .OPTIONS {
+            answer.head.headers.replaceOrAdd(name: FieldName.allow, value: methods(at: segments))
         }
+        return answer
     }
 
     private func answer(
@@ -88,13 +96,28 @@ package struct RouteTable: Sendable {
         }
     }
 
-    private func unmatched(_ segments: PathSegments) -> RouteResponse {
-        let allowed = routes.filter { segments.match($0.path) }.map(\.method)
-        guard !allowed.isEmpty else { return Problem.noSuchRoute.answer }
-        let methods = Set(allowed.map(\.rawValue)).sorted().joined(separator: ", ")
+    /// Returns the response to a request for no route: to `OPTIONS` the methods of the path, or of
+    /// the port (RFC 9110 section 9.3.7).
+    private func unmatched(_ head: HTTPRequestHead, _ segments: PathSegments) -> RouteResponse {
+        let asksPort = head.method == .OPTIONS && ["*", "/"].contains(head.uri)
+        let methods = methods(at: asksPort ? nil : segments)
+        guard !methods.isEmpty else { return Problem.noSuchRoute.answer }
+        let headers: HTTPHeaders = [FieldName.allow: methods]
+        if head.method == .OPTIONS { return RouteResponse(.noContent, headers: headers) }
         var answer = Problem.methodNotAllowed(methods).answer
-        answer.head.headers.add(name: FieldName.allow, value: methods)
+        answer.head.headers.add(contentsOf: headers)
         return answer
+    }
+
+    /// Returns the methods that a path supports, as a list; empty for an unknown path.
+    ///
+    /// - Parameter segments: The path; `nil` for all paths together.
+    private func methods(at segments: PathSegments?) -> String {
+        let here = routes.filter { segments?.match($0.path) ?? true }.map(\.method)
+        var methods = Set(here.map(\.rawValue))
+        if methods.contains(HTTPMethod.GET.rawValue) { methods.insert(HTTPMethod.HEAD.rawValue) }
+        if !methods.isEmpty { methods.insert(HTTPMethod.OPTIONS.rawValue) }
+        return methods.sorted().joined(separator: ", ")
     }
 }
 

@@ -139,12 +139,14 @@ package struct GatewayRoutes: Sendable {
     func getKeys(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
     {
-        RouteResponse(
-            .ok, json: keys.publishedKeys.json,
+        let document = keys.publishedKeys.json.serialized
+        return RouteResponse(
+            .ok,
             headers: [
                 FieldName.contentType: JWKSet.mediaType,
+                FieldName.eTag: EntityTag.tag(of: document),
                 FieldName.cacheControl: "public, max-age=\(keys.keySetMaxAge)",
-            ])
+            ], body: ByteBuffer(bytes: document))
     }
 }
 

@@ -27,6 +27,12 @@ extension GatewayRoutes {
         guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
             throw Problem.unavailable("This connection cannot be served; reconnect.")
         }
+        // The response to HEAD tells the client nothing, so it counts neither as a stream nor as a
+        // poll.
+        let isHead = request.head.method == .HEAD
+        if isHead, ReloadsRequest.acceptsEventStream(request.head.headers) {
+            return .head(of: EventStreamHead(admission, admitted, from: admitted.cursor.point))
+        }
         if reloads.wantsStream {
             // The connection's handler opens every admitted stream; this request was not admitted.
             guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
@@ -34,16 +40,20 @@ extension GatewayRoutes {
             throw Problem.unavailable("The gateway has too many streams; retry later.")
         }
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
-        metrics.polls.increment()
         admission.registry.noteSeen(admitted.key)
-        if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
+        if !isHead {
+            metrics.polls.increment()
+            if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
+        }
         let answer = try await LongPoll.answer(
             admitted, wait: wait, on: shard, registry: admission.registry)
         let (stale, position) = (answer.stale, answer.position)
-        admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
+        if !isHead {
+            admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
+        }
         var notifications: [JSONValue] = []
         if !stale.isEmpty {
-            observeTold(answer, admitted)
+            if !isHead { observeTold(answer, admitted) }
             let notification = try signer.notification(
                 app: admitted.key.app, content: stale, cause: nil, now: clock.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))

@@ -156,6 +156,26 @@ import WidgetModel
         #expect(underWay.withLock { $0.most } == 1)
     }
 
+    /// A body, even an announced one, would break the stream (RFC 9113 section 8.1.1).
+    @Test func `the answer to HEAD by HTTP/2 has the length and ends without a body`() async throws
+    {
+        let connection = try await Connection(isHTTP2: true) { _ in "text" }
+        let head = HTTPRequestHead(
+            version: .http1_1, method: .HEAD, uri: "/", headers: ["host": "a"])
+        try await connection.take(.head(head), .end(nil))
+        var parts: [HTTPServerResponsePart] = []
+        while parts.count < 2 {
+            await connection.channel.testingEventLoop.run()
+            let part = try await connection.channel.readOutbound(as: HTTPServerResponsePart.self)
+            if let part { parts.append(part) } else { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        guard case .head(let answered) = parts[0], case .end(.none) = parts[1] else {
+            Issue.record("\(parts)")
+            return
+        }
+        #expect(answered.status == .ok && answered.headers["Content-Length"] == ["4"])
+    }
+
     /// Nothing may be written into the middle of an answer that takes several rounds, and the
     /// connection ends after the last one.
     @Test func whatFollowsALongAnswerWaitsForItsEnd() async throws {

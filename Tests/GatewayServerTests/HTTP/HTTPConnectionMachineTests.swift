@@ -183,6 +183,13 @@ import WidgetModel
         }
     }
 
+    @Test func `a refusal of HEAD has no body`() {
+        var connection = Connection()
+        #expect(
+            connection.head("/", .HEAD, ["a": "", "b": "", "c": ""])
+                == ["cancel request timer", "refuse 431 without a body"])
+    }
+
     @Test func nothingFollowsTheLastResponse() {
         var connection = Connection()
         _ = connection.request("/1", ["Connection": "close"])
@@ -565,7 +572,8 @@ extension HTTPConnectionMachine.Action {
         case .endBody(nil): "end body"
         case .endBody(let failure?): "fail body \(type(of: failure.error))"
         case .cancelPieces: "cancel pieces"
-        case .refuse(let problem): "refuse \(problem.status)"
+        case .refuse(let problem, let omitsBody):
+            "refuse \(problem.status)\(omitsBody ? " without a body" : "")"
         case .close: "close"
         case .closeOutput: "close output"
         case .read: "read"
