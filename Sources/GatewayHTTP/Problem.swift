@@ -133,6 +133,18 @@ package enum Problem {
             detail: detail)
     }
 
+    /// - Parameter codings: The field `Content-Encoding`.
+    static func unsupportedContentEncoding(_ codings: String) -> ProblemDetails {
+        ProblemDetails(
+            status: 415, code: unsupportedContentEncodingCode,
+            title: "Unsupported content coding",
+            detail: "Content-Encoding is \(codings.prefix(64)); send the body without a coding.")
+    }
+
+    /// The code of the problem whose response names the supported coding (RFC 9110 section
+    /// 15.5.16).
+    static let unsupportedContentEncodingCode = "unsupported-content-encoding"
+
     static func wrong(_ faults: Faults) -> ProblemDetails {
         let count = faults.count
         return ProblemDetails(

@@ -276,7 +276,8 @@ import WidgetModel
         let problems = [
             Problem.malformed(""), Problem.unknownApp, Problem.unknownClient,
             Problem.unknownChange, Problem.notAcceptable(""), Problem.engine(.preconditionFailed),
-            Problem.tooLarge(""), Problem.unsupportedMediaType(""), Problem.wrong(Faults()),
+            Problem.tooLarge(""), Problem.unsupportedMediaType(""),
+            Problem.unsupportedContentEncoding(""), Problem.wrong(Faults()),
             Problem.eventIDReused(Faults()), Problem.tooManyStreams, Problem.headersTooLarge,
             Problem.unavailable(""), Problem.engine(.quota(.tooManyClients(limit: 1))),
             Problem.engine(.quota(.logFull(used: 1, adding: 1, limit: 1))),

@@ -168,9 +168,25 @@ import Testing
         #expect(CloudEventPost.decodeHeader(value) == expected)
     }
 
+    /// CloudEvents' Python SDK sends none unless it is given one.
+    @Test func `without a media type binary mode is JSON, and anything else is not read`() throws {
+        let data: JSONValue = ["entity": "E", "id": 7]
+        let stated = try Self.post("application/json", data, headers: Self.headers)
+        #expect(try Self.post(nil, data, headers: Self.headers).events == stated.events)
+        #expect(Self.places { _ = try Self.post(nil, data, headers: [("ce-id", "1")]) }.count == 3)
+        #expect {
+            _ = try Self.post(nil, Self.event, headers: [])
+        } throws: { error in
+            guard case .unsupportedMediaType(let detail) = error as? DocumentRefusal else {
+                return false
+            }
+            return detail.hasPrefix("Content-Type is missing")
+        }
+    }
+
     @Test func `types that are not read, sizes and malformed bodies are told apart`() {
         func refusal(
-            _ type: String?, _ body: JSONValue, _ limits: Limits = Limits()
+            _ type: String, _ body: JSONValue, _ limits: Limits = Limits()
         ) -> DocumentRefusal? {
             do {
                 _ = try Self.post(type, body, headers: Self.headers, limits: limits)
@@ -180,11 +196,11 @@ import Testing
             }
         }
         for type in [
-            nil, "text/plain", "application/cloudevents", "application/cloudevents+xml",
+            "text/plain", "application/cloudevents", "application/cloudevents+xml",
             "application/cloudevents-batch", "application/cloudevents-batch+avro",
         ] {
             guard case .unsupportedMediaType = refusal(type, Self.event) else {
-                Issue.record("\(type ?? "-") was read")
+                Issue.record("\(type) was read")
                 continue
             }
         }

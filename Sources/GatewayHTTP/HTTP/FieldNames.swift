@@ -4,10 +4,12 @@ import NIOHTTP1
 /// Names of header fields.
 package enum FieldName {
     package static let accept = "Accept"
+    static let acceptEncoding = "Accept-Encoding"
     package static let allow = "Allow"
     package static let authorization = "Authorization"
     package static let cacheControl = "Cache-Control"
     static let connection = "Connection"
+    static let contentEncoding = "Content-Encoding"
     static let contentLength = "Content-Length"
     package static let contentType = "Content-Type"
     package static let date = "Date"

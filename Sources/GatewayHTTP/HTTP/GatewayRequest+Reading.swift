@@ -43,8 +43,9 @@ extension GatewayRequest {
     /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.
     /// Its bytes count against the budget of request bodies until the request has its response.
     ///
-    /// - Throws: 413; 503 if the budget is exhausted.
+    /// - Throws: 413; 415 if it is encoded; 503 if the budget is exhausted.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
+        try requireNotEncoded()
         func require(_ isWithin: Bool) throws {
             guard isWithin else {
                 throw Problem.tooLarge("At most \(limit) bytes are allowed here.")
@@ -79,6 +80,17 @@ extension GatewayRequest {
             account?.charge(bytes.count)
             return bytes
         }
+    }
+
+    /// Requires that the body has no content coding: decoding could multiply its size.
+    ///
+    /// - Throws: 415.
+    private func requireNotEncoded() throws(ProblemDetails) {
+        guard let codings = header(FieldName.contentEncoding) else { return }
+        let isPlain = codings.split(separator: ",").allSatisfy {
+            String($0).fieldValue.lowercased() == "identity"
+        }
+        guard isPlain else { throw Problem.unsupportedContentEncoding(codings) }
     }
 
     /// Reads the body as JSON; for small bodies, see ``DocumentWork``.

@@ -18,6 +18,9 @@ extension ProblemDetails {
                 name: FieldName.wwwAuthenticate,
                 value: "Bearer realm=\"timeline-gateway\", error=\"insufficient_scope\"")
         }
+        if code == Problem.unsupportedContentEncodingCode {
+            headers.add(name: FieldName.acceptEncoding, value: "identity")
+        }
         if let retryAfter { headers.add(name: FieldName.retryAfter, value: String(retryAfter)) }
         if let rateLimit {
             headers.add(

@@ -18,7 +18,8 @@ public struct CloudEventPost: Sendable {
     /// Reads the events of a request.
     ///
     /// - Parameters:
-    ///   - contentType: The `Content-Type` header; `nil` when missing.
+    ///   - contentType: The `Content-Type` header; `nil` when missing: an event in binary mode is
+    ///     then JSON, as its data always is.
     ///   - headers: Every header of the request whose name starts with `ce-`, names in lower case.
     ///   - body: The whole body.
     ///   - limits: The limits of the events and the body.
@@ -27,7 +28,7 @@ public struct CloudEventPost: Sendable {
         contentType: String?, headers: [(name: String, value: String)], body: [UInt8],
         limits: Limits
     ) throws(DocumentRefusal) {
-        guard let contentType else {
+        guard let contentType = contentType ?? (headers.isEmpty ? nil : "application/json") else {
             throw .unsupportedMediaType(
                 "Content-Type is missing; send application/cloudevents+json, "
                     + "application/cloudevents-batch+json, or application/json with ce- headers")
