@@ -3,6 +3,11 @@ package struct StreamSettings: Sendable, Equatable {
     /// The time after which a stream that accepts no bytes is closed, in milliseconds; it resumes
     /// from its cursor without loss.
     package var stallMilliseconds: Int64 = 30_000
+    /// The values of ``heartbeatSeconds`` that readers and proxies support: the SDK ends a stream
+    /// that is silent for 45 s, and many proxies one that is for 60 s.
+    package static let heartbeatSecondsRange = 1...30
+    /// The interval between heartbeats of an idle stream, in seconds.
+    package var heartbeatSeconds = 15
     /// The reconnection time sent to every reader at the start, in milliseconds.
     package var retryMilliseconds = 2_000
     /// The reconnection times sent when the gateway stops, spread so that readers do not all return

@@ -73,6 +73,12 @@ import WidgetModel
             ])
     }
 
+    @Test(arguments: ["31s", "1m", "0s", "soon"])
+    func `a heartbeat that readers or proxies do not wait for is a fault`(text: String) throws {
+        let faults = try faults("data: d\nstreams: { heartbeat: \(text) }")
+        #expect(faults["streams.heartbeat"] != nil)
+    }
+
     @Test func anUnknownKeyIsNamedWithItsNearestNeighbour() throws {
         let faults = try faults("lisen: 127.0.0.1:1\nretention: { chnges: 5 }")
         #expect(faults["lisen"]?.contains("did you mean `listen`?") == true)
@@ -98,7 +104,7 @@ import WidgetModel
             admin: 127.0.0.1:2
             tls: { certificate: c, key: k }
             localIssuer: true
-            streams: { stall: 9s }
+            streams: { stall: 9s, heartbeat: 30s }
             """)
         let configuration = try GatewayConfiguration(
             ConfigurationLayers(
@@ -113,6 +119,7 @@ import WidgetModel
         #expect(configuration.admin.port == 5)
         #expect(configuration.clientDays == 7)
         #expect(configuration.streams.stallMilliseconds == 9_000)
+        #expect(configuration.streams.heartbeatSeconds == 30)
     }
 
     @Test func anIssuerNeedsEverythingAndKnownScopes() throws {

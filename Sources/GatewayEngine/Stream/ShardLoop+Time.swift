@@ -8,8 +8,6 @@ import NIOCore
 /// Collapse windows, heartbeats and deadlines: one timer per second for all streams, and one for
 /// the next window.
 extension ShardLoop {
-    /// The interval between heartbeats of an idle stream, in seconds.
-    static let heartbeatSeconds = 15
     /// The number of closed streams' deadlines, in excess of the open streams, that triggers a
     /// sweep.
     private static let deadlinesSlack = 1_024
@@ -23,12 +21,14 @@ extension ShardLoop {
 
     /// The timers of the loop.
     struct LoopTimer {
-        /// The streams whose heartbeat is due, by second.
-        var wheel: [[StreamID]] = Array(repeating: [], count: heartbeatSeconds)
-        var place = 0
+        var heartbeats: HeartbeatWheel
         var deadlines = Heap<Deadline>()
         var windowTimer: (at: Int64, task: Scheduled<Void>)?
         var ticking: RepeatedTask?
+
+        init(_ settings: StreamSettings) {
+            heartbeats = HeartbeatWheel(interval: settings.heartbeatSeconds)
+        }
     }
 
     /// Monotonic milliseconds.
@@ -49,7 +49,7 @@ extension ShardLoop {
     }
 
     func note(_ id: StreamID, wantsHeartbeat: Bool, expires: Int64) {
-        if wantsHeartbeat { timer.wheel[timer.place].append(id) }
+        if wantsHeartbeat { timer.heartbeats.add(id) }
         let life = max(0, min(expires - clock.wallSeconds(), 365 * 24 * 3600))
         timer.deadlines.insert(Deadline(at: now + life * 1000, id: id))
     }
@@ -72,14 +72,11 @@ extension ShardLoop {
 
     private func tick() {
         guard !isDraining else { return }
-        let place = (timer.place + 1) % Self.heartbeatSeconds
-        timer.place = place
-        let due = timer.wheel[place]
-        timer.wheel[place].removeAll(keepingCapacity: true)
+        let due = timer.heartbeats.advance()
         publishFigures()
         let now = now
         for id in due where isOpen(id) {
-            timer.wheel[place].append(id)
+            timer.heartbeats.add(id)
             if let since = details[Int(id.slot)]?.stalledSince {
                 if now - since >= settings.stallMilliseconds { closeStalled(id) }
             } else {

@@ -139,7 +139,7 @@ package final class ShardLoop: @unchecked Sendable {
     var sessions: [Session] = []
     var details: [SessionDetail?] = []
     var writing = Writing()
-    var timer = LoopTimer()
+    var timer: LoopTimer
     /// The sweep in progress, if there is one.
     var accessSweep: AccessSweep?
     private var waiting: [Wait] = []
@@ -157,6 +157,7 @@ package final class ShardLoop: @unchecked Sendable {
         self.index = index
         self.shard = shard
         self.settings = settings
+        timer = LoopTimer(settings)
         self.tlsSettings = tlsSettings
         self.signer = signer
         self.registry = registry

@@ -156,6 +156,11 @@ package enum ConfigurationSchema {
                 "Timeout after which a stream that does not read is closed. Its client can resume "
                 + "without loss."),
         option(
+            "streams.heartbeat", kind: .duration, default: "15s",
+            help:
+                "Interval of the heartbeats of an idle stream, 1s to 30s. Each updates the client's "
+                + "cursor, keeps proxies from closing the stream, and notices a vanished reader."),
+        option(
             "streams.retry", kind: .duration, default: "2s",
             help: "Reconnection time sent to stream clients."),
         option(

@@ -158,6 +158,14 @@ package struct GatewayConfiguration: Sendable {
         clientDays = layers.number("retention.clientDays") ?? clientDays
         streamsPerClient = layers.number("streams.perClient") ?? streamsPerClient
         if let stall = layers.seconds("streams.stall") { streams.stallMilliseconds = stall * 1000 }
+        if let heartbeat = layers.seconds("streams.heartbeat") {
+            let range = StreamSettings.heartbeatSecondsRange
+            streams.heartbeatSeconds = Int(heartbeat)
+            if !range.contains(streams.heartbeatSeconds) {
+                layers.fault(
+                    "streams.heartbeat", "must be \(range.lowerBound)s to \(range.upperBound)s")
+            }
+        }
         if let retry = layers.seconds("streams.retry") {
             streams.retryMilliseconds = Int(retry) * 1000
         }
