@@ -1,6 +1,7 @@
 import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
+import GatewayPush
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
@@ -38,6 +39,7 @@ package actor ConfigurationReload {
         let senders: PushSenders
         /// `nil` where nothing is ever pushed.
         let push: PushLoop?
+        let clients: ClientDirectory
     }
 
     /// The reason for a reload.
@@ -139,8 +141,11 @@ package actor ConfigurationReload {
             }
         }
         var pushes: PushSenders.Generation?
+        var webhookRanges: [AddressRange]?
         if isAsked || changes.contains(where: \.isOfPushes) {
-            pushes = try parts.senders.next(configuration.push, PushFiles(configuration.push))
+            let files = try PushFiles(configuration.push)
+            pushes = try parts.senders.next(configuration.push, files)
+            webhookRanges = files.webhookRanges
         }
         do throws(SigningError) {
             if try parts.keys.advance(now: time, hasWebhooks: configuration.push.hasWebhooks) {
@@ -149,6 +154,7 @@ package actor ConfigurationReload {
         } catch {
             throw Faults("data", "the key rings cannot be read: \(error.message)")
         }
+        if let webhookRanges { parts.clients.permitWebhooks(in: webhookRanges) }
         if let pushes, let push = parts.push {
             // In this order: pushes released by `configure` go through the new senders.
             parts.senders.use(pushes, resumes: isAsked)

@@ -143,6 +143,7 @@ package struct Gateway: Sendable {
             configuration.engine, store: store, signer: signer, metrics: metrics,
             tlsSettings: tlsSettings, eventLoops: Array(group.makeIterator()),
             pushLoop: pushGroup?.next(), clock: clock, tracing: tracing, logger: logger)
+        engine.clients.permitWebhooks(in: pushFiles.webhookRanges)
         date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
             configuration.push, pushFiles, store: store,
@@ -164,7 +165,7 @@ package struct Gateway: Sendable {
             current, read: read,
             parts: ConfigurationReload.Parts(
                 identity: identity, access: access, keys: keys, signer: signer, log: log,
-                senders: senders, push: engine.push),
+                senders: senders, push: engine.push, clients: engine.clients),
             metrics: metrics, logger: logger, now: clock.wallSeconds)
     }
 

@@ -2,6 +2,7 @@ import GatewayCore
 import GatewayPush
 import GatewayRecords
 import GatewayStorage
+import Synchronization
 import WidgetModel
 
 /// Registers, replaces and removes clients, and records their acknowledgements: returns when the
@@ -21,6 +22,7 @@ package final class ClientDirectory: Sendable {
     let tracing: GatewayTracing?
     let clock: GatewayClock
     let locks = RegistrationLocks()
+    private let webhookGuard = Mutex(AddressGuard())
 
     init(
         store: SQLiteStore, writer: LogWriter, catalogs: AppCatalogs, registry: Registry,
@@ -43,6 +45,11 @@ package final class ClientDirectory: Sendable {
     }
 
     // MARK: Registration
+
+    /// Permits new webhooks to have addresses in these ranges in addition to public ones.
+    package func permitWebhooks(in ranges: [AddressRange]) {
+        webhookGuard.withLock { $0 = AddressGuard(allowed: ranges) }
+    }
 
     /// The result of a registration.
     package struct RegistrationOutcome: Sendable {
@@ -97,6 +104,9 @@ package final class ClientDirectory: Sendable {
         let written = stored.registration.json(maskingTokens: false)
         stored.digest = RegistrationDigest.text(of: written, stored.attributes)
         try registrar.checkWebhooks(of: stored.registration, replacing: previous?.registration)
+        let faults = stored.registration.webhookFaults(
+            replacing: previous?.registration, by: webhookGuard.withLock { $0 })
+        guard faults.isEmpty else { throw EngineError.invalid(faults) }
         // Entries between now and the commit count as missed, which reloads too much but never too
         // little.
         let head = store.head

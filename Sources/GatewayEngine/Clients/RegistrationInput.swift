@@ -22,6 +22,29 @@ package enum Registrar: Sendable {
     }
 }
 
+extension ClientRegistration {
+    /// The faults of new webhooks that can never be requested. Webhooks of the registration before
+    /// are not checked: a client must not fail because a backend, or another configuration, is
+    /// responsible for them.
+    func webhookFaults(
+        replacing previous: ClientRegistration?, by addressGuard: AddressGuard
+    ) -> Faults {
+        let known = (previous?.delivery ?? []) + (previous?.controls ?? []).compactMap(\.delivery)
+        var faults = Faults()
+        func check(_ address: DeliveryAddress?, at place: String) {
+            guard case .webhook(let url)? = address, !known.contains(.webhook(url: url)),
+                let objection = WebhookObjection(to: url, by: addressGuard)
+            else { return }
+            faults.add("\(place).url", objection.message)
+        }
+        for (index, address) in delivery.enumerated() { check(address, at: "delivery[\(index)]") }
+        for (index, control) in controls.enumerated() {
+            check(control.delivery, at: "controls[\(index)].delivery")
+        }
+        return faults
+    }
+}
+
 /// The document that a registration is made from.
 package enum RegistrationInput: Sendable {
     /// The whole document.

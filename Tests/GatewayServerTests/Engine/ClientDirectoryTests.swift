@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayPush
 import GatewayStorage
 import OpenMetrics
 import Testing
@@ -64,6 +65,32 @@ import WidgetModel
                 let outcome = try await clients.register(key, .patch(webhook), by: registrar)
                 #expect(outcome.hasWebhook)
             }
+        }
+    }
+
+    @Test func `a webhook that can never be requested is a fault, unless it is registered`()
+        async throws
+    {
+        try await fixture { fixture in
+            let clients = fixture.engine.clients
+            let webhook: JSONValue = [
+                "delivery": [
+                    ["type": "stream"], ["type": "webhook", "url": "https://10.0.0.1/hook"],
+                ]
+            ]
+            let error = await #expect(throws: EngineError.self) {
+                try await clients.register(key, .patch(webhook), by: .backend)
+            }
+            guard case .invalid(let faults)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(faults.list.map(\.place) == ["delivery[1].url"])
+            clients.permitWebhooks(in: [try #require(AddressRange("10.0.0.0/8"))])
+            _ = try await clients.register(key, .patch(webhook), by: .backend)
+            clients.permitWebhooks(in: [])
+            let own = Registrar.client(vouched: [:])
+            #expect(try await clients.register(key, .patch(webhook), by: own).hasWebhook)
         }
     }
 
