@@ -43,6 +43,7 @@ import WidgetModel
         routes.append(Self.template(.GET, OpenAPIDocument.path))
         if port == .tls {
             routes.append(Self.template(.GET, GatewayRoutes.reloadsPath))
+            routes.append(Self.template(.OPTIONS, GatewayRoutes.changesPath))
         } else {
             let own = (AdminRoutes.probes + AdminRoutes.pages).map(\.path)
             routes += (own + StaticFiles.files.keys).map { Self.template(.GET, $0) }

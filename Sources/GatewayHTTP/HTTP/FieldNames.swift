@@ -26,6 +26,11 @@ package enum FieldName {
     /// `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.2).
     package static let secFetchSite = "Sec-Fetch-Site"
     package static let vary = "Vary"
+    /// `WebHook-…` (CloudEvents HTTP 1.1 Web Hooks for Event Delivery, section 4).
+    static let webHookAllowedOrigin = "WebHook-Allowed-Origin"
+    static let webHookAllowedRate = "WebHook-Allowed-Rate"
+    static let webHookRequestOrigin = "WebHook-Request-Origin"
+    static let webHookRequestRate = "WebHook-Request-Rate"
     static let wwwAuthenticate = "WWW-Authenticate"
     /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
     static let lastEventID = "Last-Event-ID"

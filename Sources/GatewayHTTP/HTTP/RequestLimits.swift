@@ -47,6 +47,9 @@ package final class RequestLimits: Sendable {
         budget = Mutex(ByteBudget(limit: bytesInWork, waitingMax: Self.bodiesWaitingMax))
     }
 
+    /// The rate of the requests of an app.
+    var appRate: TokenRate { rates.app }
+
     /// The bytes of request bodies that count against the budget now.
     package var bytesInWork: Int { budget.withLock { $0.used } }
 

@@ -68,8 +68,8 @@ package struct GatewayRoutes: Sendable {
         (.PUT, appPath + "/catalog", putCatalog),
         (.GET, appPath + "/catalog", getCatalog),
         (.POST, appPath + "/catalog/diff", compareCatalog),
-        (.POST, appPath + "/changes", postChanges),
-        (.GET, appPath + "/changes", listChanges),
+        (.POST, changesPath, postChanges),
+        (.GET, changesPath, listChanges),
         (.POST, appPath + "/changes/explain", explainChanges),
         (.GET, appPath + "/changes/:sequence/explain", explainLogged),
         (.POST, appPath + "/reloads", postReload),
@@ -92,6 +92,8 @@ package struct GatewayRoutes: Sendable {
 
     /// The route that needs an event loop with a shard, which the admin port lacks.
     static let reloadsPath = clientPath + "/reloads"
+    /// The route that also answers senders of events, which the admin port has not.
+    static let changesPath = appPath + "/changes"
 
     private static let appPath = "/v1/apps/:app"
     private static let clientPath = appPath + "/clients/:client"
@@ -101,6 +103,7 @@ package struct GatewayRoutes: Sendable {
         RouteTable(
             adminTable.routes + [
                 GatewayRoute(.GET, Self.reloadsPath, getReloads),
+                GatewayRoute(.OPTIONS, Self.changesPath, offerChanges),
                 .document(of: .tls, limits: limits),
             ], limits: admission.requestLimits, tracing: tracing)
     }
