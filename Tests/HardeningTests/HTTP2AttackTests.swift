@@ -229,6 +229,43 @@ struct HTTP2AttackTests {
         #expect(outcome.statuses[1] == 400 || outcome.resets.contains(1))
     }
 
+    /// As many readers as a client may have go; the next one finds a place long before a heartbeat.
+    @Test("A reader that ends its side is noticed at once", arguments: [true, false])
+    func halfClosed(_ closeNotify: Bool) async throws {
+        let target = try await Target.shared()
+        let client = "half-closed-\(closeNotify)"
+        try await target.register(client)
+        let token = try target.clientToken(client)
+        let port = target.port
+        let statuses = try await elsewhere { () -> [Int?] in
+            let block = Frames.block(
+                Frames.request("GET", "/v1/apps/\(Target.app)/clients/\(client)/reloads") + [
+                    ("authorization", "Bearer \(token)"), ("accept", "text/event-stream"),
+                ])
+            func open() throws -> (RawSocket, Int?) {
+                let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+                socket.send(Frames.preface + Frames.frame(.settings))
+                socket.send(Frames.frame(.headers, flags: 5, stream: 1, block))
+                let answer = socket.readUntil { !Self.outcome($0, isClosed: false).statuses.isEmpty }
+                return (socket, Self.outcome(answer.bytes, isClosed: false).statuses[1])
+            }
+            var (readers, statuses): ([RawSocket], [Int?]) = ([], [])
+            for _ in 0..<4 {
+                let (reader, status) = try open()
+                readers.append(reader)
+                statuses.append(status)
+            }
+            statuses.append(try open().1)
+            for reader in readers { reader.endSending(closeNotify: closeNotify) }
+            for reader in readers where !reader.readUntil(seconds: 5).isClosed {
+                throw TestFailure("a connection was not ended")
+            }
+            statuses.append(try open().1)
+            return statuses
+        }
+        #expect(statuses == [200, 200, 200, 200, 429, 200])
+    }
+
     @Test("A reader without window holds its stream back and nobody else")
     func zeroWindow() async throws {
         let target = try await Target.shared()

@@ -3,7 +3,12 @@ import NIOCore
 import NIOExtras
 import NIOHTTP2
 
-/// Ends an HTTP/2 connection that was idle for too long, or when the server stops.
+/// Tells the streams of an HTTP/2 connection that the peer has ended its side: no further request,
+/// and no part of one, will come.
+struct HTTP2InputClosed: Sendable {}
+
+/// Ends an HTTP/2 connection that was idle for too long, that its peer has ended, or when the
+/// server stops.
 // Sound: NIO calls handler and stream delegate on the connection's event loop only.
 final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
     typealias InboundIn = HTTP2Frame
@@ -15,8 +20,9 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     private let firstRequestTimeout: TimeAmount
     private let idleTimeout: TimeAmount
     private var context: ChannelHandlerContext?
-    private var openStreams: Set<HTTP2StreamID> = []
+    private var openStreams: [HTTP2StreamID: any Channel] = [:]
     private var newestStream = HTTP2StreamID.rootStream
+    private var isInputClosed = false
     private var idleTimer: Scheduled<Void>?
 
     init(firstRequestTimeout: TimeAmount, idleTimeout: TimeAmount) {
@@ -35,22 +41,23 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     }
 
     func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
-        openStreams.insert(id)
+        openStreams[id] = channel
         newestStream = max(newestStream, id)
         idleTimer?.cancel()
         idleTimer = nil
     }
 
     func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
-        openStreams.remove(id)
-        if openStreams.isEmpty, let context { startIdleTimer(idleTimeout, context) }
+        openStreams[id] = nil
+        guard openStreams.isEmpty, let context else { return }
+        startIdleTimer(isInputClosed ? .zero : idleTimeout, context)
     }
 
     /// Whether a stream was open before; only clients open streams, and theirs have odd ids.
     func isOver(_ id: UInt32) -> Bool {
         guard id % 2 == 1, let number = Int32(exactly: id) else { return false }
         let id = HTTP2StreamID(number)
-        return id <= newestStream && !openStreams.contains(id)
+        return id <= newestStream && openStreams[id] == nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -59,10 +66,22 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is ChannelShouldQuiesceEvent {
+        switch event {
+        case is ChannelShouldQuiesceEvent:
             end(after: openStreams.isEmpty ? .zero : Self.grace, context)
-        } else {
-            context.fireUserInboundEventTriggered(event)
+        case ChannelEvent.inputClosed:
+            isInputClosed = true
+            // The frames of the last read reach their streams after this event.
+            context.eventLoop.assumeIsolated().execute { self.closeInput() }
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    private func closeInput() {
+        guard let context else { return }
+        if openStreams.isEmpty { startIdleTimer(.zero, context) }
+        for stream in openStreams.values {
+            stream.pipeline.fireUserInboundEventTriggered(HTTP2InputClosed())
         }
     }
 

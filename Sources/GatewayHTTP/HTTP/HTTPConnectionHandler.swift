@@ -113,6 +113,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         switch event {
         case is ChannelShouldQuiesceEvent: perform(machine.quiesce())
         case ChannelEvent.inputClosed: perform(machine.inputClosed())
+        case is HTTP2InputClosed: perform(machine.connectionInputClosed())
         default: context.fireUserInboundEventTriggered(event)
         }
     }

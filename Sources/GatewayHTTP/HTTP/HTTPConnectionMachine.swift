@@ -418,6 +418,16 @@ extension HTTPConnectionMachine {
         }
     }
 
+    /// Records that the peer has ended its side of the HTTP/2 connection: the reader of an event
+    /// stream has gone, as with HTTP/1.1. Complete requests still get their responses, and the
+    /// request timer ends the others.
+    mutating func connectionInputClosed() -> [Action] {
+        switch output {
+        case .connected, .admitting, .streaming: abort()
+        case .idle, .responding, .draining, .closed: []
+        }
+    }
+
     private mutating func endInput(_ end: InputEnd, _ error: any Error) -> [Action] {
         var actions: [Action] = [.cancelRequestTimer]
         switch input {

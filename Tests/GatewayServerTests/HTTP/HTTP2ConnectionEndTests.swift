@@ -62,6 +62,40 @@ import Testing
         #expect(!channel.isActive)
     }
 
+    /// Notes the events of a stream.
+    private final class Stream: ChannelInboundHandler {
+        typealias InboundIn = Any
+        private(set) var inputClosed = 0
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if event is HTTP2InputClosed { inputClosed += 1 }
+        }
+    }
+
+    @Test func `the streams of a peer that has ended hear of it, and the connection ends with them`()
+        throws
+    {
+        let handler = Stream()
+        let stream = EmbeddedChannel(handler: handler, loop: channel.embeddedEventLoop)
+        end.streamCreated(1, channel: stream)
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(handler.inputClosed == 0, "after the frames of the last read")
+        channel.embeddedEventLoop.run()
+        #expect(handler.inputClosed == 1)
+        #expect(channel.isActive)
+        end.streamClosed(1, channel: stream)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        #expect(try goodbyes() == [1])
+        #expect(!channel.isActive)
+    }
+
+    @Test func `a connection without streams ends with its peer`() throws {
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        for _ in 0..<3 { channel.embeddedEventLoop.advanceTime(by: .milliseconds(1)) }
+        #expect(!channel.isActive)
+    }
+
     @Test func onlyWhatWasOpenIsOver() {
         begin(1)
         begin(5)

@@ -60,6 +60,10 @@ import WidgetModel
 
         mutating func inputClosed() -> [String] { machine.inputClosed().map(\.words) }
 
+        mutating func connectionInputClosed() -> [String] {
+            machine.connectionInputClosed().map(\.words)
+        }
+
         mutating func quiesce() -> [String] { machine.quiesce().map(\.words) }
 
         mutating func writable(_ isWritable: Bool) -> [String] {
@@ -372,6 +376,24 @@ import WidgetModel
         _ = connection.request("/1")
         #expect(connection.inputClosed() == [])
         #expect(connection.written() == [])
+    }
+
+    @Test func `a reader that has ended its connection of HTTP/2 is gone`() {
+        func connection() -> Connection { Connection(isHTTP2: true, offersStreams: true) }
+        var streaming = connection()
+        _ = streaming.streamRequest()
+        streaming.machine.streamOpened()
+        #expect(streaming.connectionInputClosed() == ["close"])
+        #expect(!streaming.machine.isStreaming)
+        var admitting = connection()
+        _ = admitting.streamRequest()
+        #expect(admitting.connectionInputClosed() == ["close"])
+        var silent = connection()
+        #expect(silent.connectionInputClosed() == ["close"])
+        var asking = connection()
+        _ = asking.request("/1")
+        #expect(asking.connectionInputClosed() == [], "it may still read the answer")
+        #expect(asking.machine.isResponding)
     }
 
     // MARK: Stopping

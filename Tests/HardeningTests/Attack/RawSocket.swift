@@ -99,6 +99,15 @@ final class RawSocket {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
+    /// Ends this side of the connection: by TCP, and before that by `close_notify` if wanted.
+    func endSending(closeNotify: Bool) {
+        if closeNotify, session != nil {
+            ERR_clear_error()
+            SSL_shutdown(session)
+        }
+        shutdown(socket, Int32(SHUT_WR))
+    }
+
     /// The result of a read.
     enum Read {
         case bytes([UInt8])
