@@ -12,6 +12,10 @@ import NIOPosix
 package struct ConnectionSettings: Sendable {
     /// The maximum size of all header fields of a request together, in bytes.
     var headerBytesMax = 16 * 1024
+    /// The size of the header fields of an HTTP/2 request, in bytes, above which they are not even
+    /// decoded, so that the connection has to end: further requests could refer to them. It is the
+    /// limit that peers are told; a lower one may be enforced (RFC 9113 section 6.5.2).
+    var headerBytesDecodedMax = 64 * 1024
     /// The maximum number of header fields of a request.
     var headerFieldsMax = 100
     /// The time from a request's head to the end of its body.
@@ -131,7 +135,7 @@ package struct HTTPPipeline: Sendable {
         configuration.connection.initialSettings = [
             HTTP2Setting(
                 parameter: .maxConcurrentStreams, value: settings.concurrentRequestsMax),
-            HTTP2Setting(parameter: .maxHeaderListSize, value: settings.headerBytesMax),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: settings.headerBytesDecodedMax),
             HTTP2Setting(parameter: .initialWindowSize, value: settings.windowBytes),
         ]
         configuration.stream.targetWindowSize = settings.windowBytes

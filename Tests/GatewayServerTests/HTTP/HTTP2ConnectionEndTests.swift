@@ -72,9 +72,7 @@ import Testing
         }
     }
 
-    @Test func `the streams of a peer that has ended hear of it, and the connection ends with them`()
-        throws
-    {
+    @Test func `a peer that has ended ends its streams, and they the connection`() throws {
         let handler = Stream()
         let stream = EmbeddedChannel(handler: handler, loop: channel.embeddedEventLoop)
         end.streamCreated(1, channel: stream)

@@ -187,6 +187,14 @@ import WidgetModel
         }
     }
 
+    @Test func `fields of HTTP/2 above 16 KiB end their stream`() {
+        for (count, refusal) in [(16 * 1024 - 200, false), (16 * 1024, true)] {
+            var connection = Connection(isHTTP2: true)
+            let actions = connection.head("/", ["a": String(repeating: "a", count: count)])
+            #expect(actions.contains("refuse 431") == refusal)
+        }
+    }
+
     @Test func `a refusal of HEAD has no body`() {
         var connection = Connection()
         #expect(
