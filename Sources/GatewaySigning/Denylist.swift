@@ -65,24 +65,6 @@ package struct Denylist: Sendable, Equatable {
     }
 }
 
-/// A text that is compared by its UTF-8 bytes instead of Unicode equivalence.
-private struct ExactText: Hashable {
-    private let text: String
-
-    init(_ text: String) {
-        self.text = text
-    }
-
-    static func == (one: Self, other: Self) -> Bool {
-        one.text.hasSameBytes(as: other.text)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        for byte in text.utf8 { hasher.combine(byte) }
-        hasher.combine(text.utf8.count)
-    }
-}
-
 extension Int64 {
     fileprivate mutating func raise(to other: Int64) { self = Swift.max(self, other) }
 }

@@ -13,7 +13,7 @@ package struct JWKSet: Sendable, Equatable {
     package let keys: [VerificationKey]
     /// The reasons why keys of the parsed set were ignored, one line each: "key 2: use is not sig".
     package let skipped: [String]
-    private let indexByKid: [String: Int]
+    private let indexByKid: [ExactText: Int]
 
     /// Creates a set; if several keys have the same `kid`, the first is kept.
     package init(_ keys: [VerificationKey] = []) {
@@ -22,11 +22,12 @@ package struct JWKSet: Sendable, Equatable {
 
     private init(_ keys: [VerificationKey], skipped: [String]) {
         var kept: [VerificationKey] = []
-        var indexByKid: [String: Int] = [:]
+        var indexByKid: [ExactText: Int] = [:]
         var skipped = skipped
         for key in keys {
-            if indexByKid[key.kid] == nil {
-                indexByKid[key.kid] = kept.count
+            let kid = ExactText(key.kid)
+            if indexByKid[kid] == nil {
+                indexByKid[kid] = kept.count
                 kept.append(key)
             } else {
                 skipped.append("a key repeats the kid of an earlier one")
@@ -82,7 +83,7 @@ package struct JWKSet: Sendable, Equatable {
 
     /// Returns the key called `kid`, compared byte by byte (case matters).
     package subscript(_ kid: String) -> VerificationKey? {
-        indexByKid[kid].map { keys[$0] }
+        indexByKid[ExactText(kid)].map { keys[$0] }
     }
 
     /// The set as JSON: `{"keys": […]}`, with public members only.

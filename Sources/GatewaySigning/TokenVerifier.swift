@@ -46,7 +46,7 @@ package struct VerifiedToken: Sendable, Equatable {
 
     /// Returns whether the token is for `app`.
     package func concerns(app: String) -> Bool {
-        self.app == app || self.app == Self.everyApp
+        self.app.hasSameBytes(as: app) || self.app == Self.everyApp
     }
 
     /// Returns whether the token is for `app` and grants `scope` there.
@@ -105,7 +105,9 @@ package struct TokenVerifier: Sendable {
         }
         let claims = try TokenClaims(object, limits: limits)
         try checkTimes(of: claims, now: now)
-        guard !policy.audiences.isDisjoint(with: claims.audiences) else { throw .wrongAudience }
+        guard claims.audiences.contains(where: { policy.audiences.containsBytes(of: $0) }) else {
+            throw .wrongAudience
+        }
         try issuer.checkRights(app: claims.app, scopes: claims.scopes)
         return VerifiedToken(
             // The policy's own text is shared; a token's text would be stored for each token.

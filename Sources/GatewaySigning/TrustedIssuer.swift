@@ -12,7 +12,7 @@ package struct TrustedIssuer: Sendable, Equatable {
         func contains(_ app: String) -> Bool {
             switch self {
             case .any: true
-            case .only(let apps): apps.contains(app)
+            case .only(let apps): apps.containsBytes(of: app)
             }
         }
     }

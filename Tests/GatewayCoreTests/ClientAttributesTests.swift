@@ -30,6 +30,21 @@ import WidgetModel
             attributes.inForce == ["theme": ["dark"], "account": ["1", "2"], "team": ["7"]])
     }
 
+    /// Another account must not be taken for the same one because its name looks alike.
+    @Test func `values that look alike contradict each other`() throws {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        let before = try Self.client([:], token: ["account": [composed]])
+        let after = try before.presenting(["account": [decomposed]])
+        #expect(after.inForce["account"]?.first?.utf8.count == 3)
+        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "account")) {
+            try Self.client(["account": [composed]], token: ["account": [decomposed]])
+        }
+        #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: "account")) {
+            try ClientAttributes(statedByBackend: ["account": [composed]])
+                .presenting(["account": [decomposed]])
+        }
+    }
+
     /// In the past, an attribute that a token once vouched for stayed as long as the registration.
     @Test func `of tokens only the present one counts`() throws {
         let before = try Self.client([:], token: ["account": ["42"], "team": ["7"]])

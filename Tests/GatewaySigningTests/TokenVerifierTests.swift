@@ -53,6 +53,32 @@ import WidgetModel
         rejection(try sign(claims(changes)), now: now)
     }
 
+    /// KELVIN SIGN equals `K` for any code that compares characters.
+    @Test func `names that look alike grant nothing`() throws {
+        let kelvin = "\u{212A}"
+        let issuer = TrustedIssuer(
+            iss: "iss", apps: .only(["Kid"]), scopes: [.client], keys: JWKSet([key.publicKey]))
+        let verifier = TokenVerifier(
+            policy: TokenPolicy(issuers: [issuer], audiences: ["https://K.example"]))
+        func rejection(_ app: String, _ audience: String) throws -> TokenRejection? {
+            let token = try sign(
+                claims(["iss": "iss", "app": .string(app), "aud": .string(audience)]))
+            do throws(TokenRejection) {
+                _ = try verifier.verify(token, now: now)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(try rejection("Kid", "https://K.example") == nil)
+        #expect(try rejection("\(kelvin)id", "https://K.example") == .foreignApp)
+        #expect(try rejection("Kid", "https://\(kelvin).example") == .wrongAudience)
+        let token = VerifiedToken(
+            issuer: "iss", subject: "s", app: "\(kelvin)id", scopes: [.client], expires: .max,
+            kid: "")
+        #expect(!token.concerns(app: "Kid") && token.concerns(app: "\(kelvin)id"))
+    }
+
     @Test func whatItGrantsIsReadBack() throws {
         let token = try verifier.verify(
             sign(claims(["scope": "client unheard:of changes:write", "extra": [1]])), now: now)

@@ -48,6 +48,19 @@ struct UnicodeAttackTests {
         expectRefusal(second, 422, "event-id-reused", place: "id")
     }
 
+    @Test("A client whose name looks like another's is not that client")
+    func clients() async throws {
+        let target = try await Target.shared()
+        try await target.register("Kelvin")
+        for (subject, status) in [("Kelvin", 200), ("\u{212A}elvin", 403)] {
+            let token = try target.issuer.token(app: Target.app, scope: "client", sub: subject)
+            for path in ["clients/Kelvin", "clients/Kelvin/reloads"] {
+                let answer = try await target.send("GET", path, token: token)
+                #expect(answer.status == status, "\(answer.text)")
+            }
+        }
+    }
+
     @Test("An app whose name looks like another's is not that app")
     func apps() async throws {
         let target = try await Target.shared()

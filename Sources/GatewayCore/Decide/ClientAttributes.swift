@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// The attributes of a registration, separated by who vouches for them.
 ///
 /// A backend's attributes are valid until a backend sets them again. A token's attributes are valid
@@ -60,7 +62,7 @@ package struct ClientAttributes: Sendable, Equatable {
             unattributed = [:]
         }
         token = before.token.filter { name, values in
-            stated[name].map { Set($0) == Set(values) } ?? true
+            stated[name]?.hasSameTexts(as: values) ?? true
         }
         backend = stated
     }
@@ -84,7 +86,9 @@ package struct ClientAttributes: Sendable, Equatable {
         let vouched = inForce
         for (name, values) in stated.sorted(by: { $0.key < $1.key }) {
             if let known = vouched[name] {
-                guard Set(known) == Set(values) else { throw .contradictsToken(attribute: name) }
+                guard known.hasSameTexts(as: values) else {
+                    throw .contradictsToken(attribute: name)
+                }
             } else if selfDeclared.contains(name) {
                 own[name] = values
             } else {
@@ -100,7 +104,7 @@ package struct ClientAttributes: Sendable, Equatable {
     ///   backend or the client's own registration.
     package func presenting(_ token: [String: [String]]) throws(Refusal) -> ClientAttributes {
         for (name, values) in token.sorted(by: { $0.key < $1.key }) {
-            if let known = backend[name] ?? own[name], Set(known) != Set(values) {
+            if let known = backend[name] ?? own[name], !known.hasSameTexts(as: values) {
                 throw .tokenContradicts(attribute: name)
             }
         }

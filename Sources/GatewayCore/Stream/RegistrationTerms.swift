@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// The conditions under which a client's request is answered: the requirements of its token and its
 /// fields on the registration.
 ///
@@ -28,7 +30,7 @@ package struct RegistrationTerms: Sendable {
     /// - Parameter record: The registration in force; `nil` if the client has none.
     package func accept(_ record: ClientRecord?) throws(Refusal) -> ClientRecord {
         guard let record else { throw .notRegistered }
-        guard record.origins.token != vouched else { return record }
+        guard !record.origins.token.hasSameBytes(as: vouched) else { return record }
         do throws(ClientAttributes.Refusal) {
             _ = try record.origins.presenting(vouched)
         } catch {

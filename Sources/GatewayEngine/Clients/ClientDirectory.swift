@@ -152,7 +152,7 @@ package final class ClientDirectory: Sendable {
         let stored = try await replaceRegistration(of: key) { base in
             guard let ruleSet = base.ruleSet else { throw EngineError.unknownApp }
             guard var stored = base.stored else { throw EngineError.unknownClient }
-            guard stored.attributes.token != claims else {
+            guard !stored.attributes.token.hasSameBytes(as: claims) else {
                 inForce = stored.record(of: key.client)
                 return nil
             }

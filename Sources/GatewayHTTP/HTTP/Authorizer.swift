@@ -87,7 +87,7 @@ package struct Authorizer: Sendable {
     private func grant(_ uris: [String]) -> VerifiedToken? {
         let grants = access.grants.all
         for uri in uris {
-            if let grant = grants.first(where: { $0.uri == uri }) {
+            if let grant = grants.first(where: { $0.uri.hasSameBytes(as: uri) }) {
                 return VerifiedToken(
                     issuer: "certificate", subject: uri, app: grant.app, scopes: grant.scopes,
                     expires: .max, validFrom: 0, attributes: [:], kid: "")
@@ -121,7 +121,7 @@ package struct Authorizer: Sendable {
             let needed = backendMay ? "client or clients:write" : "client"
             throw Problem.forbidden("insufficient-scope", "The token lacks the scope \(needed).")
         }
-        guard token.subject == key.client else {
+        guard token.subject.hasSameBytes(as: key.client) else {
             throw Problem.forbidden("wrong-client", "The token is for another client.")
         }
     }
@@ -133,7 +133,7 @@ package struct Authorizer: Sendable {
     func newClaims(
         _ token: VerifiedToken, _ record: ClientRecord
     ) throws(ProblemDetails) -> [String: [String]]? {
-        guard record.origins.token != token.attributes else { return nil }
+        guard !record.origins.token.hasSameBytes(as: token.attributes) else { return nil }
         do throws(ClientAttributes.Refusal) {
             _ = try record.origins.presenting(token.attributes)
         } catch {

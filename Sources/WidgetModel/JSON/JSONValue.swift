@@ -116,29 +116,20 @@ public struct JSONObject: Sendable, Hashable {
 
 /// The positions of an object's members, by the bytes of their names.
 private struct NamePositions: Sendable {
-    /// A name that is compared by its bytes, not by Unicode equivalence.
-    private struct Name: Hashable {
-        let text: String
-
-        static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
-
-        func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
-    }
-
-    private var positions: [Name: Int] = [:]
+    private var positions: [ExactText: Int] = [:]
 
     init(_ members: [JSONObject.Member]) {
         positions.reserveCapacity(members.count)
         for member in members { append(member.name) }
     }
 
-    subscript(_ name: String) -> Int? { positions[Name(text: name)] }
+    subscript(_ name: String) -> Int? { positions[ExactText(name)] }
 
     /// Adds the name of the next member. Returns whether it is unique.
     @discardableResult
     mutating func append(_ name: String) -> Bool {
         let next = positions.count
-        return positions.updateValue(next, forKey: Name(text: name)) == nil
+        return positions.updateValue(next, forKey: ExactText(name)) == nil
     }
 }
 
