@@ -11,6 +11,8 @@ final class RawClient {
         var certificate: (chain: String, key: String)? = nil
         var suites: String? = nil
         var weakest = false
+        /// The code of a maximum fragment length (RFC 6066 section 4).
+        var fragmentLength: UInt8? = nil
         var receiveBuffer: Int32? = nil
     }
 
@@ -32,6 +34,9 @@ final class RawClient {
         if options.weakest { SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0") }
         if let version = options.version {
             _ = gateway_SSL_CTX_set_version_range(context, version, version)
+        }
+        if let code = options.fragmentLength {
+            SSL_CTX_set_tlsext_max_fragment_length(context, code)
         }
         if let suites = options.suites { SSL_CTX_set_ciphersuites(context, suites) }
         if let certificate = options.certificate {

@@ -132,6 +132,44 @@ import Testing
         }
     }
 
+    /// Nothing of a record is pending in OpenSSL when exactly its header has come.
+    @Test(arguments: [1, 4, 5, 6]) func aBegunRecordStaysWithOpenSSL(count: Int) throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, connection) = try house.connect()
+        let record = try client.withheld { try client.write(pattern(100)) }
+        try client.sendPlain(Array(record[..<count]))
+        let limit = Date(timeIntervalSinceNow: 30)
+        var hasCome = false
+        while !hasCome, Date() < limit {
+            hasCome = try connection.onLoop { tls in
+                tls.ssl.map {
+                    SSL_has_pending($0) == 1 || String(cString: SSL_rstate_string($0)) == "RB"
+                } ?? false
+            }
+        }
+        #expect(hasCome)
+        let stream = try #require(try house.adopt(connection))
+        #expect(try stream.keepsOpenSSL)
+        try client.sendPlain(Array(record[count...]))
+        #expect(try stream.send(pattern(50)) == .sent)
+        #expect(try client.read(50) == pattern(50))
+        client.sayGoodbye()
+        stream.news.wait { $0 == [.inputClosed] }
+    }
+
+    /// Records of our own are as long as they may be without the extension.
+    @Test func aPeerThatWantsShortRecordsStaysWithOpenSSL() throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let (client, stream) = try house.stream {
+            $0.fragmentLength = UInt8(TLSEXT_max_fragment_length_512)
+        }
+        #expect(try stream.keepsOpenSSL)
+        #expect(try stream.send(pattern(5_000)) == .sent)
+        #expect(try client.read(5_000) == pattern(5_000))
+    }
+
     /// A record number that lags behind would be used twice: without counts nothing is taken over.
     @Test func uncountedRecordsStayWithOpenSSL() throws {
         let context = try TestServer.context()

@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// The record protocol of one TLS 1.3 connection after its handshake (RFC 8446 section 5), without
 /// OpenSSL's object.
@@ -15,10 +16,12 @@ struct RecordLayer {
     var messages = PeerMessages()
 
     /// Takes over from OpenSSL's object. Returns `nil` for TLS 1.2, when OpenSSL holds a part of a
-    /// record, and when keys have changed since the handshake: then only OpenSSL can continue.
+    /// record, when keys have changed since the handshake, and when the peer has asked for shorter
+    /// records: then only OpenSSL can continue.
     init?(of ssl: OpaquePointer, _ secrets: borrowing TrafficSecrets) {
         guard let suite = RecordSuite(of: ssl), secrets.areComplete(for: suite),
-            SSL_has_pending(ssl) == 0
+            SSL_has_pending(ssl) == 0, !Self.hasBegunRecord(ssl),
+            SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl)) == 0
         else { return nil }
         self.init(
             suite: suite,
@@ -26,6 +29,13 @@ struct RecordLayer {
                 secret: secrets.server.bytes, recordNumber: secrets.recordsSent),
             receiving: TrafficKeys(
                 secret: secrets.client.bytes, recordNumber: secrets.recordsReceived))
+    }
+
+    /// Whether OpenSSL has read exactly the header of a record: then nothing of it is pending, but
+    /// the header is gone from the socket.
+    private static func hasBegunRecord(_ ssl: OpaquePointer) -> Bool {
+        // Sound: a constant text of two letters: the body of a record is read next.
+        SSL_rstate_string(ssl).map { strcmp($0, "RB") == 0 } ?? true
     }
 
     init(suite: RecordSuite, sending: TrafficKeys, receiving: TrafficKeys) {
