@@ -73,6 +73,24 @@ import WidgetModel
             ])
     }
 
+    /// APNs would refuse every push with them, long after the start.
+    @Test func `ids and topics that APNs refuses are faults`() throws {
+        let found = try faults(
+            """
+            apns:
+              - { app: a, team: TEAM123456, keyID: KEY1234567, key: k }
+              - { app: b, team: T, keyID: key1234567, key: k }
+              - { app: c.push-type.widgets, team: TEAM123456, keyID: KEY1234567, key: k }
+              - { app: d, topic: d.push-type.controls, team: TEAM12345Ä, keyID: KEY1234567, key: k }
+            """)
+        let places = found.keys.filter { $0.hasPrefix("apns") }.sorted()
+        #expect(
+            places == [
+                "apns.1.keyID", "apns.1.team", "apns.2.app", "apns.3.team", "apns.3.topic",
+            ])
+        #expect(found["apns.3.topic"]?.contains("bundle id alone") == true)
+    }
+
     @Test(arguments: ["31s", "1m", "0s", "soon"])
     func `a heartbeat that readers or proxies do not wait for is a fault`(text: String) throws {
         let faults = try faults("data: d\nstreams: { heartbeat: \(text) }")

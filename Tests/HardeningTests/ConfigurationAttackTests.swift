@@ -142,7 +142,7 @@ struct ConfigurationAttackTests {
             try
                 (working(directory, authority) + """
                     apns:
-                      - { app: a, team: T, keyID: K, key: \(authority.server.certificate) }
+                      - { app: a, team: TEAM123456, keyID: KEY1234567, key: \(authority.server.certificate) }
                       - app: b
                         certificate: \(authority.server.certificate)
                         certificateKey: \(directory)/missing.key

@@ -74,6 +74,21 @@ extension PushConfiguration {
             perDay: perDay, burst: burst, reserve: burst * standard.reserve / standard.burst)
     }
 
+    /// Reads the id of a team or of a key, as Apple issues them.
+    private static func teamOrKey(_ layers: inout ConfigurationLayers, _ key: String) -> String {
+        let text = layers.required(key)
+        let isID =
+            text.utf8.count == 10
+            && text.utf8.allSatisfy { byte in
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            }
+        if !text.isEmpty, !isID {
+            layers.fault(key, "must be 10 characters of A-Z 0-9, as in Apple's developer account")
+        }
+        return text
+    }
+
     private static func app(_ layers: inout ConfigurationLayers, _ place: Int) -> App? {
         let prefix = "apns.\(place)"
         let app = layers.required("\(prefix).app")
@@ -83,7 +98,8 @@ extension PushConfiguration {
                 file: file, key: layers.required("\(prefix).certificateKey"))
         } else {
             credential = .key(
-                team: layers.required("\(prefix).team"), id: layers.required("\(prefix).keyID"),
+                team: teamOrKey(&layers, "\(prefix).team"),
+                id: teamOrKey(&layers, "\(prefix).keyID"),
                 file: layers.required("\(prefix).key"))
         }
         let environments: [APNsEnvironment] =
@@ -94,6 +110,12 @@ extension PushConfiguration {
             }
         guard !app.isEmpty else { return nil }
         let topic = layers.text("\(prefix).topic") ?? app
+        if topic.contains(".push-type.") {
+            layers.fault(
+                layers.text(raw: "\(prefix).topic") == nil ? "\(prefix).app" : "\(prefix).topic",
+                "must be the bundle id alone: the gateway appends the type of each push, such as "
+                    + "`.push-type.widgets`")
+        }
         var forms: [APNsPushType: APNsPushForm] = [:]
         for type in APNsPushType.allCases {
             forms[type] = form(&layers, prefix, type, topic: topic)
