@@ -25,6 +25,7 @@ package enum FieldName {
     static let retryAfter = "Retry-After"
     /// `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.2).
     package static let secFetchSite = "Sec-Fetch-Site"
+    static let upgrade = "Upgrade"
     package static let vary = "Vary"
     /// `WebHook-…` (CloudEvents HTTP 1.1 Web Hooks for Event Delivery, section 4).
     static let webHookAllowedOrigin = "WebHook-Allowed-Origin"

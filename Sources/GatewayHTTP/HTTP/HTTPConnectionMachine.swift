@@ -34,9 +34,14 @@ struct HTTPConnectionMachine {
         fileprivate init(_ head: HTTPRequestHead, isHTTP2: Bool) {
             let isHTTP10 = head.version == .http1_0
             // RFC 9112 section 9.3. Connections of HTTP/1.0 peers are never kept open.
-            isLast = !isHTTP2 && (!head.isKeepAlive || isHTTP10)
+            isLast = !isHTTP2 && (!head.isKeepAlive || isHTTP10 || Self.mayLeaveHTTP(head))
             omitsBody = head.method == .HEAD
             allowsChunks = !isHTTP10
+        }
+
+        /// Whether the decoder drops what follows the request, because it may be another protocol.
+        private static func mayLeaveHTTP(_ head: HTTPRequestHead) -> Bool {
+            head.method == .CONNECT || head.headers.contains(name: FieldName.upgrade)
         }
     }
 

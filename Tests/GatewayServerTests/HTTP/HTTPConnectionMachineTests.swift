@@ -187,6 +187,20 @@ import WidgetModel
         }
     }
 
+    /// The decoder reads nothing behind such a request; whoever sent more has to know.
+    @Test func `a request that may leave HTTP is the last`() {
+        for (method, fields) in [
+            (.GET, ["Connection": "Upgrade", "Upgrade": "h2c"]), (.GET, ["upgrade": "websocket"]),
+            (.CONNECT, [:]),
+        ] as [(HTTPMethod, HTTPHeaders)] {
+            var connection = Connection()
+            _ = connection.head("/1", method, fields)
+            _ = connection.end()
+            #expect(connection.machine.framing?.isLast == true)
+            #expect(connection.written() == ["idle timer 75", "close output"])
+        }
+    }
+
     @Test func `fields of HTTP/2 above 16 KiB end their stream`() {
         for (count, refusal) in [(16 * 1024 - 200, false), (16 * 1024, true)] {
             var connection = Connection(isHTTP2: true)
