@@ -97,6 +97,7 @@ struct Serve: AsyncParsableCommand {
         let log = GatewayLog(configuration.logFormat, configuration.logLevels)
         LoggingSystem.bootstrap { log.handler($0) }
         if configuration.isDevelopment { Self.announceDevelopment(configuration) }
+        for notice in configuration.notices { complain(notice) }
         do {
             let gateway = try Gateway(
                 configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
@@ -153,6 +154,7 @@ struct CheckConfig: ParsableCommand {
         do {
             let configuration = try options.load()
             try configuration.checkFiles()
+            for notice in configuration.notices { complain(notice) }
             answer(
                 json
                     ? #"{"ok":true,"faults":[]}"#

@@ -91,6 +91,33 @@ import WidgetModel
         #expect(found["apns.3.topic"]?.contains("bundle id alone") == true)
     }
 
+    @Test func `variables of OpenTelemetry are heeded, or named without their values`() throws {
+        let file = try File("data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true")
+        func read(_ environment: [String: String]) throws -> GatewayConfiguration {
+            try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: [:], environment: environment))
+        }
+        let heeded = [
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:1",
+            "OTEL_RESOURCE_ATTRIBUTES": "a=1,b=2", "OTEL_SERVICE_NAME": "s",
+        ]
+        let configuration = try read(heeded)
+        #expect(configuration.notices.isEmpty)
+        #expect(configuration.tracing?.attributes.map(\.name) == ["a", "b"])
+        let disabled = try read(heeded.merging(["OTEL_SDK_DISABLED": "True"]) { $1 })
+        #expect(disabled.tracing == nil && disabled.notices.isEmpty)
+        let others = try read([
+            "OTEL_TRACES_SAMPLER": "always_off", "OTEL_EXPORTER_OTLP_HEADERS": "key=s3cr3t",
+            "OTEL_PROPAGATORS": "b3", "PATH": "/bin",
+        ])
+        #expect(
+            others.notices == [
+                "OTEL_EXPORTER_OTLP_HEADERS has no effect; use the option `tracing.headers`",
+                "OTEL_PROPAGATORS has no effect",
+                "OTEL_TRACES_SAMPLER has no effect; use the option `tracing.share`",
+            ])
+    }
+
     @Test(arguments: ["31s", "1m", "0s", "soon"])
     func `a heartbeat that readers or proxies do not wait for is a fault`(text: String) throws {
         let faults = try faults("data: d\nstreams: { heartbeat: \(text) }")

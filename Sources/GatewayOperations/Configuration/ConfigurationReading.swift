@@ -10,11 +10,6 @@ import WidgetModel
 package struct ConfigurationLayers {
     /// Environment variables that belong not to the gateway but to `timelinectl`.
     private static let foreignVariables: Set<String> = ["URL", "CA", "TOKEN", "APP"]
-    /// Variables defined by OpenTelemetry, by the option with the same meaning.
-    private static let openTelemetryVariables = [
-        "tracing.endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "tracing.serviceName": "OTEL_SERVICE_NAME",
-    ]
     private static let variablePrefix = "TIMELINE_GATEWAY_"
     /// The maximum size of a configuration file, in bytes.
     package static let bytesMax = 1024 * 1024
@@ -24,6 +19,8 @@ package struct ConfigurationLayers {
     private let fileKeys: [String]
     /// The file, if one was named.
     let file: String?
+    /// The variables of OpenTelemetry.
+    let openTelemetry: OpenTelemetryVariables
     /// The faults found so far.
     package private(set) var faults = Faults()
 
@@ -61,11 +58,14 @@ package struct ConfigurationLayers {
         var variables: [String: String] = [:]
         for option in ConfigurationSchema.options where !option.key.contains("*") {
             let own = environment[Self.variablePrefix + Self.variable(option.key)]
-            let common = Self.openTelemetryVariables[option.key].flatMap { environment[$0] }
+            let common = OpenTelemetryVariables.options[option.key].flatMap {
+                environment[$0]
+            }
             if let text = own ?? common { variables[option.key] = text }
         }
         values = flags.merging(variables) { flag, _ in flag }.merging(texts) { above, _ in above }
         fileKeys = texts.keys.sorted()
+        openTelemetry = OpenTelemetryVariables(environment)
         self.file = file
         self.faults = faults
     }

@@ -5,7 +5,7 @@ extension ConfigurationSchema {
             "tracing.endpoint", kind: .text, default: "none (tracing off)",
             help: "Trace collector, OTLP/HTTP in JSON: the URL before `/v1/traces`, such as "
                 + "`https://collector.example.com:4318`. Same as `OTEL_EXPORTER_OTLP_ENDPOINT` in "
-                + "the environment."),
+                + "the environment, where `OTEL_SDK_DISABLED=true` turns tracing off."),
         option(
             "tracing.share", kind: .fraction, default: "1",
             help: "Fraction of the traces started here that are recorded. With an incoming "
@@ -27,6 +27,7 @@ extension ConfigurationSchema {
         option(
             "tracing.attributes", kind: .texts, default: "none",
             help:
-                "Additional resource attributes, such as `deployment.environment.name=production`."),
+                "Additional resource attributes, such as `deployment.environment.name=production`. "
+                + "Same as `OTEL_RESOURCE_ATTRIBUTES` in the environment."),
     ]
 }

@@ -92,6 +92,8 @@ package struct GatewayConfiguration: Sendable {
     package var logFormat = LogFormat.logfmt
     /// The text of every option that is set.
     package fileprivate(set) var texts: [String: String] = [:]
+    /// What is set and has no effect, one line each.
+    package fileprivate(set) var notices: [String] = []
     /// The configuration file, if there is one.
     private var file: String?
     /// Whether the gateway runs in development mode, without configuration: its own certificates
@@ -184,6 +186,7 @@ package struct GatewayConfiguration: Sendable {
         texts = layers.texts.filter { !$0.key.hasPrefix("denied.") }
         if denied.count > 0 { texts["denied"] = "\(denied.count) entries" }
         file = layers.file
+        notices = layers.openTelemetry.notices
         guard layers.faults.isEmpty else { throw layers.faults }
     }
 
@@ -363,6 +366,7 @@ extension ConfigurationLayers {
         configuration.logLevels = levels
         configuration.logFormat = format
         configuration.texts = texts
+        configuration.notices = openTelemetry.notices
         if let threads { configuration.threads = threads }
         return configuration
     }

@@ -26,7 +26,7 @@ extension TracingConfiguration {
                     "must be up to \(SpanRecord.attributesMax) of NAME=VALUE, and is `\(text)`")
             }
         }
-        guard let endpoint else { return nil }
+        guard let endpoint, !layers.openTelemetry.isDisabled else { return nil }
         self.init(endpoint: endpoint)
         self.share = share ?? self.share
         fieldsFile = layers.text("tracing.headers")
