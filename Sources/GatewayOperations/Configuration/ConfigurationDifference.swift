@@ -20,9 +20,7 @@ package struct ConfigurationState: Sendable, Equatable {
     /// The present state of a configuration.
     package init(_ configuration: GatewayConfiguration) {
         texts = configuration.texts
-        contents = configuration.files.compactMapValues {
-            FileManager.default.contents(atPath: $0)
-        }
+        contents = configuration.files.compactMapValues { ConfigurationFile.contents(of: $0) }
         denied = configuration.denied
     }
 

@@ -265,7 +265,7 @@ package struct GatewayConfiguration: Sendable {
     }
 
     private static func keys(_ path: String) -> JWKSet? {
-        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        guard let data = ConfigurationFile.contents(of: path) else { return nil }
         if let set = try? JWKSet(parsing: Array(data)), !set.keys.isEmpty { return set }
         if let key = try? VerificationKey(pem: Array(data)) { return JWKSet([key]) }
         return nil
