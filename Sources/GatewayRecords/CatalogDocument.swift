@@ -20,6 +20,8 @@ package struct CatalogDocument: Sendable {
 
     /// Returns the entity tag of a document.
     package static func etag(of body: [UInt8], _ hash: SipHash) -> String {
-        "\"" + String(hash(body), radix: 16) + "\""
+        // The hash also seals cursors and identifies keys: who chooses a document must not learn
+        // the hash of theirs.
+        "\"" + String(hash(Array("etag:v1:".utf8) + body), radix: 16) + "\""
     }
 }

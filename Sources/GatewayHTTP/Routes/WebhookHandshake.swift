@@ -35,7 +35,7 @@ struct WebhookHandshake: Equatable {
         }
         self.origin = origin
         guard let text = fields.value(FieldName.webHookRequestRate) else {
-            rate = nil
+            self.rate = nil
             return
         }
         guard let rate = Int64(text), rate > 0 else {

@@ -1,0 +1,28 @@
+import GatewayCore
+import Testing
+import WidgetModel
+
+@testable import GatewayEngine
+
+/// The entity tags of catalogs.
+@Suite struct CatalogDocumentTests {
+    private let hash = SipHash(1, 2)
+
+    @Test func `other documents have another tag, with another secret too`() {
+        let tag = CatalogDocument.etag(of: Array("a".utf8), hash)
+        #expect(tag == CatalogDocument.etag(of: Array("a".utf8), hash))
+        #expect(tag != CatalogDocument.etag(of: Array("b".utf8), hash))
+        #expect(tag != CatalogDocument.etag(of: Array("a".utf8), SipHash(1, 3)))
+        #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+    }
+
+    /// Who puts a document of chosen bytes reads its tag, which must seal no cursor.
+    @Test func `a tag is not the hash that seals a cursor`() {
+        let epoch = EpochID(ordinal: 3, nonce: 4)
+        let sealed = CursorSeal(hash).cursor(epoch, 5).tag
+        let words: [UInt64] = [2, UInt64(epoch.ordinal) << 32 | UInt64(epoch.nonce), 5]
+        let document = words.flatMap { word in (0..<8).map { UInt8(word >> (8 * $0) & 0xFF) } }
+        #expect(hash(document) == sealed, "what the tag would be without its prefix")
+        #expect(CatalogDocument.etag(of: document, hash) != "\"\(String(sealed, radix: 16))\"")
+    }
+}
