@@ -18,7 +18,9 @@ import WidgetModel
             ("listChanges", ChangePage.self), ("listAttempts", AttemptPage.self),
             ("listEvents", PushEvents.self), ("getOverview", Overview.self),
             ("getApps", AppList.self), ("getSystem", SystemStatus.self),
-            ("getVersion", JSONMap<String>.self),
+            ("getVersion", JSONMap<String>.self), ("putClient", Registered.self),
+            ("patchClient", Registered.self), ("getClient", RegisteredClient.self),
+            ("listClients", ClientPage.self), ("eraseClients", ErasedClients.self),
         ]
     }
 
@@ -27,8 +29,10 @@ import WidgetModel
         for path in document["paths"]?.objectValue?.members ?? [] {
             for operation in path.value.objectValue?.members ?? []
             where operation.value["operationId"] == .string(id) {
-                return operation.value[
-                    "responses", "200", "content", "application/json", "schema"]
+                return ["200", "201", "202"].compactMap { status in
+                    operation.value[
+                        "responses", status, "content", "application/json", "schema"]
+                }.first
             }
         }
         return nil

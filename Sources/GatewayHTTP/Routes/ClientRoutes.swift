@@ -52,15 +52,14 @@ extension GatewayRoutes {
             try await clients.register(key, try read(), size: size, by: registrar)
         }
         let expires = clock.wallMilliseconds() + Int64(registrationDays) * 86_400_000
-        var answer: JSONObject = [
-            "client": .string(key.client), "cursor": .string(cursors.text(outcome.position)),
-            "expires": .string(timestamp(expires)), "digest": .string(outcome.digest),
-            "warnings": .array(outcome.warnings.list.map(\.json)),
-        ]
-        if outcome.hasWebhook, let signer = keys.webhookSigner {
-            answer["webhookKeys"] = .array(signer.publicKeys.map { .string($0) })
-        }
-        return RouteResponse(outcome.isNew ? .created : .ok, json: .object(answer))
+        var document = Registered()
+        document.client = key.client
+        document.cursor = cursors.text(outcome.position)
+        document.expires = timestamp(expires)
+        document.digest = outcome.digest
+        document.warnings = outcome.warnings.list
+        if outcome.hasWebhook { document.webhookKeys = keys.webhookSigner?.publicKeys }
+        return try RouteResponse(outcome.isNew ? .created : .ok, document: document)
     }
 
     func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -69,19 +68,16 @@ extension GatewayRoutes {
         let (key, _) = try await client(request, context)
         guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
-        return await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
-            RouteResponse(.ok, json: Self.document(record))
+        return try await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
+            try RouteResponse(.ok, document: Self.document(record))
         }
     }
 
     /// A registration as it is shown: with its effective attributes, and with push tokens masked.
-    private static func document(_ record: ClientRecord) -> JSONValue {
+    private static func document(_ record: ClientRecord) throws -> RegisteredClient {
         var registration = record.registration
         registration.attributes = record.attributes
-        guard var object = registration.json(maskingTokens: true).objectValue else { return .null }
-        object["client"] = .string(record.client)
-        object["digest"] = .string(record.digest)
-        return .object(object)
+        return try RegisteredClient(registration, client: record.client, digest: record.digest)
     }
 
     func deleteClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -116,16 +112,14 @@ extension GatewayRoutes {
             } catch let error as StoreError {
                 throw Problem.store(error)
             }
-            var clients: [JSONValue] = []
+            var document = ClientPage()
             for row in page.rows {
                 let stored = try StoredRegistration(row.payload, limits: .none)
-                clients.append(Self.document(stored.record(of: row.key.client)))
+                document.clients.append(
+                    try Self.document(stored.record(of: row.key.client)))
             }
-            var answer: JSONObject = ["clients": .array(clients)]
-            if page.hasMore, let last = page.rows.last {
-                answer["after"] = .string(last.key.client)
-            }
-            return RouteResponse(.ok, json: .object(answer))
+            if page.hasMore { document.after = page.rows.last?.key.client }
+            return try RouteResponse(.ok, document: document)
         }
     }
 
@@ -138,7 +132,7 @@ extension GatewayRoutes {
             throw Problem.malformed("The query must be attribute=NAME:VALUE.")
         }
         let erased = try await clients.erase(app: app, attribute: try Self.attribute(text))
-        return RouteResponse(.ok, json: ["erased": .integer(Int64(erased))])
+        return try RouteResponse(.ok, document: ErasedClients(erased: erased))
     }
 
     /// Reads `account:42`.

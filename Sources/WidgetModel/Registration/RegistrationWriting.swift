@@ -46,7 +46,8 @@ extension RecommendationSet {
 }
 
 extension PlacedControl {
-    func json(maskingTokens: Bool) -> JSONValue {
+    /// Returns the control as JSON.
+    package func json(maskingTokens: Bool) -> JSONValue {
         var object: JSONObject = [
             "kind": .string(kind), "id": .string(id), "parameters": parametersJSON(parameters),
         ]
@@ -56,7 +57,8 @@ extension PlacedControl {
 }
 
 extension DeliveryAddress {
-    func json(maskingTokens: Bool) -> JSONValue {
+    /// Returns the address as JSON.
+    package func json(maskingTokens: Bool) -> JSONValue {
         switch self {
         case .stream:
             return ["type": "stream"]
