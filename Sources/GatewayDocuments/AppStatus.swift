@@ -34,3 +34,13 @@ package struct AppStatus: Codable, Sendable {
         package init() {}
     }
 }
+
+/// The answer to the removal of an app.
+package struct RemovedApp: Codable, Sendable {
+    package var app = ""
+    /// The number of clients that were removed with it.
+    package var clients = 0
+    package var sequence: UInt64 = 0
+
+    package init() {}
+}

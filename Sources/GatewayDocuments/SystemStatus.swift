@@ -78,3 +78,14 @@ package struct SystemStatus: Codable, Sendable {
         package init() {}
     }
 }
+
+/// The answer to a probe.
+package struct HealthStatus: Codable, Sendable {
+    package var status: String
+    /// The parts of the gateway that fail.
+    package var failing: [String]
+
+    package init(status: String, failing: [String]) {
+        (self.status, self.failing) = (status, failing)
+    }
+}

@@ -18,9 +18,13 @@ import WidgetModel
             ("listChanges", ChangePage.self), ("listAttempts", AttemptPage.self),
             ("listEvents", PushEvents.self), ("getOverview", Overview.self),
             ("getApps", AppList.self), ("getSystem", SystemStatus.self),
-            ("getVersion", JSONMap<String>.self), ("putClient", Registered.self),
-            ("patchClient", Registered.self), ("getClient", RegisteredClient.self),
-            ("listClients", ClientPage.self), ("eraseClients", ErasedClients.self),
+            ("getVersion", JSONMap<String>.self), ("getLiveness", HealthStatus.self),
+            ("getReadiness", HealthStatus.self), ("putCatalog", CatalogTaken.self),
+            ("postChanges", ChangesTaken.self), ("postReload", ReloadTaken.self),
+            ("putClient", Registered.self), ("patchClient", Registered.self),
+            ("getClient", RegisteredClient.self), ("listClients", ClientPage.self),
+            ("eraseClients", ErasedClients.self), ("deleteApp", RemovedApp.self),
+            ("postPush", PushesTaken.self), ("postToken", IssuedToken.self),
         ]
     }
 

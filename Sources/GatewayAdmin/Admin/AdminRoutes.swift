@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayDocuments
 import GatewayEngine
 import GatewayHTTP
 import GatewaySigning
@@ -64,11 +65,11 @@ package struct AdminRoutes: Sendable {
     // MARK: Handlers
 
     private func getLiveness(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
-        Self.answer(failing: sampler.verdict.stuck, status: "stuck", otherwise: "live")
+        try Self.answer(failing: sampler.verdict.stuck, status: "stuck", otherwise: "live")
     }
 
     private func getReadiness(_: GatewayRequest, _: GatewayContext) async throws -> RouteResponse {
-        Self.answer(failing: sampler.verdict.notReady, status: "not ready", otherwise: "ready")
+        try Self.answer(failing: sampler.verdict.notReady, status: "not ready", otherwise: "ready")
     }
 
     private func getMetrics(
@@ -106,13 +107,12 @@ package struct AdminRoutes: Sendable {
 
     private static func answer(
         failing parts: [Health.Part], status: String, otherwise: String
-    ) -> RouteResponse {
-        RouteResponse(
+    ) throws -> RouteResponse {
+        try RouteResponse(
             parts.isEmpty ? .ok : .serviceUnavailable,
-            json: [
-                "status": .string(parts.isEmpty ? otherwise : status),
-                "failing": .array(parts.map { .string($0.rawValue) }),
-            ], headers: [FieldName.cacheControl: "no-store"])
+            document: HealthStatus(
+                status: parts.isEmpty ? otherwise : status, failing: parts.map(\.rawValue)),
+            headers: [FieldName.cacheControl: "no-store"])
     }
 
     private static func answer(_ document: some Encodable) throws -> RouteResponse {

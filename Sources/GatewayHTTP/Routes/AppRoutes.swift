@@ -1,3 +1,4 @@
+import GatewayDocuments
 import GatewayEngine
 import GatewaySigning
 import NIOHTTP1
@@ -13,11 +14,9 @@ extension GatewayRoutes {
         let removed = catalogs.ruleSet(of: app)
         defer { documents.release(removed, of: app) }
         let removal = try await changes.removeApp(app)
-        return RouteResponse(
-            .ok,
-            json: [
-                "app": .string(app), "clients": .integer(Int64(removal.clients)),
-                "sequence": .integer(Int64(clamping: removal.sequence)),
-            ])
+        var document = RemovedApp()
+        document.app = app
+        (document.clients, document.sequence) = (removal.clients, removal.sequence)
+        return try RouteResponse(.ok, document: document)
     }
 }

@@ -28,7 +28,7 @@ extension GatewayRoutes {
         guard registry.record(key) != nil else { throw Problem.unknownClient }
         switch try await push?.resend(key, channel: channel) ?? .nowhere {
         case .pushing(let count):
-            return RouteResponse(.accepted, numbers: ["pushes": Int64(count)])
+            return try RouteResponse(.accepted, document: PushesTaken(pushes: count))
         case .nowhere:
             throw Problem.wrong(
                 Faults("channel", "is not a channel on which this gateway pushes to the client"))

@@ -1,0 +1,51 @@
+import WidgetModel
+
+/// The answer to a catalog that is now in force.
+package struct CatalogTaken: Codable, Sendable {
+    package var app = ""
+    /// The number of kinds that it declares.
+    package var kinds = 0
+    package var sequence: UInt64 = 0
+    package var warnings: [Fault] = []
+
+    package init() {}
+}
+
+/// The answer to a post of changes.
+package struct ChangesTaken: Codable, Sendable {
+    package var accepted = 0
+    package var duplicates = 0
+    /// The number of events that matched no rule.
+    package var unmatched = 0
+    /// The number of events that matched a rule because they lack an attribute.
+    package var broad = 0
+    /// The highest sequence of the events posted, including duplicates.
+    package var sequence: UInt64 = 0
+
+    package init() {}
+}
+
+/// The answer to a reload.
+package struct ReloadTaken: Codable, Sendable {
+    package var sequence: UInt64
+
+    package init(sequence: UInt64) { self.sequence = sequence }
+}
+
+/// The answer to a request to push again.
+package struct PushesTaken: Codable, Sendable {
+    /// The number of pushes that were started.
+    package var pushes: Int
+
+    package init(pushes: Int) { self.pushes = pushes }
+}
+
+/// A token that the gateway's own issuer signed.
+package struct IssuedToken: Codable, Sendable {
+    package var token: String
+    package var expires: String
+
+    package init(token: String, expires: String) {
+        (self.token, self.expires) = (token, expires)
+    }
+}
