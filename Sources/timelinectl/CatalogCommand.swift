@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -47,19 +48,18 @@ struct CatalogCommand: AsyncParsableCommand {
                     "PUT", "\(service.base)/catalog", body: document.bytes,
                     contentType: document.mediaType,
                     headers: ifMatch.map { [(name: "if-match", value: $0)] } ?? [])
-                Terminal.print(answer.value, as: options.form) {
-                    Self.text(app: app, answer.value, etag: answer.head["etag"])
+                try Terminal.print(answer.value, as: options.form) { (taken: CatalogTaken) in
+                    Self.text(taken, etag: answer.head["etag"])
                 }
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }
         }
 
-        static func text(app: String, _ answer: JSONValue, etag: String?) -> String {
-            var lines = ["catalog of \(app) is in force"]
+        static func text(_ taken: CatalogTaken, etag: String?) -> String {
+            var lines = ["catalog of \(taken.app) is in force"]
             if let etag { lines[0] += ", ETag \(etag)" }
-            lines += warningLines(of: answer)
-            return lines.joined(separator: "\n")
+            return (lines + warningLines(taken.warnings)).joined(separator: "\n")
         }
     }
 }
@@ -150,12 +150,4 @@ struct CatalogFile {
 }
 
 /// The warnings of an answer, one a line.
-func warningLines(of answer: JSONValue) -> [String] {
-    (answer.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
-        if let text = element.stringValue { return "  warning: \(text)" }
-        guard let object = element.objectValue, let message = object["message"]?.stringValue else {
-            return nil
-        }
-        return "  warning: \(Fault(object["place"]?.stringValue ?? "", message))"
-    }
-}
+func warningLines(_ warnings: [Fault]) -> [String] { warnings.map { "  warning: \($0)" } }

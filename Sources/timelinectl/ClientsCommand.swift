@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -55,7 +56,7 @@ struct ClientsCommand: AsyncParsableCommand {
                 connection: try options.connection(), app: try app.required())
             do throws(GatewayFailure) {
                 let answer = try await service.json("GET", "\(service.base)/clients?\(query)")
-                Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+                try Terminal.print(answer.value, as: options.form, text: Self.text)
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }
@@ -69,29 +70,21 @@ struct ClientsCommand: AsyncParsableCommand {
             return parts.joined(separator: "&")
         }
 
-        static func text(_ answer: JSONValue) -> String {
-            let object = answer.objectValue ?? [:]
-            let clients = object["clients"]?.arrayValue ?? []
-            guard !clients.isEmpty else { return "no clients" }
+        static func text(_ page: ClientPage) -> String {
+            guard !page.clients.isEmpty else { return "no clients" }
             let table = TextBlock.table(
                 ["CLIENT", "PLATFORM", "WIDGETS", "SETS", "CONTROLS", "HEARS BY"],
-                clients.map { client in
-                    let client = client.objectValue ?? [:]
-                    func count(_ name: String) -> String {
-                        String(client[name]?.arrayValue?.count ?? 0)
-                    }
-                    let platform = [client["platform"], client["osVersion"]]
-                        .compactMap { $0?.stringValue }.joined(separator: " ")
-                    let channels = (client["delivery"]?.arrayValue ?? [])
-                        .compactMap { $0.objectValue?["type"]?.stringValue }
+                page.clients.map { client in
+                    let platform = [client.platform, client.osVersion]
+                        .compactMap { $0 }.joined(separator: " ")
+                    let channels = client.delivery.map(\.type)
                     return [
-                        client["client"]?.stringValue ?? "-", platform, count("widgets"),
-                        count("recommendations"), count("controls"),
+                        client.client, platform, String(client.widgets.count),
+                        String(client.recommendations.count), String(client.controls.count),
                         channels.isEmpty ? "poll" : channels.joined(separator: ", "),
                     ]
                 })
-            guard let after = object["after"]?.stringValue else { return table }
-            return table + "\nnext page: --after \(after)"
+            return page.after.map { table + "\nnext page: --after \($0)" } ?? table
         }
     }
 
@@ -159,14 +152,13 @@ struct ClientsCommand: AsyncParsableCommand {
             do throws(GatewayFailure) {
                 if yes {
                     let answer = try await service.json("DELETE", target)
-                    Terminal.print(answer.value, as: options.form) {
-                        "erased \(answer.value.objectValue?["erased"]?.integerValue ?? 0) clients"
+                    try Terminal.print(answer.value, as: options.form) { (done: ErasedClients) in
+                        "erased \(done.erased) clients"
                     }
                 } else {
                     let answer = try await service.json("GET", target + "&limit=1000")
-                    Terminal.print(Self.preview(answer.value), as: options.form) {
-                        Self.text(answer.value)
-                    }
+                    let page = try ClientPage(answer: answer.value)
+                    Terminal.print(Self.preview(page), as: options.form) { Self.text(page) }
                 }
             } catch {
                 throw Terminal.fail(error, as: options.form)
@@ -174,15 +166,16 @@ struct ClientsCommand: AsyncParsableCommand {
         }
 
         /// The number of clients that would be erased, as a document.
-        static func preview(_ answer: JSONValue) -> JSONValue {
-            let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
-            let hasMore = answer.objectValue?["after"] != nil
-            return ["wouldErase": .integer(Int64(count)), "more": .bool(hasMore)]
+        static func preview(_ page: ClientPage) -> JSONValue {
+            [
+                "wouldErase": .integer(Int64(page.clients.count)),
+                "more": .bool(page.after != nil),
+            ]
         }
 
-        static func text(_ answer: JSONValue) -> String {
-            let count = answer.objectValue?["clients"]?.arrayValue?.count ?? 0
-            let more = answer.objectValue?["after"] != nil ? "more than " : ""
+        static func text(_ page: ClientPage) -> String {
+            let count = page.clients.count
+            let more = page.after != nil ? "more than " : ""
             return "would erase \(more)\(count) clients; repeat with --yes to erase them"
         }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -42,19 +43,17 @@ struct PostCommand: AsyncParsableCommand {
         do throws(GatewayFailure) {
             let answer = try await service.document(
                 "POST", "\(service.base)/changes", body: document, contentType: mediaType)
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        let object = answer.objectValue ?? [:]
-        func count(_ name: String) -> Int64 { object[name]?.integerValue ?? 0 }
-        var text = "accepted \(count("accepted"))"
-        if count("duplicates") > 0 { text += ", \(count("duplicates")) duplicates" }
-        if count("unmatched") > 0 { text += ", \(count("unmatched")) matched no rule" }
-        if count("broad") > 0 { text += ", \(count("broad")) broad (attribute missing)" }
-        return text + ", sequence \(count("sequence"))"
+    static func text(_ taken: ChangesTaken) -> String {
+        var text = "accepted \(taken.accepted)"
+        if taken.duplicates > 0 { text += ", \(taken.duplicates) duplicates" }
+        if taken.unmatched > 0 { text += ", \(taken.unmatched) matched no rule" }
+        if taken.broad > 0 { text += ", \(taken.broad) broad (attribute missing)" }
+        return text + ", sequence \(taken.sequence)"
     }
 }

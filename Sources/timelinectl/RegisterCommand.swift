@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -38,22 +39,17 @@ struct RegisterCommand: AsyncParsableCommand {
         do throws(GatewayFailure) {
             let answer = try await service.json(
                 "PUT", service.base(ofClient: client.client), body: registration)
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        let object = answer.objectValue ?? [:]
-        var lines = ["registered \(object["client"]?.stringValue ?? "")"]
-        for name in ["cursor", "expires"] {
-            switch object[name] {
-            case .string(let text)?: lines.append("  \(name): \(text)")
-            case let value?: lines.append("  \(name): \(value.text)")
-            case nil: break
-            }
-        }
-        return (lines + warningLines(of: answer)).joined(separator: "\n")
+    static func text(_ registered: Registered) -> String {
+        let lines = [
+            "registered \(registered.client)", "  cursor: \(registered.cursor)",
+            "  expires: \(registered.expires)",
+        ]
+        return (lines + warningLines(registered.warnings)).joined(separator: "\n")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -39,7 +40,7 @@ struct ReloadCommand: AsyncParsableCommand {
         let service = GatewayService(connection: try options.connection(), app: try app.required())
         do throws(GatewayFailure) {
             let answer = try await service.json("POST", "\(service.base)/reloads", body: body)
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
@@ -52,7 +53,7 @@ struct ReloadCommand: AsyncParsableCommand {
         return ["all": true]
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        "accepted as entry \(answer.objectValue?["sequence"]?.integerValue ?? 0) of the log"
+    static func text(_ taken: ReloadTaken) -> String {
+        "accepted as entry \(taken.sequence) of the log"
     }
 }

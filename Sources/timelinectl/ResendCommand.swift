@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -31,15 +32,14 @@ struct ResendCommand: AsyncParsableCommand {
             let answer = try await service.json(
                 "POST", "\(service.base(ofClient: client.client))/pushes",
                 body: ["channel": .string(channel.rawValue)])
-            Terminal.print(answer.value, as: options.form) { Self.text(answer.value) }
+            try Terminal.print(answer.value, as: options.form, text: Self.text)
         } catch {
             throw Terminal.fail(error, as: options.form)
         }
     }
 
-    static func text(_ answer: JSONValue) -> String {
-        let count = answer.objectValue?["pushes"]?.integerValue ?? 0
-        return count == 1 ? "1 push started" : "\(count) pushes started"
+    static func text(_ taken: PushesTaken) -> String {
+        taken.pushes == 1 ? "1 push started" : "\(taken.pushes) pushes started"
     }
 }
 

@@ -166,6 +166,17 @@ import WidgetModel
 }
 
 @Suite struct ClientsCommandTests {
+    private static let page: JSONValue = [
+        "clients": [
+            [
+                "platform": "iOS", "osVersion": "26.1", "widgets": [[:], [:]],
+                "recommendations": [], "controls": [[:]],
+                "delivery": [["type": "stream"], ["type": "apns"]], "client": "one",
+                "digest": "d1",
+            ]
+        ], "after": "one",
+    ]
+
     @Test func `an attribute is a name and a value, encoded for a query`() throws {
         let attribute = try #require(AttributeValue(argument: "account:4 2:&é"))
         #expect(attribute.name == "account" && attribute.value == "4 2:&é")
@@ -175,21 +186,13 @@ import WidgetModel
     }
 
     @Test func `a page says how it goes on`() throws {
-        let page: JSONValue = [
-            "clients": [
-                [
-                    "client": "one", "platform": "iOS", "osVersion": "26.1", "widgets": [[:], [:]],
-                    "recommendations": [], "controls": [[:]],
-                    "delivery": [["type": "stream"], ["type": "apns"]],
-                ]
-            ], "after": "one",
-        ]
+        let page = try ClientPage(decoding: Self.page)
         let lines = ClientsCommand.List.text(page).split(separator: "\n")
         #expect(lines.count == 3 && lines[2] == "next page: --after one")
         #expect(
             lines[1].split(separator: " ").map(String.init)
                 == ["one", "iOS", "26.1", "2", "0", "1", "stream,", "apns"])
-        #expect(ClientsCommand.List.text(["clients": []]) == "no clients")
+        #expect(ClientsCommand.List.text(ClientPage()) == "no clients")
         let list = try ClientsCommand.List.parse([
             "--attribute", "account:42", "--after", "one", "--limit", "5",
         ])
@@ -197,8 +200,8 @@ import WidgetModel
         #expect(throws: (any Error).self) { try ClientsCommand.List.parse(["--limit", "0"]) }
     }
 
-    @Test func `nothing is erased without being asked twice`() {
-        let page: JSONValue = ["clients": [["client": "one"]], "after": "one"]
+    @Test func `nothing is erased without being asked twice`() throws {
+        let page = try ClientPage(decoding: Self.page)
         #expect(ClientsCommand.Erase.text(page).hasPrefix("would erase more than 1 clients"))
         #expect(ClientsCommand.Erase.preview(page) == ["wouldErase": 1, "more": true])
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
@@ -26,9 +27,10 @@ actor Canary {
     func register() async throws(GatewayFailure) {
         let answer = try await service.json(
             "PUT", service.base(ofClient: client), body: plan.registration)
-        cursor = answer.value.objectValue?["cursor"]?.stringValue.flatMap { Cursor(text: $0) }
+        let registered = try Registered(answer: answer.value)
+        cursor = Cursor(text: registered.cursor)
         guard cursor != nil else {
-            throw .unreadable("the response to the registration has no cursor")
+            throw .unreadable("the response to the registration has no valid cursor")
         }
     }
 
@@ -64,27 +66,28 @@ actor Canary {
             "POST", "\(service.base)/changes",
             body: plan.event(id: UUID().uuidString).serialized,
             contentType: "application/cloudevents+json")
-        let object = answer.value.objectValue ?? [:]
-        guard let sequence = object["sequence"]?.integerValue, sequence > 0 else {
+        let taken = try ChangesTaken(answer: answer.value)
+        guard taken.sequence > 0 else {
             throw .unreadable("the response to the change has no sequence")
         }
-        guard object["unmatched"] != 1 else {
+        guard taken.unmatched == 0 else {
             return .failed("the change matched no rule: the catalog was replaced; restart")
         }
         let ear = CanaryListener(
-            plan: plan, verifier: verifier, sequence: UInt64(sequence), posted: posted)
+            plan: plan, verifier: verifier, sequence: taken.sequence, posted: posted)
         await listen(stream, with: ear)
         if let reason = await ear.forgery { return .forged(reason) }
         guard let notified = await ear.notified, let covered = await ear.covered else {
             if let failure = await ear.failure { throw failure }
-            return .lost(sequence: sequence)
+            return .lost(sequence: Int64(clamping: taken.sequence))
         }
         cursor = covered
         _ = try await service.json(
             "POST", "\(service.base(ofClient: client))/acks",
             body: plan.acknowledgement(covered, milliseconds: notified.inMilliseconds))
         return .confirmed(
-            sequence: sequence, notified: notified, confirmed: posted.duration(to: .now))
+            sequence: Int64(clamping: taken.sequence), notified: notified,
+            confirmed: posted.duration(to: .now))
     }
 
     /// Reads until a notification of the change and a cursor that covers it arrived, or until

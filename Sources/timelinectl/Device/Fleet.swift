@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import OpenMetrics
 import Synchronization
 import TimelineClient
@@ -296,10 +297,7 @@ extension GatewayService {
             let answer = try await json(
                 "POST", "\(base)/changes", body: event.json,
                 contentType: "application/cloudevents+json")
-            guard let sequence = answer.value.objectValue?["sequence"]?.integerValue,
-                sequence >= 0
-            else { return .failure(.unreadable("the response has no sequence")) }
-            return .success(UInt64(sequence))
+            return .success(try ChangesTaken(answer: answer.value).sequence)
         } catch {
             return .failure(error)
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayDocuments
 import GatewaySigning
 import TimelineClient
 import WidgetModel
@@ -63,9 +64,10 @@ struct SimulatedClient: Sendable {
                 "sub": .string(id), "ttl": .integer(ttl.components.seconds),
                 "attributes": attributesJSON(attributes.mapValues { [$0] }),
             ])
-        guard let token = answer.value.objectValue?["token"]?.stringValue,
-            let client = SimulatedClient(token: token)
-        else { throw .unreadable("the response has no token") }
+        let issued = try IssuedToken(answer: answer.value)
+        guard let client = SimulatedClient(token: issued.token) else {
+            throw .unreadable("the response has no client token")
+        }
         return client
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
@@ -46,13 +47,15 @@ struct AppCommand: AsyncParsableCommand {
             if !yes { try confirm() }
             do throws(GatewayFailure) {
                 let answer = try await service.json("DELETE", service.base)
-                Terminal.print(answer.value, as: options.form) {
-                    let clients = answer.value.objectValue?["clients"]?.integerValue ?? 0
-                    return "deleted \(app) and its \(clients) client\(clients == 1 ? "" : "s")"
-                }
+                try Terminal.print(answer.value, as: options.form, text: Self.text)
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }
+        }
+
+        static func text(_ removed: RemovedApp) -> String {
+            let clients = removed.clients
+            return "deleted \(removed.app) and its \(clients) client\(clients == 1 ? "" : "s")"
         }
 
         private func confirm() throws {
