@@ -2,7 +2,7 @@ import GatewayCore
 import Testing
 import WidgetModel
 
-@testable import GatewayEngine
+@testable import GatewayRecords
 
 /// The entity tags of catalogs.
 @Suite struct CatalogDocumentTests {
