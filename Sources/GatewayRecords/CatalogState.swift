@@ -1,4 +1,5 @@
 import GatewayCore
+import WidgetModel
 
 /// The catalogs as of one position of the log, compiled and as they were uploaded.
 package struct CatalogState: Sendable {

@@ -1,3 +1,4 @@
+import GatewaySettings
 import GatewaySigning
 import NIOCore
 import Testing
