@@ -257,7 +257,9 @@ let package = Package(
             dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"]),
         .testTarget(
             name: "GatewayTLSTests",
-            dependencies: ["COpenSSL", "GatewayTLS", "WidgetModel", "NIOCore", "NIOPosix"]),
+            dependencies: [
+                "CLinux", "COpenSSL", "GatewayTLS", "WidgetModel", "NIOCore", "NIOPosix",
+            ]),
         .testTarget(
             name: "OpenMetricsTests", dependencies: ["OpenMetrics", "WidgetModel", "CoreMetrics"]),
         .testTarget(

@@ -5,7 +5,8 @@ import Glibc
 /// Reports to an event loop which of its streams' sockets are readable or writable.
 ///
 /// It waits on a dedicated thread, because NIO's selector accepts only the sockets of channels.
-/// Readers of an event stream send next to nothing, so the thread sleeps during deliveries.
+/// Readers of an event stream send next to nothing, so the thread sleeps during deliveries. It is not
+/// the thread of an `AcceptorLoop`, which is busy for 0.3 to 0.5 ms with each handshake.
 final class StreamWatcher: Sendable {
     /// An event on one socket.
     struct News: Sendable {
@@ -17,79 +18,50 @@ final class StreamWatcher: Sendable {
         let isWritable: Bool
     }
 
-    private static let stopToken = UInt64.max
     private static let newsMax = 1_024
     /// The pause between two reports, in microseconds. When many readers come and go, events of
     /// this time are reported together, because each report costs two thread switches.
     private static let restMicroseconds: UInt32 = 5_000
     private static let input = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
 
-    private let poll: Int32
-    /// An event descriptor; signalled to end the thread.
-    private let stop: Int32
+    private let poller: Poller
 
     /// Starts the thread, which calls `tell` with the events.
     ///
     /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     init(tell: @escaping @Sendable ([News]) -> Void) throws(TLSError) {
-        let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        let stop = eventfd(0, Int32(EFD_CLOEXEC))
-        guard poll >= 0, stop >= 0 else {
-            let reason = String(cString: strerror(errno))
-            if poll >= 0 { Glibc.close(poll) }
-            if stop >= 0 { Glibc.close(stop) }
-            throw TLSError(.engine, "no descriptors for watching streams: \(reason)")
-        }
-        (self.poll, self.stop) = (poll, stop)
-        var event = epoll_event()
-        event.events = EPOLLIN.rawValue
-        event.data.u64 = Self.stopToken
-        epoll_ctl(poll, EPOLL_CTL_ADD, stop, &event)
-        // The thread closes its descriptors itself: they must stay open while it waits on them.
+        let poller = try Poller(for: "watching streams")
+        self.poller = poller
+        // The thread holds the poller, too: it must stay open while the thread waits on it.
         let thread = Thread {
             gateway_name_thread("stream watcher")
-            Self.watch(poll, tell)
-            Glibc.close(stop)
-            Glibc.close(poll)
+            Self.watch(poller, tell)
         }
         thread.stackSize = 256 * 1024
         thread.start()
     }
 
     /// Ends the thread.
-    deinit { eventfd_write(stop, 1) }
+    deinit { poller.wake() }
 
     /// Watches a socket until it is closed; returns whether the kernel agreed.
     func add(_ socket: Int32, token: UInt64) -> Bool {
-        control(EPOLL_CTL_ADD, socket: socket, events: Self.input, token: token)
+        poller.add(socket, for: Self.input, token: token)
     }
 
     /// Reports also when the socket accepts bytes, from now on; returns whether the kernel agreed.
     func watchRoom(_ socket: Int32, token: UInt64) -> Bool {
-        control(EPOLL_CTL_MOD, socket: socket, events: Self.input | EPOLLOUT.rawValue, token: token)
+        poller.modify(socket, for: Self.input | EPOLLOUT.rawValue, token: token)
     }
 
-    private func control(
-        _ operation: Int32, socket: Int32, events: UInt32, token: UInt64
-    ) -> Bool {
-        var event = epoll_event()
-        event.events = events
-        event.data.u64 = token
-        return epoll_ctl(poll, operation, socket, &event) == 0
-    }
-
-    private static func watch(_ poll: Int32, _ tell: ([News]) -> Void) {
+    private static func watch(_ poller: Poller, _ tell: ([News]) -> Void) {
         var events = [epoll_event](repeating: epoll_event(), count: newsMax)
-        while true {
-            let count = epoll_wait(poll, &events, Int32(newsMax), -1)
-            if count < 0 {
-                if errno == EINTR { continue }
-                return
-            }
-            let news = events.prefix(Int(count))
-            if news.contains(where: { $0.data.u64 == stopToken }) { return }
+        while let ready = poller.wait(upTo: -1, into: &events) {
+            // A signal ends a wait without events.
+            guard !ready.isEmpty else { continue }
+            if ready.contains(where: { $0.data.u64 == Poller.wakeToken }) { return }
             tell(
-                news.map {
+                ready.map {
                     News(
                         token: $0.data.u64,
                         isReadable: $0.events & ~EPOLLOUT.rawValue != 0,

@@ -1,5 +1,6 @@
 import CLinux
 import COpenSSL
+import GatewayTLS
 import Glibc
 
 /// Many client connections on one thread: an epoll loop over non-blocking sockets.
@@ -13,7 +14,7 @@ final class Generator {
 
     /// The TLS of all connections.
     let tls: TLSClient
-    private let poller: Int32
+    private let poller: Poller
     private var connections: [ClientConnection?] = []
     private var freeSlots: [Int] = []
     private var ciphertext = [UInt8](repeating: 0, count: bufferBytes)
@@ -24,14 +25,10 @@ final class Generator {
     /// - Parameter ca: A file with the certificates to trust.
     init(ca: String) throws {
         tls = try TLSClient(ca: ca)
-        poller = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard poller >= 0 else { throw BenchFailure("no epoll") }
+        poller = try Poller(for: "the load generator")
     }
 
-    deinit {
-        for connection in connections { connection?.close() }
-        _ = Glibc.close(poller)
-    }
+    deinit { for connection in connections { connection?.close() } }
 
     // MARK: Connections
 
@@ -47,7 +44,9 @@ final class Generator {
             connection.slot = connections.count
             connections.append(connection)
         }
-        watch(connection, EPOLL_CTL_ADD, EPOLLIN.rawValue | EPOLLOUT.rawValue)
+        _ = poller.add(
+            connection.socket, for: EPOLLIN.rawValue | EPOLLOUT.rawValue,
+            token: UInt64(connection.slot))
         return connection
     }
 
@@ -75,11 +74,11 @@ final class Generator {
     }
 
     /// Reads nothing more from it until ``resumeReading(_:)``.
-    func stopReading(_ connection: ClientConnection) { watch(connection, EPOLL_CTL_MOD, 0) }
+    func stopReading(_ connection: ClientConnection) { watch(connection, for: 0) }
 
     /// Reads from it again.
     func resumeReading(_ connection: ClientConnection) {
-        watch(connection, EPOLL_CTL_MOD, EPOLLIN.rawValue)
+        watch(connection, for: EPOLLIN.rawValue)
     }
 
     private func drop(_ connection: ClientConnection) {
@@ -95,12 +94,9 @@ final class Generator {
         connection.user.closed(connection, reason: reason)
     }
 
-    private func watch(_ connection: ClientConnection, _ change: Int32, _ wanted: UInt32) {
+    private func watch(_ connection: ClientConnection, for wanted: UInt32) {
         connection.wantsWriting = wanted & EPOLLOUT.rawValue != 0
-        var event = epoll_event()
-        event.events = wanted
-        event.data.u64 = UInt64(connection.slot)
-        epoll_ctl(poller, change, connection.socket, &event)
+        _ = poller.modify(connection.socket, for: wanted, token: UInt64(connection.slot))
     }
 
     // MARK: The loop
@@ -124,8 +120,7 @@ final class Generator {
             if now >= end { return false }
             // Rounded up: to wake too early would be to wait without rest.
             let wait = min(max(0, (wish - now + 999_999) / 1_000_000), Self.waitMillisecondsMax)
-            let count = epoll_wait(poller, &events, Int32(Self.eventsMax), Int32(wait))
-            for event in events[..<max(0, Int(count))] {
+            for event in poller.wait(upTo: Int32(wait), into: &events) ?? [] {
                 // A slot given to another since gets a needless look, no more.
                 if let connection = connections[Int(event.data.u64)] {
                     serve(connection, event.events)
@@ -189,8 +184,7 @@ final class Generator {
         connection.unsent.removeFirst(sent)
         let wants = !connection.unsent.isEmpty
         if wants != connection.wantsWriting {
-            watch(
-                connection, EPOLL_CTL_MOD, EPOLLIN.rawValue | (wants ? EPOLLOUT.rawValue : 0))
+            watch(connection, for: EPOLLIN.rawValue | (wants ? EPOLLOUT.rawValue : 0))
         }
     }
 }
