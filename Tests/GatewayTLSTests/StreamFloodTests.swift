@@ -66,7 +66,7 @@ import Testing
         let streams = house.streams
         let sockets = talkers.map(\.socket)
         try connection.onLoop { _ in
-            let descriptors = streams.places.compactMap { $0.stream?.descriptor }
+            let descriptors = streams.places.occupants.map(\.descriptor)
             let bystander = Bystander(left) {
                 let (unread, unsent) = (UInt(FIONREAD), UInt(TIOCOUTQ))
                 return descriptors.reduce(0) { $0 + Self.pending($1, unread) }
@@ -96,7 +96,7 @@ import Testing
         let limit = Date(timeIntervalSinceNow: 60)
         let expected = UInt32(count)
         func read() throws -> [UInt32] {
-            try streams.onLoop { streams.places.compactMap { $0.stream?.recordsRead } }
+            try streams.onLoop { streams.places.occupants.map(\.recordsRead) }
         }
         while try read() != [expected, expected], Date() < limit { usleep(1_000) }
         #expect(try read() == [expected, expected])
@@ -146,7 +146,7 @@ import Testing
         try client.sendPlain(try flood(.records, 500, of: client))
         let limit = Date(timeIntervalSinceNow: 30)
         func read() throws -> UInt32? {
-            try house.streams.onLoop { house.streams.places.first?.stream?.recordsRead }
+            try house.streams.onLoop { house.streams.places.occupants.first?.recordsRead }
         }
         while try read() != 550, Date() < limit { usleep(1_000) }
         #expect(try read() == 550)

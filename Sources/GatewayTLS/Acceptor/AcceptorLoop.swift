@@ -4,38 +4,11 @@ import Foundation
 import Glibc
 import NIOCore
 
-/// One thread that accepts connections and performs TLS handshakes. Everything but its handle is
+/// One thread that accepts connections and performs TLS handshakes. Everything but its poller is
 /// used on that thread only.
 final class AcceptorLoop {
-    /// The part of the loop that other threads may use.
-    final class Handle: Sendable {
-        fileprivate let wake: Int32
-
-        fileprivate init(wake: Int32) { self.wake = wake }
-
-        /// Begins to stop the loop; a second call has no effect.
-        func stop() { eventfd_write(wake, 1) }
-
-        deinit { Glibc.close(wake) }
-    }
-
-    /// Identifies one connection: the index of its place, and the place's serial number at the
-    /// time.
-    struct Token: Equatable {
-        let place: UInt32
-        let serial: UInt32
-    }
-
-    struct Place {
-        var arrival: PendingConnection?
-        /// Grows with each connection that leaves the place: an event may belong to the previous
-        /// one.
-        var serial: UInt32 = 0
-    }
-
     /// Cannot be a connection's token: place numbers never get that high.
-    private static let listenToken = UInt64.max
-    private static let wakeToken = UInt64.max - 1
+    private static let listenToken = Poller.wakeToken - 1
     private static let eventsMax = 256
     /// The most connections accepted per event; other threads may accept the rest of the queue.
     private static let acceptedMax = 16
@@ -44,8 +17,7 @@ final class AcceptorLoop {
     /// The pause before trying again to accept, when no more connections fit.
     private static let fullPause = TimeAmount.milliseconds(20)
 
-    private let poll: Int32
-    private let handle: Handle
+    let poller: Poller
     private let identity: TLSIdentity
     private let limit: ConnectionLimit
     let waits: @Sendable (String?) -> Bool
@@ -57,16 +29,15 @@ final class AcceptorLoop {
     private var listening: ListeningSocket?
     private var isAccepting = false
     private var acceptsAgain = NIODeadline.distantPast
-    var places: [Place] = []
-    private var freePlaces: [UInt32] = []
-    private var count = 0
+    private var places = PlaceTable<PendingConnection>()
     /// The time at which `passOn` is due on the reception; `nil` when it has nothing to pass on.
     private var passingDue: NIODeadline?
-    /// The time of the last return from `epoll_wait`.
+    /// The time at which the last wait ended.
     var now = NIODeadline.now()
-    var handshakes: ExpiryQueue<Token>
-    var requests: ExpiryQueue<Token>
-    var closings: ExpiryQueue<Token>
+    /// The deadlines of each phase, by the tokens of their connections.
+    private var handshakes: ExpiryQueue<UInt64>
+    var requests: ExpiryQueue<UInt64>
+    var closings: ExpiryQueue<UInt64>
     /// The buffer that sockets are read into.
     let input = UnsafeMutableRawBufferPointer.allocate(
         byteCount: MemoryBIO.recordContentBytesMax, alignment: 16)
@@ -74,65 +45,52 @@ final class AcceptorLoop {
 
     /// Starts a thread, which calls `onEnd` when it ends.
     ///
+    /// - Returns: The thread's poller; to wake it begins to stop the loop, and does nothing later.
     /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
     static func start(
         on socket: ListeningSocket, identity: TLSIdentity, settings: TLSServerSettings,
         limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,
         reception: @escaping @Sendable () -> any Reception, onEnd: @escaping @Sendable () -> Void
-    ) throws(TLSError) -> Handle {
-        let poll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        let wake = eventfd(0, Int32(EFD_CLOEXEC))
-        guard poll >= 0, wake >= 0 else {
-            let reason = String(cString: strerror(errno))
-            if poll >= 0 { Glibc.close(poll) }
-            if wake >= 0 { Glibc.close(wake) }
-            throw TLSError(.engine, "no descriptors for TLS handshakes: \(reason)")
-        }
-        let handle = Handle(wake: wake)
+    ) throws(TLSError) -> Poller {
+        let poller = try Poller(for: "TLS handshakes")
         let thread = Thread {
             gateway_name_thread("arrivals")
             AcceptorLoop(
-                poll: poll, handle: handle, socket: socket, identity: identity, settings: settings,
+                poller: poller, socket: socket, identity: identity, settings: settings,
                 limit: limit, waits: waits, reception: reception())?
                 .run()
-            Glibc.close(poll)
             onEnd()
         }
         thread.stackSize = 512 * 1024
         thread.start()
-        return handle
+        return poller
     }
 
     private init?(
-        poll: Int32, handle: Handle, socket: ListeningSocket, identity: TLSIdentity,
+        poller: Poller, socket: ListeningSocket, identity: TLSIdentity,
         settings: TLSServerSettings, limit: ConnectionLimit,
         waits: @escaping @Sendable (String?) -> Bool, reception: any Reception
     ) {
         guard let wire = MemoryBIO.ofThread() else { return nil }
-        (self.poll, self.handle, self.wire) = (poll, handle, wire)
+        (self.poller, self.wire) = (poller, wire)
         (self.identity, self.settings, self.limit) = (identity, settings, limit)
         (self.waits, self.reception) = (waits, reception)
         listening = socket
         handshakes = ExpiryQueue(ahead: settings.handshakeTimeout)
         requests = ExpiryQueue(ahead: settings.firstRequestTimeout)
         closings = ExpiryQueue(ahead: settings.closeTimeout)
-        counters = settings.counters.ofLoop(ObjectIdentifier(handle))
+        counters = settings.counters.ofLoop(ObjectIdentifier(poller))
     }
 
     deinit { input.deallocate() }
 
     private func run() {
-        var event = epoll_event()
-        event.events = EPOLLIN.rawValue
-        event.data.u64 = Self.wakeToken
-        guard epoll_ctl(poll, EPOLL_CTL_ADD, handle.wake, &event) == 0 else { return }
         var events = [epoll_event](repeating: epoll_event(), count: Self.eventsMax)
-        while listening != nil || count > 0 {
+        while listening != nil || places.count > 0 {
             acceptOrPause()
-            let ready = epoll_wait(poll, &events, Int32(Self.eventsMax), waitMilliseconds())
-            guard ready >= 0 || errno == EINTR else { return }
+            guard let ready = poller.wait(upTo: waitMilliseconds(), into: &events) else { return }
             now = .now()
-            lookAtAll(events.prefix(Int(max(0, ready))))
+            lookAtAll(ready)
             endOverdue()
             if let due = passingDue, now >= due { passOn() }
         }
@@ -162,12 +120,10 @@ final class AcceptorLoop {
     private func look(at event: epoll_event) {
         switch event.data.u64 {
         case Self.listenToken: accept()
-        case Self.wakeToken: beginStopping()
-        case let number:
-            let token = Token(
-                place: UInt32(truncatingIfNeeded: number), serial: UInt32(number >> 32))
-            guard places[Int(token.place)].serial == token.serial else { return }
-            if event.events & EPOLLOUT.rawValue != 0 { sendRest(token) } else { receive(token) }
+        case Poller.wakeToken: beginStopping()
+        case let token:
+            guard let arrival = places[token] else { return }
+            if event.events & EPOLLOUT.rawValue != 0 { sendRest(arrival) } else { receive(arrival) }
         }
     }
 
@@ -176,11 +132,9 @@ final class AcceptorLoop {
     /// Asks the kernel to report new connections, unless accepting is paused or has ended.
     private func acceptOrPause() {
         guard let listening, !isAccepting, now >= acceptsAgain else { return }
-        var event = epoll_event()
         // One connection wakes one thread.
-        event.events = EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue
-        event.data.u64 = Self.listenToken
-        isAccepting = epoll_ctl(poll, EPOLL_CTL_ADD, listening.descriptor, &event) == 0
+        let interest = EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue
+        isAccepting = poller.add(listening.descriptor, for: interest, token: Self.listenToken)
         if !isAccepting { acceptsAgain = now + Self.fullPause }
     }
 
@@ -188,7 +142,7 @@ final class AcceptorLoop {
         guard let listening, isAccepting else { return }
         isAccepting = false
         acceptsAgain = now + Self.fullPause
-        epoll_ctl(poll, EPOLL_CTL_DEL, listening.descriptor, nil)
+        poller.remove(listening.descriptor)
     }
 
     private func accept() {
@@ -243,56 +197,34 @@ final class AcceptorLoop {
             return
         }
         connection.use(wire)
-        let place: UInt32
-        if let free = freePlaces.popLast() {
-            place = free
-        } else {
-            place = UInt32(clamping: places.count)
-            places.append(Place())
-        }
-        count += 1
-        let token = Token(place: place, serial: places[Int(place)].serial)
-        places[Int(place)].arrival = PendingConnection(
-            connection, deadline: handshakes.set(token, now: now), now: now)
-        guard watch(EPOLL_CTL_ADD, socket: socket, events: EPOLLIN.rawValue, token: token) else {
-            return forget(token)
+        let token = places.reserve()
+        let arrival = PendingConnection(
+            connection, token: token, deadline: handshakes.set(token, now: now), now: now)
+        places[token] = arrival
+        guard poller.add(socket, for: EPOLLIN.rawValue, token: token) else {
+            return forget(arrival)
         }
     }
 
     // MARK: Places
 
-    func watch(_ operation: Int32, socket: Int32, events: UInt32, token: Token) -> Bool {
-        var event = epoll_event()
-        event.events = events
-        event.data.u64 = UInt64(token.serial) << 32 | UInt64(token.place)
-        return epoll_ctl(poll, operation, socket, &event) == 0
-    }
-
     /// Frees the connection's place. The connection continues elsewhere, or is closed with its last
     /// reference.
-    func forget(_ token: Token) {
-        let place = Int(token.place)
-        places[place].arrival = nil
-        places[place].serial &+= 1
-        freePlaces.append(token.place)
-        count -= 1
-    }
+    func forget(_ arrival: PendingConnection) { places.remove(arrival.token) }
 
     /// Hands the connection to the reception, which owns it from then on.
-    func handOn(_ token: Token, _ first: ReadPass) {
-        guard let arrival = places[Int(token.place)].arrival else { return }
-        epoll_ctl(poll, EPOLL_CTL_DEL, arrival.connection.socket, nil)
+    func handOn(_ arrival: PendingConnection, _ first: ReadPass) {
+        poller.remove(arrival.connection.socket)
         let isLeft = reception.take(
             Arrived(connection: arrival.connection, first: first, requestDue: arrival.deadline))
         if isLeft, passingDue == nil { passingDue = now + Self.gatheringTime }
-        forget(token)
+        forget(arrival)
     }
 
     // MARK: Time
 
-    private func isSet(_ token: Token, _ deadline: NIODeadline) -> Bool {
-        let place = places[Int(token.place)]
-        return place.serial == token.serial && place.arrival?.deadline == deadline
+    private func isSet(_ token: UInt64, _ deadline: NIODeadline) -> Bool {
+        places[token]?.deadline == deadline
     }
 
     private func waitMilliseconds() -> Int32 {
@@ -309,26 +241,28 @@ final class AcceptorLoop {
     }
 
     private func endOverdue() {
-        while let token = handshakes.takePassed(now: now, isSet) {
+        while let arrival = takeOverdue(&handshakes) {
             counters.failed(.timeout)
-            forget(token)
+            forget(arrival)
         }
-        while let token = requests.takePassed(now: now, isSet) { sayGoodbye(token) }
-        while let token = closings.takePassed(now: now, isSet) { forget(token) }
+        while let arrival = takeOverdue(&requests) { sayGoodbye(arrival) }
+        while let arrival = takeOverdue(&closings) { forget(arrival) }
+    }
+
+    private func takeOverdue(_ deadlines: inout ExpiryQueue<UInt64>) -> PendingConnection? {
+        deadlines.takePassed(now: now, isSet).flatMap { places[$0] }
     }
 
     // MARK: Stopping
 
     private func beginStopping() {
-        epoll_ctl(poll, EPOLL_CTL_DEL, handle.wake, nil)
         pause()
         listening = nil
-        for (index, place) in places.enumerated() {
-            let token = Token(place: UInt32(clamping: index), serial: place.serial)
-            switch place.arrival?.phase {
-            case .handshaking: forget(token)
-            case .open: sayGoodbye(token)
-            case .closing, nil: break
+        for arrival in places.occupants {
+            switch arrival.phase {
+            case .handshaking: forget(arrival)
+            case .open: sayGoodbye(arrival)
+            case .closing: break
             }
         }
     }

@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 
 /// A connection that has been accepted, up to its first request.
-struct PendingConnection {
+final class PendingConnection {
     /// The phase of an accepted connection.
     enum Phase {
         /// The handshake is in progress. To `open` when it is done, to `closing` when it fails; the
@@ -18,6 +18,8 @@ struct PendingConnection {
     }
 
     let connection: TLSConnection
+    /// Its token among the places of its loop.
+    let token: UInt64
     var phase = Phase.handshaking
     /// The deadline of the current phase.
     var deadline: NIODeadline
@@ -29,8 +31,8 @@ struct PendingConnection {
     /// The budget for the peer's input.
     var input: InputBudget
 
-    init(_ connection: TLSConnection, deadline: NIODeadline, now: NIODeadline) {
-        (self.connection, self.deadline) = (connection, deadline)
+    init(_ connection: TLSConnection, token: UInt64, deadline: NIODeadline, now: NIODeadline) {
+        (self.connection, self.token, self.deadline) = (connection, token, deadline)
         input = InputBudget(now: now)
     }
 }
@@ -38,33 +40,27 @@ struct PendingConnection {
 /// Reading from peers, and answering them.
 extension AcceptorLoop {
     /// Handles a socket that has bytes to read or has ended.
-    func receive(_ token: Token) {
-        guard let arrival = places[Int(token.place)].arrival else { return }
+    func receive(_ arrival: PendingConnection) {
         let count = recv(arrival.connection.socket, input.baseAddress, input.count, 0)
         guard count > 0 else {
             if count < 0, errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR { return }
             if arrival.phase == .handshaking { counters.failed(.other) }
             // The peer may still be reading; our `close_notify` tells it that nothing was cut off.
-            if count == 0, arrival.phase == .open { return sayGoodbye(token) }
-            return forget(token)
+            if count == 0, arrival.phase == .open { return sayGoodbye(arrival) }
+            return forget(arrival)
         }
-        let isWithinBudget =
-            places[Int(token.place)].arrival?.input
-            .spend(count, settings.arrivalInput, now: now) ?? false
-        guard isWithinBudget else {
+        guard arrival.input.spend(count, settings.arrivalInput, now: now) else {
             if arrival.phase == .handshaking { counters.failed(.other) }
-            return forget(token)
+            return forget(arrival)
         }
         // After our `close_notify` only the peer's end matters; its input is discarded.
         guard arrival.phase != .closing else { return }
-        advance(token, arrival, UnsafeRawBufferPointer(rebasing: input[..<count]))
+        advance(arrival, UnsafeRawBufferPointer(rebasing: input[..<count]))
     }
 
-    private func advance(
-        _ token: Token, _ arrival: PendingConnection, _ bytes: UnsafeRawBufferPointer
-    ) {
+    private func advance(_ arrival: PendingConnection, _ bytes: UnsafeRawBufferPointer) {
         let connection = arrival.connection
-        guard let ssl = connection.ssl else { return forget(token) }
+        guard let ssl = connection.ssl else { return forget(arrival) }
         var pass = ReadPass()
         var isOpen = arrival.phase == .open
         wire.begin(input: bytes)
@@ -72,93 +68,85 @@ extension AcceptorLoop {
         if isOpen { pass.decrypt(ssl, wire, ByteBufferAllocator()) }
         let isSent =
             pass.refusal.isEmpty
-            ? send(wire.output, token) : pass.refusal.withUnsafeBytes { send($0, token) }
+            ? send(wire.output, arrival) : pass.refusal.withUnsafeBytes { send($0, arrival) }
         wire.finish()
         guard isSent else {
             if arrival.phase == .handshaking { counters.failed(.other) }
-            return forget(token)
+            return forget(arrival)
         }
-        if isOpen, arrival.phase == .handshaking { becomeOpen(token, connection) }
+        if isOpen, arrival.phase == .handshaking { becomeOpen(arrival) }
         switch pass.end {
         case .failed(let error):
             if case .handshakeFailed(let reason) = error.code { counters.failed(reason) }
-            beginClosing(token)
+            beginClosing(arrival)
         case .closeNotify where pass.plaintext == nil:
-            sayGoodbye(token)
+            sayGoodbye(arrival)
         case .closeNotify, nil:
             guard isOpen, pass.plaintext != nil || !waits(connection.negotiatedProtocol) else {
                 return
             }
-            if places[Int(token.place)].arrival?.unsent.isEmpty ?? true {
-                handOn(token, pass)
-            } else {
-                places[Int(token.place)].arrival?.first = pass
-            }
+            if arrival.unsent.isEmpty { handOn(arrival, pass) } else { arrival.first = pass }
         }
     }
 
-    private func becomeOpen(_ token: Token, _ connection: TLSConnection) {
-        connection.becomeOpen()
-        counters.done(resumed: connection.isResumed)
-        places[Int(token.place)].arrival?.phase = .open
-        places[Int(token.place)].arrival?.deadline = requests.set(token, now: now)
+    private func becomeOpen(_ arrival: PendingConnection) {
+        arrival.connection.becomeOpen()
+        counters.done(resumed: arrival.connection.isResumed)
+        arrival.phase = .open
+        arrival.deadline = requests.set(arrival.token, now: now)
     }
 
     // MARK: Sending
 
     /// Writes bytes to the socket and keeps those that the kernel does not accept. Returns whether
     /// the connection is still usable.
-    private func send(_ bytes: UnsafeRawBufferPointer, _ token: Token) -> Bool {
-        guard !bytes.isEmpty, let arrival = places[Int(token.place)].arrival else { return true }
+    private func send(_ bytes: UnsafeRawBufferPointer, _ arrival: PendingConnection) -> Bool {
+        guard !bytes.isEmpty else { return true }
         let socket = arrival.connection.socket
         let sent = arrival.unsent.isEmpty ? TLSStreams.give(bytes, to: socket) : 0
         guard sent >= 0 else { return false }
         TLSLoopCounters.add(sent, to: counters.direct)
         guard sent < bytes.count else { return true }
-        places[Int(token.place)].arrival?.unsent.append(contentsOf: bytes[sent...])
-        return watch(EPOLL_CTL_MOD, socket: socket, events: EPOLLOUT.rawValue, token: token)
+        arrival.unsent.append(contentsOf: bytes[sent...])
+        return poller.modify(socket, for: EPOLLOUT.rawValue, token: arrival.token)
     }
 
     /// Sends unsent bytes when the socket is writable again.
-    func sendRest(_ token: Token) {
-        guard let arrival = places[Int(token.place)].arrival else { return }
+    func sendRest(_ arrival: PendingConnection) {
         let socket = arrival.connection.socket
         let sent = arrival.unsent.withUnsafeBytes { TLSStreams.give($0, to: socket) }
-        guard sent >= 0 else { return forget(token) }
+        guard sent >= 0 else { return forget(arrival) }
         TLSLoopCounters.add(sent, to: counters.direct)
-        places[Int(token.place)].arrival?.unsent.removeFirst(sent)
-        guard sent == arrival.unsent.count else { return }
+        arrival.unsent.removeFirst(sent)
+        guard arrival.unsent.isEmpty else { return }
         if arrival.phase == .closing { shutdown(socket, Int32(SHUT_WR)) }
         if let first = arrival.first {
-            handOn(token, first)
-        } else if !watch(EPOLL_CTL_MOD, socket: socket, events: EPOLLIN.rawValue, token: token) {
-            forget(token)
+            handOn(arrival, first)
+        } else if !poller.modify(socket, for: EPOLLIN.rawValue, token: arrival.token) {
+            forget(arrival)
         }
     }
 
     // MARK: Closing
 
     /// Sends `close_notify` and waits for the peer's end.
-    func sayGoodbye(_ token: Token) {
-        guard let ssl = places[Int(token.place)].arrival?.connection.ssl else {
-            return forget(token)
-        }
+    func sayGoodbye(_ arrival: PendingConnection) {
+        guard let ssl = arrival.connection.ssl else { return forget(arrival) }
         ERR_clear_error()
         wire.begin()
         SSL_shutdown(ssl)
-        let isSent = send(wire.output, token)
+        let isSent = send(wire.output, arrival)
         wire.finish()
-        if isSent { beginClosing(token) } else { forget(token) }
+        if isSent { beginClosing(arrival) } else { forget(arrival) }
     }
 
     /// Ends our side once our last record is queued. The socket closes when the peer has ended its
     /// side: closing it at once could destroy bytes in flight, because the kernel answers unread
     /// input with a reset.
-    private func beginClosing(_ token: Token) {
-        guard let arrival = places[Int(token.place)].arrival else { return }
-        places[Int(token.place)].arrival?.phase = .closing
-        places[Int(token.place)].arrival?.first = nil
-        places[Int(token.place)].arrival?.deadline = closings.set(token, now: now)
+    private func beginClosing(_ arrival: PendingConnection) {
+        arrival.phase = .closing
+        arrival.first = nil
+        arrival.deadline = closings.set(arrival.token, now: now)
         if arrival.unsent.isEmpty { shutdown(arrival.connection.socket, Int32(SHUT_WR)) }
     }
 }

@@ -32,7 +32,8 @@ package protocol Reception: AnyObject {
 /// connection that becomes an event stream never costs a channel.
 package final class TLSAcceptor: Sendable {
     private let socket: ListeningSocket
-    private let loops: [AcceptorLoop.Handle]
+    /// The pollers of the threads.
+    private let loops: [Poller]
     private let end: AcceptorsEnd
 
     /// Begins to accept connections.
@@ -51,7 +52,7 @@ package final class TLSAcceptor: Sendable {
         reception: @escaping @Sendable () -> any Reception
     ) throws(TLSError) {
         let end = AcceptorsEnd(threads: threads)
-        var loops: [AcceptorLoop.Handle] = []
+        var loops: [Poller] = []
         for _ in 0..<threads {
             do throws(TLSError) {
                 loops.append(
@@ -59,7 +60,7 @@ package final class TLSAcceptor: Sendable {
                         on: socket, identity: identity, settings: settings, limit: limit,
                         waits: waits, reception: reception, onEnd: { end.oneEnded() }))
             } catch {
-                for loop in loops { loop.stop() }
+                for loop in loops { loop.wake() }
                 throw error
             }
         }
@@ -70,7 +71,7 @@ package final class TLSAcceptor: Sendable {
     /// handshake is done end with `close_notify`, within `closeTimeout`.
     package func stop() {
         socket.stopListening()
-        for loop in loops { loop.stop() }
+        for loop in loops { loop.wake() }
     }
 
     /// Returns once all threads have ended after `stop`.

@@ -47,8 +47,7 @@ extension TLSStreams {
         }
         wire.finish()
         if stream.backlog == nil { shutdown(stream.descriptor, Int32(SHUT_WR)) }
-        closing.append(
-            (.now() + settings.closeTimeout, stream.place, places[Int(stream.place)].serial))
+        _ = closing.set(token(of: stream), now: .now())
         setClosingTimer()
     }
 
@@ -61,8 +60,10 @@ extension TLSStreams {
     }
 
     private func setClosingTimer() {
-        guard closingTimer == nil, let first = closing.first else { return }
-        closingTimer = loop.assumeIsolated().scheduleTask(deadline: first.deadline) {
+        guard closingTimer == nil,
+            let next = closing.next({ token, _ in places[token] != nil })
+        else { return }
+        closingTimer = loop.assumeIsolated().scheduleTask(deadline: next) {
             self.closingTimer = nil
             self.closeOverdue()
         }
@@ -70,11 +71,9 @@ extension TLSStreams {
 
     private func closeOverdue() {
         let now = NIODeadline.now()
-        let due = closing.prefix { $0.deadline <= now }
-        for (_, place, serial) in due where places[Int(place)].serial == serial {
-            if let stream = places[Int(place)].stream { forget(stream) }
+        while let token = closing.takePassed(now: now, { token, _ in places[token] != nil }) {
+            if let stream = places[token] { forget(stream) }
         }
-        closing.removeFirst(due.count)
         setClosingTimer()
     }
 }

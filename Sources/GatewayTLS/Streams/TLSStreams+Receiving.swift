@@ -31,7 +31,7 @@ extension TLSStreams {
     /// Handles the watcher's events.
     func take(_ news: [StreamWatcher.News]) {
         for one in news {
-            guard let stream = stream(of: one.token) else { continue }
+            guard let stream = places[one.token] else { continue }
             if one.isWritable, stream.phase != .closed { takeRoom(stream) }
             if one.isReadable, stream.phase != .closed { queueForReading(stream) }
         }
@@ -51,7 +51,7 @@ extension TLSStreams {
         let now = NIODeadline.now()
         var cost = 0
         while cost < Self.turnCostMax, let token = readable.popFirst() {
-            guard let stream = stream(of: token) else { continue }
+            guard let stream = places[token] else { continue }
             stream.isQueuedForReading = false
             cost += Self.callCost + receive(stream, now)
         }
@@ -107,7 +107,7 @@ extension TLSStreams {
 
     private func setRecordTimer() {
         guard recordTimer == nil,
-            let next = recordDeadlines.next({ record, _ in stream(of: record.token) != nil })
+            let next = recordDeadlines.next({ record, _ in places[record.token] != nil })
         else { return }
         recordTimer = loop.assumeIsolated().scheduleTask(deadline: next) {
             self.recordTimer = nil
@@ -118,9 +118,9 @@ extension TLSStreams {
     private func endIncompleteRecords() {
         let now = NIODeadline.now()
         while let record = recordDeadlines.takePassed(
-            now: now, { record, _ in stream(of: record.token) != nil })
+            now: now, { record, _ in places[record.token] != nil })
         {
-            guard let stream = stream(of: record.token) else { continue }
+            guard let stream = places[record.token] else { continue }
             stream.isRecordTimed = false
             guard stream.hasIncompleteRecord, let engines else { continue }
             if stream.recordsRead == record.recordsRead {

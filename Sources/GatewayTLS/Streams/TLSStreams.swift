@@ -27,12 +27,6 @@ package final class TLSStreams: @unchecked Sendable {
         }
     }
 
-    struct Place {
-        var stream: TLSStream?
-        /// Grows with each stream that leaves the place: an event may belong to the previous one.
-        var serial: UInt32 = 0
-    }
-
     /// The objects that all streams of the loop share to make and read records. They are held in
     /// one object, so that a delivery counts one reference.
     final class Engines {
@@ -53,10 +47,9 @@ package final class TLSStreams: @unchecked Sendable {
     let owner: Owner
     /// Made with the first stream.
     private(set) var engines: Engines?
-    private(set) var places: [Place] = []
-    private var freePlaces: [UInt32] = []
-    /// Streams that are closing, with their deadlines; in order, because all get the same time.
-    var closing: [(deadline: NIODeadline, place: UInt32, serial: UInt32)] = []
+    private(set) var places = PlaceTable<TLSStream>()
+    /// The deadlines of streams that are closing, by their tokens.
+    var closing: ExpiryQueue<UInt64>
     var closingTimer: Scheduled<Void>?
     private var whenEmpty: EventLoopPromise<Void>?
     /// Streams with something to read, by token, in the order in which they are read.
@@ -73,7 +66,7 @@ package final class TLSStreams: @unchecked Sendable {
         byteCount: MemoryBIO.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
     /// The number of streams, open or closing.
-    package private(set) var count = 0
+    package var count: Int { places.count }
 
     /// An object without streams. May be called on any thread.
     package init(loop: any EventLoop, settings: TLSServerSettings, owner: Owner) {
@@ -81,6 +74,7 @@ package final class TLSStreams: @unchecked Sendable {
         self.settings = settings
         self.owner = owner
         recordDeadlines = ExpiryQueue(ahead: settings.recordTimeout)
+        closing = ExpiryQueue(ahead: settings.closeTimeout)
         counters = settings.counters.ofLoop(ObjectIdentifier(loop))
     }
 
@@ -97,19 +91,12 @@ package final class TLSStreams: @unchecked Sendable {
             let engine = connection.takeEngine(engines.wire)
         else { return nil }
         self.engines = engines
-        let place: UInt32
-        if let free = freePlaces.popLast() {
-            place = free
-        } else {
-            place = UInt32(clamping: places.count)
-            places.append(Place())
-        }
+        let token = places.reserve()
         let stream = TLSStream(
             name: name, engine: engine, descriptor: connection.takeSocket(),
-            permit: connection.takePermit(), place: place, now: .now())
-        places[Int(place)].stream = stream
-        count += 1
-        guard engines.watcher.add(stream.descriptor, token: token(of: stream)) else {
+            permit: connection.takePermit(), place: UInt32(truncatingIfNeeded: token), now: .now())
+        places[token] = stream
+        guard engines.watcher.add(stream.descriptor, token: token) else {
             forget(stream)
             return nil
         }
@@ -142,7 +129,7 @@ package final class TLSStreams: @unchecked Sendable {
     /// Closes every stream at once and stops watching sockets.
     package func stop() {
         loop.assertInEventLoop()
-        for place in places { if let stream = place.stream { forget(stream) } }
+        for stream in places.occupants { forget(stream) }
         closingTimer?.cancel()
         readTimer?.cancel()
         recordTimer?.cancel()
@@ -150,22 +137,11 @@ package final class TLSStreams: @unchecked Sendable {
         engines = nil
     }
 
-    func token(of stream: TLSStream) -> UInt64 {
-        UInt64(places[Int(stream.place)].serial) << 32 | UInt64(stream.place)
-    }
-
-    /// The stream that a token was made for; `nil` if it has been removed.
-    func stream(of token: UInt64) -> TLSStream? {
-        let place = places[Int(truncatingIfNeeded: token & 0xFFFF_FFFF)]
-        return place.serial == UInt32(truncatingIfNeeded: token >> 32) ? place.stream : nil
-    }
+    func token(of stream: TLSStream) -> UInt64 { places.token(at: stream.place) }
 
     func forget(_ stream: TLSStream) {
         stream.free()
-        places[Int(stream.place)].stream = nil
-        places[Int(stream.place)].serial &+= 1
-        freePlaces.append(stream.place)
-        count -= 1
+        places.remove(token(of: stream))
         if count == 0 {
             whenEmpty?.succeed()
             whenEmpty = nil
