@@ -59,18 +59,27 @@ struct ReadPass: Sendable {
     mutating func decrypt(
         _ ssl: OpaquePointer, _ wire: MemoryBIO, _ allocator: ByteBufferAllocator
     ) {
+        end = Self.readRecords(ssl, wire) { content in
+            if plaintext == nil {
+                plaintext = allocator.buffer(capacity: content.count + wire.inputLeft)
+            }
+            plaintext?.writeBytes(content)
+        }
+    }
+
+    /// Decrypts the input lent to the wire, and calls `take` with each piece of plaintext, which is
+    /// valid until it returns.
+    ///
+    /// - Returns: The reason why no more can be read; `nil` while more may come.
+    static func readRecords(
+        _ ssl: OpaquePointer, _ wire: MemoryBIO, _ take: (UnsafeRawBufferPointer) -> Void
+    ) -> End? {
         while true {
             ERR_clear_error()
             var count = 0
             let result = SSL_read_ex(ssl, wire.scratch.baseAddress, wire.scratch.count, &count)
-            guard result == 1 else {
-                end = Self.end(ssl, result)
-                return
-            }
-            if plaintext == nil {
-                plaintext = allocator.buffer(capacity: count + wire.inputLeft)
-            }
-            plaintext?.writeBytes(UnsafeRawBufferPointer(rebasing: wire.scratch[..<count]))
+            guard result == 1 else { return Self.end(ssl, result) }
+            take(UnsafeRawBufferPointer(rebasing: wire.scratch[..<count]))
         }
     }
 

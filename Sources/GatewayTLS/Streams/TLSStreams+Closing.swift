@@ -39,12 +39,7 @@ extension TLSStreams {
         stream.phase = .closing
         // A fresh budget leaves the peer room to end its side, and not to go on sending.
         stream.input = InputBudget(now: .now())
-        let last = wire.output
-        var sent = 0
-        if stream.backlog == nil { sent = max(0, Self.give(last, to: stream.descriptor)) }
-        if sent < last.count {
-            queue(UnsafeRawBufferPointer(rebasing: last[sent...]), on: stream)
-        }
+        _ = sendOrQueue(wire.output, on: stream)
         wire.finish()
         if stream.backlog == nil { shutdown(stream.descriptor, Int32(SHUT_WR)) }
         _ = closing.set(token(of: stream), now: .now())

@@ -187,11 +187,8 @@ extension TLSStreams {
 
     private func answer(_ bytes: UnsafeRawBufferPointer, _ stream: TLSStream) {
         guard !bytes.isEmpty else { return }
-        var sent = 0
-        if stream.backlog == nil { sent = max(0, Self.give(bytes, to: stream.descriptor)) }
-        guard sent < bytes.count else { return }
-        queue(UnsafeRawBufferPointer(rebasing: bytes[sent...]), on: stream)
-        stream.backlog?.answers += bytes.count - sent
+        let queued = sendOrQueue(bytes, on: stream)
+        stream.backlog?.answers += queued
     }
 
     private func read(
@@ -286,29 +283,19 @@ extension TLSStreams {
         now: NIODeadline
     ) -> PeerEnd? {
         var cost = bytes
-        while true {
-            ERR_clear_error()
-            var count = 0
-            let result = SSL_read_ex(ssl, wire.scratch.baseAddress, wire.scratch.count, &count)
-            if result == 1 {
-                stream.recordsRead &+= 1
-                cost += InputBudget.recordCost
-                continue
-            }
-            let error = SSL_get_error(ssl, result)
-            ERR_clear_error()
-            switch error {
-            case SSL_ERROR_WANT_READ:
-                guard !stream.input.spend(cost, settings.readerInput, now: now) else {
-                    return nil
-                }
-                // There is no way to have OpenSSL send an alert for it.
-                counters.endStream(.flood)
-                SSL_shutdown(ssl)
-                return .violation
-            case SSL_ERROR_ZERO_RETURN: return .goodbye
-            default: return .violation
-            }
+        let end = ReadPass.readRecords(ssl, wire) { _ in
+            stream.recordsRead &+= 1
+            cost += InputBudget.recordCost
+        }
+        switch end {
+        case .closeNotify?: return .goodbye
+        case .failed?: return .violation
+        case nil:
+            guard !stream.input.spend(cost, settings.readerInput, now: now) else { return nil }
+            // There is no way to have OpenSSL send an alert for it.
+            counters.endStream(.flood)
+            SSL_shutdown(ssl)
+            return .violation
         }
     }
 }

@@ -64,7 +64,16 @@ extension TLSStreams {
         }
     }
 
-    func queue(_ bytes: UnsafeRawBufferPointer, on stream: TLSStream) {
+    /// Writes bytes to the socket unless others wait for it, and queues those that the kernel does
+    /// not accept. Returns how many are queued.
+    func sendOrQueue(_ bytes: UnsafeRawBufferPointer, on stream: TLSStream) -> Int {
+        let sent = stream.backlog == nil ? max(0, Self.give(bytes, to: stream.descriptor)) : 0
+        guard sent < bytes.count else { return 0 }
+        queue(UnsafeRawBufferPointer(rebasing: bytes[sent...]), on: stream)
+        return bytes.count - sent
+    }
+
+    private func queue(_ bytes: UnsafeRawBufferPointer, on stream: TLSStream) {
         if stream.backlog == nil {
             stream.backlog = TLSStream.Backlog(bytes: Array(bytes))
         } else {
