@@ -8,7 +8,8 @@ import NIOCore
 /// that loop only.
 ///
 /// Per connection it keeps OpenSSL's object and this one, nothing else: ciphertext is lent to
-/// OpenSSL through a wire that the connections of a thread share (`MemoryBIO`).
+/// OpenSSL through a wire that the connections of a thread share (`MemoryBIO`). For an event stream
+/// even that is too much: `TLSStream` begins with the figures.
 ///
 /// It fires `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify` or by
 /// TCP alone (`inputTruncated` is set then), if the channel allows half closure; and `errorCaught`

@@ -4,6 +4,9 @@ import NIOCore
 
 /// A TLS connection that left its channel and is one of thousands to be written to. It consists of
 /// its keys and a socket; `TLSStreams` acts on it.
+///
+/// Kept apart from `TLSServerHandler` for its memory: with OpenSSL's object, 13 kB, and a channel
+/// with its pipeline, buffers and handlers, 6 kB, a held stream took 20 kB. This takes 1.5 kB.
 package final class TLSStream {
     /// The phase of a stream.
     enum Phase {
