@@ -55,7 +55,7 @@ package struct RouteTable: Sendable {
         }
         if method == .GET {
             answer.omitKnown(request.head.headers)
-        } else if method == .OPTIONS {
+        } else if method == .OPTIONS, answer.head.status.code < 300 {
             answer.head.headers.replaceOrAdd(name: FieldName.allow, value: methods(at: segments))
         }
         return answer
