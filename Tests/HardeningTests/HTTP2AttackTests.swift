@@ -206,7 +206,11 @@ struct HTTP2AttackTests {
                 isFirst ? .headers : .continuation, flags: flags, stream: 1, piece)
             isFirst = false
         } while !block.isEmpty
-        let outcome = try await attack(frames + Self.get(3)) { $0.statuses[3] != nil }
+        // The larger of the two limits holds once the client has acknowledged the settings.
+        let acknowledged = Frames.frame(.settings, flags: 1, stream: 0, [])
+        let outcome = try await attack(acknowledged + frames + Self.get(3)) {
+            $0.statuses[3] != nil
+        }
         #expect(outcome.statuses[1] == 431 && outcome.statuses[3] == 200, "\(outcome)")
         #expect(outcome.goAways.isEmpty)
     }
