@@ -19,7 +19,7 @@ package enum WebhookObjection: Error, Sendable, Hashable {
         self = .address(address, refusal)
     }
 
-    /// What is wrong, after the name of the member.
+    /// The fault in words, to follow the name of the member.
     package var message: String {
         switch self {
         case .url(.tooLong): "may have at most \(WebhookEndpoint.lengthMax) bytes"

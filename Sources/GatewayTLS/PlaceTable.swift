@@ -1,5 +1,5 @@
-/// Numbered places for the connections of a loop. A token names one connection: an event that still
-/// comes for the previous one of a place finds nobody.
+/// Numbered places for the connections of a loop. A token names one connection: a late event of a
+/// previous connection in the same place finds none.
 struct PlaceTable<Occupant: AnyObject> {
     private struct Place {
         var occupant: Occupant?

@@ -92,7 +92,7 @@ package struct GatewayConfiguration: Sendable {
     package var logFormat = LogFormat.logfmt
     /// The text of every option that is set.
     package fileprivate(set) var texts: [String: String] = [:]
-    /// What is set and has no effect, one line each.
+    /// Settings without an effect, one line for each.
     package fileprivate(set) var notices: [String] = []
     /// The configuration file, if there is one.
     private var file: String?

@@ -16,7 +16,7 @@ import WidgetModel
         #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
     }
 
-    /// Who puts a document of chosen bytes reads its tag, which must seal no cursor.
+    /// An uploader chooses the document and reads its tag, so the tag must not seal a cursor.
     @Test func `a tag is not the hash that seals a cursor`() {
         let epoch = EpochID(ordinal: 3, nonce: 4)
         let sealed = CursorSeal(hash).cursor(epoch, 5).tag
