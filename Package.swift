@@ -113,7 +113,7 @@ let package = Package(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
 
-        // What a configuration sets, as plain values, for the engine and for what reads them.
+        // The settings of a configuration as plain values, for the engine and for their reader.
         .target(
             name: "GatewaySettings",
             dependencies: [
@@ -121,7 +121,7 @@ let package = Package(
                 "WidgetModel", "Logging",
             ]),
 
-        // What the rows of the store say, and the state that a start rebuilds from them.
+        // The contents of the store's rows, and the state that a start rebuilds from them.
         .target(
             name: "GatewayRecords",
             dependencies: ["GatewayCore", "GatewayPush", "GatewayStorage", "WidgetModel"]),

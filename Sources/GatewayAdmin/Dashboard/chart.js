@@ -5,8 +5,8 @@ import { clock, seconds } from "./words.js";
 
 const height = 210, left = 64, right = 12, top = 10, bottom = 26;
 const hour = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-/// A pause between two points from which on the line is interrupted, in milliseconds: there is a
-/// point every five seconds while the gateway runs.
+/// The shortest time between two points that interrupts a line, in milliseconds. While the gateway
+/// runs, there is a point every five seconds.
 const gapMin = 20e3;
 
 /// A chart of several lines.

@@ -81,9 +81,11 @@ export function appPath(app, ...parts) {
 /// reads with its own token.
 export function listen({ onEvent, onState }) {
   const left = new AbortController();
-  // A page that is kept for the back button would keep its stream too.
-  addEventListener("pagehide", () => left.abort(), { once: true });
-  addEventListener("pageshow", (event) => { if (event.persisted) listen({ onEvent, onState }); }, { once: true });
+  // A page that is kept for the back button would keep its stream too. It is shown again only then.
+  addEventListener("pagehide", () => {
+    left.abort();
+    addEventListener("pageshow", () => listen({ onEvent, onState }), { once: true });
+  }, { once: true });
   if (location.protocol === "https:") { follow({ onEvent, onState }, left.signal); return; }
   const name = "timeline-gateway-live", channel = new BroadcastChannel(name);
   let isReader = false, last = Date.now();
