@@ -1,0 +1,80 @@
+import CPostgres
+
+/// A connection for commands of an operator: it blocks the calling thread, and may run several
+/// statements at once.
+package final class PostgresAdministration {
+    // Sound: this object is not Sendable, so one thread uses it, and it is freed once, in `deinit`.
+    private let connection: OpaquePointer?
+
+    /// Connects to the first server that takes writes.
+    ///
+    /// - Throws: `PostgresError.connectionLost` when none does.
+    package init(_ address: PostgresAddress) throws(PostgresError) {
+        var last: OpaquePointer?
+        for server in address.servers {
+            PQfinish(last)
+            last = server.withCStrings { PQconnectdbParams($0, $1, 0) }
+            if PQstatus(last) == CONNECTION_OK { break }
+        }
+        connection = last
+        guard PQstatus(last) == CONNECTION_OK else {
+            let message = PQerrorMessage(last).map { String(cString: $0) } ?? "no memory"
+            throw .connectionLost(reason: message)
+        }
+        // Notices such as "already exists, skipping" are no news to anybody.
+        PQsetNoticeReceiver(connection, { _, _ in }, nil)
+    }
+
+    deinit { PQfinish(connection) }
+
+    /// Runs one or more statements without parameters; those outside BEGIN and COMMIT are one
+    /// transaction.
+    ///
+    /// - Throws: The error of the first statement that fails.
+    package func execute(_ sql: String) throws(PostgresError) {
+        let result = PQexec(connection, sql)
+        defer { PQclear(result) }
+        try check(result)
+    }
+
+    /// Runs one statement, whose parameters are `$1`, `$2` and so on, and returns its rows in binary
+    /// format.
+    @discardableResult
+    package func rows(
+        _ sql: String, _ values: [PostgresValue] = []
+    ) throws(PostgresError) -> [PostgresRow] {
+        let result = values.withBinaryParameters { count, bytes, lengths, formats in
+            PQexecParams(connection, sql, count, nil, bytes, lengths, formats, 1)
+        }
+        defer { PQclear(result) }
+        try check(result)
+        guard let result else { return [] }
+        return (0..<PQntuples(result)).map { PostgresRow(result, row: $0) }
+    }
+
+    /// Runs `body` in a transaction, which is rolled back when it throws.
+    package func transaction(
+        _ body: () throws(PostgresError) -> Void
+    ) throws(PostgresError) {
+        try execute("BEGIN")
+        do {
+            try body()
+        } catch {
+            try? execute("ROLLBACK")
+            throw error
+        }
+        try execute("COMMIT")
+    }
+
+    private func check(_ result: OpaquePointer?) throws(PostgresError) {
+        switch PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: return
+        default:
+            guard result != nil, PQstatus(connection) == CONNECTION_OK else {
+                let message = PQerrorMessage(connection).map { String(cString: $0) }
+                throw .connectionLost(reason: message ?? "no memory")
+            }
+            throw PostgresError(result: result)
+        }
+    }
+}

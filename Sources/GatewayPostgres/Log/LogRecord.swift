@@ -1,0 +1,67 @@
+/// One entry of the log, as every node applies it.
+package struct LogRecord: Sendable, Equatable {
+    /// The keys that a change bumps, as the accepting node decided it.
+    package struct Decision: Sendable, Equatable {
+        /// The place of the catalog that it was decided by. Behind another one a node decides
+        /// again: a rule added in between would be missed.
+        package var catalog: Int64
+        /// The keyed hashes of the keys.
+        package var keys: [UInt64]
+
+        /// Creates a decision.
+        package init(catalog: Int64, keys: [UInt64]) {
+            self.catalog = catalog
+            self.keys = keys
+        }
+    }
+
+    /// The state of a registration from this record on.
+    package struct Registration: Sendable, Equatable {
+        /// The partition of the client.
+        package var part: Int16
+        /// The id of the client.
+        package var client: String
+        /// The revision of its row, higher than all before.
+        package var revision: Int64
+        /// The keyed hash of the registration's content.
+        package var digest: Int64
+
+        /// Creates a state.
+        package init(part: Int16, client: String, revision: Int64, digest: Int64) {
+            self.part = part
+            self.client = client
+            self.revision = revision
+            self.digest = digest
+        }
+    }
+
+    /// The content by type.
+    package enum Content: Sendable, Equatable {
+        /// A data change.
+        case change(payload: [UInt8], decision: Decision?)
+        /// A catalog, which is in force for all later records of its app.
+        case catalog(payload: [UInt8])
+        /// A reload that an operator requested.
+        case reload(scope: [UInt8])
+        /// The removal of the app with its catalogs and registrations.
+        case removal
+        /// A registration was put or patched; nodes that hold its client read the row again.
+        case registration(Registration)
+        /// A registration was removed.
+        case registrationRemoved(part: Int16, client: String, revision: Int64)
+        /// A push address of a client now belongs to another one; the owner of the partition reads
+        /// the client's addresses again.
+        case addressesLost(part: Int16, client: String)
+    }
+
+    /// The bundle id of the app.
+    package let app: String
+    /// The content.
+    package let content: Content
+
+    /// Creates a record.
+    package init(app: String, _ content: Content) {
+        self.app = app
+        self.content = content
+    }
+}

@@ -1,0 +1,95 @@
+/// A row of the log of the source, or several of one time.
+package struct MovedBatch: Sendable, Equatable {
+    /// An event among the records.
+    package struct Event: Sendable, Equatable {
+        /// The keyed hash of the event.
+        package var key: UInt128
+        /// The digest of its data.
+        package var digest: Int64
+        /// The place of its record, from 1.
+        package var place: Int32
+
+        /// Creates an event.
+        package init(key: UInt128, digest: Int64, place: Int32) {
+            self.key = key
+            self.digest = digest
+            self.place = place
+        }
+    }
+
+    /// The sequence before the first record.
+    package var after: Int64
+    /// The time of acceptance, ms since 1970.
+    package var at: Int64
+    /// The records, at least one.
+    package var records: [LogRecord]
+    /// The events among them.
+    package var events: [Event]
+
+    /// Creates a batch.
+    package init(after: Int64, at: Int64, records: [LogRecord], events: [Event] = []) {
+        self.after = after
+        self.at = at
+        self.records = records
+        self.events = events
+    }
+}
+
+/// A registration of the source.
+package struct MovedRegistration: Sendable, Equatable {
+    /// The key.
+    package var key: RegistrationKey
+    /// Its first revision here.
+    package var revision: Int64
+    /// The content.
+    package var content: RegistrationContent
+    /// The time of the last update, ms since 1970.
+    package var updatedAt: Int64
+
+    /// Creates a registration.
+    package init(
+        key: RegistrationKey, revision: Int64, content: RegistrationContent, updatedAt: Int64
+    ) {
+        self.key = key
+        self.revision = revision
+        self.content = content
+        self.updatedAt = updatedAt
+    }
+}
+
+/// A catalog of the source, or the removal of an app.
+package struct MovedCatalog: Sendable, Equatable {
+    /// The app.
+    package var app: String
+    /// The sequence of its record.
+    package var sequence: Int64
+    /// The catalog; `nil` for a removal.
+    package var payload: [UInt8]?
+
+    /// Creates a catalog.
+    package init(app: String, sequence: Int64, payload: [UInt8]?) {
+        self.app = app
+        self.sequence = sequence
+        self.payload = payload
+    }
+}
+
+/// The numbers of rows that a source has.
+package struct MovedCounts: Sendable, Equatable {
+    /// Of registrations.
+    package var registrations: Int64
+    /// Of clients with push state.
+    package var states: Int64
+    /// Of catalogs and removals of apps.
+    package var catalogs: Int64
+    /// Of secrets.
+    package var secrets: Int64
+
+    /// Creates numbers.
+    package init(registrations: Int64, states: Int64, catalogs: Int64, secrets: Int64) {
+        self.registrations = registrations
+        self.states = states
+        self.catalogs = catalogs
+        self.secrets = secrets
+    }
+}

@@ -1,0 +1,97 @@
+/// A client within its partition, in the order in which the server has them.
+package struct ClientName: Sendable, Hashable {
+    /// The identifier of its app.
+    package let app: String
+    /// Its identifier in the app.
+    package let client: String
+
+    /// Creates a name.
+    package init(app: String, client: String) {
+        self.app = app
+        self.client = client
+    }
+}
+
+/// A client with the number of its partition.
+package struct PartitionedClient: Sendable, Hashable {
+    /// The number of its partition.
+    package let part: Int32
+    /// Its name.
+    package let name: ClientName
+
+    /// Creates a client.
+    package init(part: Int32, name: ClientName) {
+        self.part = part
+        self.name = name
+    }
+}
+
+/// The push state of a client, as its owner stores it.
+package struct PushStateRow: Sendable, Equatable {
+    /// The client.
+    package let name: ClientName
+    /// The sequence up to which it was told; never falls.
+    package let told: Int64
+    /// Whether something above ``told`` is owed to it. If not, it counts as told up to the sequence
+    /// that is clear for its partition.
+    package let isOwed: Bool
+    /// Budget and retries, in the owner's format.
+    package let payload: [UInt8]
+
+    /// Creates a row.
+    package init(name: ClientName, told: Int64, isOwed: Bool, payload: [UInt8]) {
+        self.name = name
+        self.told = told
+        self.isOwed = isOwed
+        self.payload = payload
+    }
+}
+
+/// A registration, as a partition is loaded with it.
+package struct PartitionRegistration: Sendable, Equatable {
+    /// The client.
+    package let name: ClientName
+    /// Its revision; never used twice.
+    package let revision: Int64
+    /// The head of the log when it was decided.
+    package let sequence: Int64
+    /// The keyed hash of its content.
+    package let digest: Int64
+    /// The registration, in the store's format.
+    package let payload: [UInt8]
+
+    /// Creates a row.
+    package init(
+        name: ClientName, revision: Int64, sequence: Int64, digest: Int64, payload: [UInt8]
+    ) {
+        self.name = name
+        self.revision = revision
+        self.sequence = sequence
+        self.digest = digest
+        self.payload = payload
+    }
+}
+
+/// Rows of a partition that is being loaded, of one snapshot of the database.
+package struct PartitionPortion: Sendable, Equatable {
+    /// The rows of one of the two tables.
+    package enum Rows: Sendable, Equatable {
+        case registrations([PartitionRegistration])
+        /// Push state, and the sequence up to which clients to whom nothing is owed count as told.
+        case states([PushStateRow], clear: Int64)
+    }
+
+    /// The partition.
+    package let partition: Partition
+    /// The head of the log in that snapshot: records above it are not in the rows.
+    package let asOf: Int64
+    /// The rows.
+    package let rows: Rows
+
+    /// Creates a portion.
+    package init(partition: Partition, asOf: Int64, rows: Rows) {
+        self.partition = partition
+        self.asOf = asOf
+        self.rows = rows
+    }
+}

@@ -1,0 +1,104 @@
+/// A node's knowledge of a client that it serves, which the owner of its partition asks for before
+/// it pushes.
+package struct HeardRow: Sendable, Equatable {
+    /// The client.
+    package let client: PartitionedClient
+    /// Whether a stream of the client is open at the node.
+    package let isOpen: Bool
+    /// The highest cursor that it acknowledged or resumed with.
+    package let upTo: Int64
+
+    /// Creates a row.
+    package init(client: PartitionedClient, isOpen: Bool, upTo: Int64) {
+        self.client = client
+        self.isOpen = isOpen
+        self.upTo = upTo
+    }
+}
+
+/// The knowledge of all nodes of one client.
+package struct DeliveryEvidence: Sendable, Equatable {
+    /// The highest cursor that the client acknowledged or resumed with at any node.
+    package let upTo: Int64
+    /// Whether a stream of the client is open at a node with a valid lease.
+    package let isOpen: Bool
+
+    /// No node has heard of the client.
+    package static let none = DeliveryEvidence(upTo: .min, isOpen: false)
+
+    /// Creates evidence.
+    package init(upTo: Int64, isOpen: Bool) {
+        self.upTo = upTo
+        self.isOpen = isOpen
+    }
+
+    /// The decision about a push.
+    package enum Decision: Sendable, Equatable {
+        /// The client has confirmed it elsewhere: no push.
+        case confirmed
+        /// A stream carries it: read the evidence again at that time.
+        case askAgain(at: Int64)
+        case push
+    }
+
+    /// The time that a stream has for a confirmation, milliseconds.
+    package static let graceMilliseconds: Int64 = 20_000
+
+    /// Decides whether to push a change.
+    ///
+    /// - Parameters:
+    ///   - sequence: The highest sequence that is owed to the client.
+    ///   - since: The time since which it is owed, in milliseconds of a monotonic clock.
+    ///   - now: The time by the same clock.
+    package func decision(
+        owing sequence: Int64, since: Int64, at now: Int64
+    ) -> Decision {
+        if upTo >= sequence { return .confirmed }
+        let end = since + Self.graceMilliseconds
+        return isOpen && now < end ? .askAgain(at: end) : .push
+    }
+}
+
+/// The evidence of the node's own clients that is not written yet: the newest of each client.
+struct HeardBuffer: Sendable {
+    /// The maximum number of clients that wait: with more the evidence of some is dropped, which
+    /// can only push beside a stream.
+    static let countMax = 100_000
+
+    private var waiting: [PartitionedClient: HeardRow] = [:]
+    private(set) var sent: [HeardRow] = []
+
+    /// Whether rows wait to be written.
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// Adds rows.
+    mutating func note(_ rows: [HeardRow]) {
+        for row in rows {
+            let before = waiting[row.client]
+            guard before != nil || waiting.count < Self.countMax else { continue }
+            waiting[row.client] = HeardRow(
+                client: row.client, isOpen: row.isOpen, upTo: max(row.upTo, before?.upTo ?? .min))
+        }
+    }
+
+    /// Returns the rows to write next, until ``confirm()`` or ``restore()``.
+    mutating func nextPortion(countMax: Int) -> [HeardRow] {
+        sent = Array(waiting.values.prefix(countMax))
+        for row in sent { waiting[row.client] = nil }
+        return sent
+    }
+
+    /// The rows were written.
+    mutating func confirm() { sent = [] }
+
+    /// The rows may not have been written: they wait again, under newer ones.
+    mutating func restore() {
+        for row in sent {
+            let after = waiting[row.client]
+            waiting[row.client] = HeardRow(
+                client: row.client, isOpen: after?.isOpen ?? row.isOpen,
+                upTo: max(row.upTo, after?.upTo ?? .min))
+        }
+        sent = []
+    }
+}

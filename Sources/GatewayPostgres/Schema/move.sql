@@ -1,0 +1,145 @@
+-- Moving a store of one node here: an operator's, never a node's. From its begin to its end the log
+-- is closed, so no node writes; every portion may be sent again.
+CREATE TABLE move (
+  one int PRIMARY KEY CHECK (one = 1),
+  source bigint NOT NULL,             -- the random id of the store
+  floor bigint NOT NULL,
+  head bigint NOT NULL
+);
+
+-- Begins a move into an empty log, or goes on with that of the same source; returns the sequence up to
+-- which the log has arrived.
+CREATE FUNCTION begin_move(src bigint, f bigint, h bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+DECLARE m move;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
+  PERFORM 1 FROM log_lock FOR UPDATE;
+  SELECT * INTO m FROM move;
+  IF FOUND THEN
+    IF (m.source, m.floor, m.head) IS DISTINCT FROM (src, f, h) THEN
+      RAISE 'another move is under way' USING ERRCODE = 'TG007';
+    END IF;
+    RETURN (SELECT max(last) FROM log);
+  END IF;
+  IF f < 0 OR h < f THEN RAISE 'arguments' USING ERRCODE = '22023'; END IF;
+  IF (SELECT max(last) FROM log) > 0 OR EXISTS (SELECT FROM catalog)
+    OR EXISTS (SELECT FROM registration) OR EXISTS (SELECT FROM secret) THEN
+    RAISE 'the log is not empty' USING ERRCODE = 'TG007';
+  END IF;
+  UPDATE log_identity SET closed = true;
+  INSERT INTO move VALUES (1, src, f, h);
+  IF f > 0 THEN
+    -- The log always has the batch at its floor.
+    DELETE FROM log;
+    UPDATE log_floor SET floor = f;
+    PERFORM slice();
+    INSERT INTO log VALUES (f, f, 0, 0, uuid_send(gen_random_uuid()), 0, '');
+  END IF;
+  RETURN f;
+END $$;
+
+-- Keeps the move under way until the transaction ends.
+CREATE FUNCTION moving() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM 1 FROM move FOR SHARE;
+  IF NOT FOUND THEN RAISE 'no move is under way' USING ERRCODE = 'TG007'; END IF;
+END $$;
+
+-- Appends k records after `after`; returns the sequence up to which the log has arrived: a portion
+-- that is there already, or comes too early, writes nothing.
+CREATE FUNCTION move_log(
+  after bigint, k bigint, id bytea, moment bigint, records bytea,
+  keys uuid[], digests bigint[], places int[]
+) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+DECLARE
+  l bigint;
+  c bytea;
+BEGIN
+  PERFORM moving();
+  PERFORM 1 FROM log_lock FOR UPDATE;
+  SELECT t.last, t.chain INTO STRICT l, c FROM log t ORDER BY t.last DESC LIMIT 1;
+  IF l <> after OR l + k > (SELECT head FROM move) THEN RETURN l; END IF;
+  INSERT INTO log VALUES (
+    l + k, l + 1, 0, 0, substr(sha256(c || id), 1, 16), moment, records);
+  INSERT INTO event SELECT u.key, l + u.place, u.digest
+    FROM unnest(keys, digests, places) u(key, digest, place);
+  IF (l + k) / (SELECT slice FROM log_identity) > l / (SELECT slice FROM log_identity) THEN
+    PERFORM slice();
+  END IF;
+  RETURN l + k;
+END $$;
+
+-- Writes registrations with their push addresses; those that are there already stay as they are.
+CREATE FUNCTION move_registrations(
+  parts int[], apps text[], clients text[], revisions bigint[], digests bigint[], attrs text[],
+  tokens text[], updates bigint[], days int[], payloads bytea[]
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM moving();
+  INSERT INTO registration
+    SELECT u.part, u.app, u.client, u.revision, (SELECT head FROM move), u.digest,
+      u.attrs::uuid[], u.tokens::uuid[], u.updated, u.day, u.payload
+    FROM unnest(parts, apps, clients, revisions, digests, attrs, tokens, updates, days, payloads)
+      u(part, app, client, revision, digest, attrs, tokens, updated, day, payload)
+    ON CONFLICT DO NOTHING;
+  INSERT INTO push_address
+    SELECT t.token, u.part, u.app, u.client
+    FROM unnest(parts, apps, clients, tokens) u(part, app, client, tokens),
+      unnest(u.tokens::uuid[]) t(token)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- Writes push state; that which is there already stays as it is.
+CREATE FUNCTION move_states(
+  parts int[], apps text[], clients text[], tolds bigint[], oweds boolean[], payloads bytea[]
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM moving();
+  INSERT INTO push_state SELECT * FROM unnest(parts, apps, clients, tolds, oweds, payloads)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- Writes catalogs, and removals of apps as those without payload.
+CREATE FUNCTION move_catalogs(apps text[], seqs bigint[], payloads bytea[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM moving();
+  INSERT INTO catalog SELECT * FROM unnest(apps, seqs, payloads) ON CONFLICT DO NOTHING;
+END $$;
+
+-- Writes a secret that is in force at once. One that is there already stays: it was wrapped with
+-- another nonce.
+CREATE FUNCTION move_secret(k text, n text, value bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM moving();
+  INSERT INTO secret VALUES (k, n, date_trunc('second', clock_timestamp()), NULL, value)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- Opens the log: from here on it is the only one. False, and nothing is changed, while the log is not
+-- complete or a table has not as many rows as the source.
+CREATE FUNCTION finish_move(registrations bigint, states bigint, catalogs bigint, secrets bigint)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+DECLARE h bigint;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
+  SELECT head INTO h FROM move FOR UPDATE;
+  IF NOT FOUND THEN RAISE 'no move is under way' USING ERRCODE = 'TG007'; END IF;
+  IF (SELECT max(last) FROM log) <> h
+    OR (SELECT count(*) FROM registration) <> registrations
+    OR (SELECT count(*) FROM push_state) <> states
+    OR (SELECT count(*) FROM catalog) <> catalogs
+    OR (SELECT count(*) FROM secret) <> secrets THEN
+    RETURN false;
+  END IF;
+  DELETE FROM move;
+  UPDATE log_identity SET closed = false;
+  RETURN true;
+END $$;

@@ -1,0 +1,357 @@
+import Foundation
+import GatewayPostgres
+import GatewayTestSupport
+import Synchronization
+
+/// A PostgreSQL server of its own in a temporary directory, reached by a Unix socket. It is killed,
+/// and its directory removed, when the value goes.
+final class PostgresServer: Sendable {
+    /// The directory of the newest server's programs, as Debian installs them; empty without one.
+    private static let programs: String = {
+        let root = "/usr/lib/postgresql/"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        let newest = versions.compactMap { Int($0) }.max()
+        return newest.map { "\(root)\($0)/bin/" } ?? ""
+    }()
+
+    /// Whether the server's programs are installed. Tests without them are left out, but never in
+    /// CI: a check that cannot run there fails.
+    static var isInstalled: Bool {
+        ProcessInfo.processInfo.environment["CI"] == "true"
+            || FileManager.default.isExecutableFile(atPath: programs + "postgres")
+    }
+
+    /// A server for all tests that leave it running as it is; each has a database of its own.
+    static let shared = Result { try PostgresServer() }
+
+    /// The directory of data and socket.
+    let directory: String
+    private let port: String
+    private let databaseCount = Mutex(0)
+    private let settings: [String]
+    private let process = TestHTTPMonitor<TestProgram?>(nil)
+
+    /// Starts a server.
+    ///
+    /// - Parameters:
+    ///   - settings: Further settings, such as `ssl`.
+    ///   - port: The port in the name of the socket, and of TCP where `settings` listen.
+    ///   - prepare: Called with the directory before the start.
+    init(
+        _ settings: [String: String] = [:], port: UInt16 = 5432,
+        prepare: (String) throws -> Void = { _ in }
+    ) throws {
+        directory = try Self.copy(of: try Self.template.get())
+        self.port = "\(port)"
+        self.settings = settings.sorted { $0.key < $1.key }.flatMap {
+            ["-c", "\($0.key)=\($0.value)"]
+        }
+        try prepare(directory)
+        if geteuid() == 0 { try Self.command("/bin/chown", ["-R", "postgres", directory]) }
+        try start()
+    }
+
+    /// Starts a standby of `primary`, from a base backup.
+    ///
+    /// - Parameter name: The name that the primary knows it by.
+    init(standbyOf primary: PostgresServer, name: String) throws {
+        directory = try Self.emptyDirectory()
+        settings = []
+        port = primary.port
+        try Self.run(
+            "pg_basebackup",
+            [
+                "-h", primary.directory, "-p", port, "-U", "postgres", "-D", directory + "/data",
+                "-c", "fast", "-X", "stream", "--no-sync", "-R",
+                "-d", "application_name=\(name)",
+            ])
+        try start()
+    }
+
+    deinit {
+        process.update { $0?.kill() }
+        Self.remove(directory)
+    }
+
+    /// The host of a connection string.
+    var host: String { directory }
+
+    /// Returns the address of this server and of others.
+    func address(
+        user: String = "postgres", database: String = "postgres", and others: PostgresServer...
+    ) throws -> PostgresAddress {
+        let hosts = ([self] + others).map(\.host).joined(separator: ",")
+        return try PostgresAddress("host=\(hosts) port=\(port) user=\(user) dbname=\(database)")
+    }
+
+    /// Connects as the superuser.
+    func administration(database: String = "postgres") throws -> PostgresAdministration {
+        try PostgresAdministration(try address(database: database))
+    }
+
+    /// Creates a database and returns its name.
+    func createDatabase() throws -> String {
+        let number = databaseCount.withLock { count in
+            count += 1
+            return count
+        }
+        try execute("CREATE DATABASE test\(number)")
+        return "test\(number)"
+    }
+
+    /// Runs statements as the superuser on a connection of their own.
+    func execute(_ sql: String) throws { try administration().execute(sql) }
+
+    // MARK: Life
+
+    /// Starts it; returns when it answers queries.
+    func start() throws {
+        let arguments =
+            [
+                "-D", directory + "/data", "-k", directory, "-p", port, "-c",
+                "listen_addresses=", "-c", "shared_buffers=16MB", "-c",
+                "dynamic_shared_memory_type=mmap", "-c", "max_connections=40",
+                "-c", "wal_receiver_timeout=5s", "-c",
+                "wal_retrieve_retry_interval=100ms",
+            ] + settings
+        let started = try Self.program("postgres", arguments)
+        process.update { $0 = started }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < deadline, started.waitForExit(seconds: 0) == nil {
+            let address = try PostgresAddress(
+                "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
+            if (try? PostgresAdministration(address)) != nil { return }
+            _ = started.waitForExit(seconds: 0.02)
+        }
+        throw TestFailure("postgres does not answer:\n\(started.standardErrorTail)")
+    }
+
+    /// SIGKILL to the server, whose other processes end with it.
+    func kill() {
+        let postmaster = process.update { $0 }
+        postmaster?.kill()
+        Self.removeSharedMemory(of: directory)
+    }
+
+    /// SIGKILL to every process of the server at once, as when its machine loses power; returns when
+    /// none is left, so that it can be started again.
+    func crash() throws {
+        // No process is added while they are counted.
+        signalAll(SIGSTOP)
+        let processes = processes
+        signalAll(SIGKILL)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while processes.contains(where: Self.isAlive) {
+            guard ContinuousClock.now < deadline else {
+                throw TestFailure("a process of the server does not end")
+            }
+            usleep(1_000)
+        }
+        Self.removeSharedMemory(of: directory)
+    }
+
+    private static func isAlive(_ process: Int32) -> Bool {
+        let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+        return !status.isEmpty && !status.contains(") Z ")
+    }
+
+    /// Stops every process of the server until ``resume()``: it is silent, as behind a black hole.
+    func pause() { signalAll(SIGSTOP) }
+
+    /// Lets a paused server go on.
+    func resume() { signalAll(SIGCONT) }
+
+    private func signalAll(_ number: Int32) {
+        for process in processes { Glibc.kill(process, number) }
+    }
+
+    /// The postmaster and its children.
+    private var processes: [Int32] {
+        guard let pid = process.update({ $0?.pid }) else { return [] }
+        let children =
+            (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))
+            ?? ""
+        return [pid] + children.split(separator: " ").compactMap { Int32($0) }
+    }
+
+    /// Has a standby follow its primary no more; returns when it has stopped.
+    func detach() throws {
+        let connection = try PostgresAdministration(
+            try PostgresAddress(
+                "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true))
+        try connection.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        try connection.execute("SELECT pg_reload_conf()")
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            if try connection.rows("SELECT 1 FROM pg_stat_wal_receiver").isEmpty { return }
+            usleep(10_000)
+        }
+        throw TestFailure("the standby still follows")
+    }
+
+    /// Makes a standby the primary; returns when it takes writes.
+    func promote() throws {
+        let address = try PostgresAddress(
+            "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
+        let isPromoted = try PostgresAdministration(address).rows("SELECT pg_promote(true, 20)")
+        guard try isPromoted.first?.boolean(0) == true else {
+            throw TestFailure("the standby was not promoted")
+        }
+    }
+
+    /// Sets a setting of the running server.
+    func set(_ name: String, _ value: String) throws {
+        let connection = try administration()
+        try connection.execute("ALTER SYSTEM SET \(name) = '\(value)'")
+        try connection.execute("SELECT pg_reload_conf()")
+    }
+
+    // MARK: Making one
+
+    /// A directory after initdb, which takes a second; copied for every server.
+    private static let template = Result { () throws -> String in
+        let directory = try emptyDirectory()
+        try run(
+            "initdb",
+            [
+                "-D", directory + "/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N",
+                "--wal-segsize=1",
+            ])
+        return directory
+    }
+
+    /// The directories to remove when this process ends before every value is released.
+    private static let leftovers = Mutex<Set<String>>([])
+
+    /// Creates a directory in memory, where there is room: a server syncs a thousand files when it
+    /// starts from a copy, which takes seconds on a busy disk.
+    private static func emptyDirectory() throws -> String {
+        let memory = "/dev/shm"
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: memory)
+        let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0
+        let parent = free > 1 << 30 ? memory : NSTemporaryDirectory()
+        // Short: the path of a socket has at most 107 bytes.
+        let directory = parent + "/timeline-gateway-test-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        let isFirst = leftovers.withLock { leftovers in
+            defer { leftovers.insert(directory) }
+            return leftovers.isEmpty
+        }
+        if isFirst { atexit { PostgresServer.removeLeftovers() } }
+        if geteuid() == 0 { try command("/bin/chown", ["postgres", directory]) }
+        return directory
+    }
+
+    private static func removeLeftovers() {
+        for directory in leftovers.withLock({ $0 }) { remove(directory) }
+    }
+
+    private static func remove(_ directory: String) {
+        removeSharedMemory(of: directory)
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// Removes the segment that shows a server that its data directory is in use, which stays when
+    /// the server is killed.
+    private static func removeSharedMemory(of directory: String) {
+        let path = directory + "/data/postmaster.pid"
+        let lines = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        // The seventh line has key and number of the segment.
+        guard lines.count > 6,
+            let number = lines[6].split(separator: " ").last.flatMap({ Int32($0) })
+        else { return }
+        shmctl(number, IPC_RMID, nil)
+    }
+
+    private static func copy(of template: String) throws -> String {
+        let directory = try emptyDirectory()
+        try command("/bin/cp", ["-a", template + "/data", directory + "/data"])
+        return directory
+    }
+
+    private static func program(_ name: String, _ arguments: [String]) throws -> TestProgram {
+        // The server refuses to run as root. setpriv becomes the program, which keeps its number.
+        geteuid() == 0
+            ? try TestProgram(
+                "/usr/bin/setpriv",
+                ["--reuid=postgres", "--regid=postgres", "--clear-groups", programs + name]
+                    + arguments)
+            : try TestProgram(programs + name, arguments)
+    }
+
+    private static func run(_ name: String, _ arguments: [String]) throws {
+        try check(try program(name, arguments), name)
+    }
+
+    /// Runs a program of the system to its end.
+    static func command(_ path: String, _ arguments: [String]) throws {
+        try check(try TestProgram(path, arguments), path)
+    }
+
+    private static func check(_ program: TestProgram, _ name: String) throws {
+        guard program.waitForExit(seconds: 60) == .status(0) else {
+            throw TestFailure("\(name) failed:\n\(program.standardErrorTail)")
+        }
+    }
+}
+
+/// Collects the events of a session, turned by hand.
+final class SessionDriver {
+    let session: PostgresSession
+    private(set) var events: [PostgresSession.Event] = []
+    /// The most rows that one turn delivered.
+    private(set) var mostRowsAtOnce = 0
+
+    init(_ address: PostgresAddress, preparing statements: [PostgresStatement]) {
+        session = PostgresSession(address, server: 0, preparing: statements)
+    }
+
+    /// Waits for the socket until `body` returns a value from the events so far.
+    func wait<Value>(_ body: ([PostgresSession.Event]) -> Value?) throws -> Value {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            if let value = body(events) { return value }
+            var rowCount = 0
+            session.proceed { event in
+                events.append(event)
+                if case .row = event { rowCount += 1 }
+            }
+            mostRowsAtOnce = max(mostRowsAtOnce, rowCount)
+            guard let (descriptor, interest) = session.interest else { continue }
+            var one = pollfd(fd: descriptor, events: interest, revents: 0)
+            _ = poll(&one, 1, 50)
+        }
+        throw TestFailure("no such event; the last is \(events.last.map { "\($0)" } ?? "none")")
+    }
+
+    /// Waits until the session is open.
+    func open() throws {
+        _ = try wait { events in
+            events.contains { if case .opened = $0 { true } else { false } } ? true : nil
+        }
+        events = []
+    }
+
+    /// Sends queries and returns their answers.
+    func answers(
+        _ queries: PostgresQuery...
+    ) throws -> [Result<[PostgresRow], PostgresError>] {
+        events = []
+        session.send(queries)
+        return try wait { events in
+            let answers = events.compactMap { event -> Result<[PostgresRow], PostgresError>? in
+                if case .answered(let answer) = event { answer } else { nil }
+            }
+            return answers.count == queries.count ? answers : nil
+        }
+    }
+
+    /// The error that ended the session, waited for.
+    func loss() throws -> PostgresError {
+        try wait { events in
+            if case .lost(let error) = events.last { error } else { nil }
+        }
+    }
+}
