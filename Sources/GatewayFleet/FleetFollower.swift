@@ -1,0 +1,253 @@
+import GatewayCore
+import GatewayEngine
+import GatewayPostgres
+import GatewayRecords
+import Synchronization
+import WidgetModel
+
+/// Applies the batches of the fleet's log on a node, in order: keeps its catalogs and the
+/// registrations that it holds, and hands the entries to its event loops.
+package final class FleetFollower: Sendable {
+    private struct State {
+        var application: LogApplication
+        var waiting: [LogBatch] = []
+        var isReading = false
+        /// Whether a record could not be applied; nothing behind it is.
+        var hasFailed = false
+        /// The clients whose registrations this node is writing, with the number of writes.
+        var expected: [ClientKey: Int] = [:]
+        /// The callers that wait for a position, until a time of the clock.
+        var callers: [Caller] = []
+        /// Whether a task looks for callers that have waited too long.
+        var isSweeping = false
+
+        /// The batch to apply now.
+        var next: LogBatch? { isReading || hasFailed ? nil : waiting.first }
+    }
+
+    private struct Caller {
+        let position: UInt64
+        let deadline: Int64
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
+    /// Reads rows on the primary.
+    package typealias Read =
+        @Sendable (RowReading, @escaping @Sendable (RowOutcome) -> Void) -> Void
+
+    private let catalogs: AppCatalogs
+    private let registry: Registry
+    private let accepted: AcceptedChanges
+    private let publisher: LogPublisher
+    private let seal: RegistrationSeal
+    private let clock: GatewayClock
+    /// Reports a record that the node cannot apply: it must stop.
+    private let onFailure: @Sendable (LogApplication.Unreadable) -> Void
+    private let state: Mutex<State>
+    private let reached = Atomic<UInt64>(0)
+
+    /// Creates a follower.
+    ///
+    /// - Parameter application: The state as of the first batch that will be received.
+    package init(
+        _ application: LogApplication, catalogs: AppCatalogs, registry: Registry,
+        accepted: AcceptedChanges, publisher: LogPublisher, seal: RegistrationSeal,
+        clock: GatewayClock,
+        onFailure: @escaping @Sendable (LogApplication.Unreadable) -> Void
+    ) {
+        self.catalogs = catalogs
+        self.registry = registry
+        self.accepted = accepted
+        self.publisher = publisher
+        self.seal = seal
+        self.clock = clock
+        self.onFailure = onFailure
+        state = Mutex(State(application: application))
+        reached.store(application.position, ordering: .relaxed)
+    }
+
+    /// The last sequence that was handed to the event loops.
+    package var position: UInt64 { reached.load(ordering: .acquiring) }
+
+    /// Returns `true` once the entries up to a sequence are handed to the event loops, and `false` if
+    /// they are not after ``patience`` milliseconds, because this node does not get the log.
+    package func reached(_ sequence: UInt64) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let deadline = clock.now() + Self.patience
+            let (isThere, sweeps) = state.withLock { state in
+                guard position < sequence else { return (true, false) }
+                state.callers.append(
+                    Caller(position: sequence, deadline: deadline, continuation: continuation))
+                defer { state.isSweeping = true }
+                return (false, !state.isSweeping)
+            }
+            if isThere { continuation.resume(returning: true) }
+            if sweeps { Task { await sweep() } }
+        }
+    }
+
+    /// The longest wait for a position, in milliseconds.
+    package static let patience: Int64 = 1_000
+
+    /// Releases the callers that have waited too long, until none waits.
+    private func sweep() async {
+        var isOver = false
+        while !isOver {
+            await clock.sleep(clock.now() + Self.patience / 10)
+            let now = clock.now()
+            let late = state.withLock { state in
+                let count = state.callers.partition { $0.deadline <= now }
+                defer { state.callers.removeSubrange(count...) }
+                if count == 0 { state.isSweeping = false }
+                isOver = count == 0
+                return Array(state.callers[count...])
+            }
+            for caller in late { caller.continuation.resume(returning: false) }
+        }
+    }
+
+    /// Returns once an entry after `position` is handed to the event loops, or after `timeout`
+    /// milliseconds.
+    func applied(after position: UInt64, within timeout: Int64) async {
+        let end = clock.now() + timeout
+        while self.position <= position, clock.now() < end {
+            await clock.sleep(clock.now() + Self.interval)
+        }
+    }
+
+    /// The time between two looks at the position, in milliseconds.
+    private static let interval: Int64 = 2
+
+    /// Holds a client from its next record on, until ``forget(_:)``: this node registers it.
+    func expect(_ client: ClientKey) {
+        state.withLock { $0.expected[client, default: 0] += 1 }
+    }
+
+    /// Ends what ``expect(_:)`` began. A client that was registered meanwhile stays.
+    func forget(_ client: ClientKey) {
+        state.withLock { state in
+            let count = (state.expected[client] ?? 0) - 1
+            state.expected[client] = count > 0 ? count : nil
+        }
+    }
+
+    private func isHeld(_ client: ClientKey) -> Bool {
+        registry.record(client) != nil || state.withLock { $0.expected[client] != nil }
+    }
+
+    /// Takes the next batch; called on the thread of the log.
+    package func receive(_ batch: LogBatch, read: @escaping Read) {
+        state.withLock { $0.waiting.append(batch) }
+        proceed(read)
+    }
+
+    private func proceed(_ read: @escaping Read) {
+        while let batch = state.withLock({ $0.next }) {
+            let held = LogApplication.registered(in: batch).filter {
+                isHeld(ClientKey(app: $0.app, client: $0.client))
+            }
+            guard held.isEmpty else {
+                state.withLock { $0.isReading = true }
+                self.read(held[...], of: batch, known: [:], read)
+                return
+            }
+            apply(batch, rows: [:])
+        }
+    }
+
+    /// The time between two attempts to read rows, in milliseconds.
+    private static let retry: Int64 = 50
+
+    /// The number of rows in one reading.
+    private static let rowsPerReading = 100
+
+    /// Reads the rest of the rows of a batch, and applies it then: what follows waits, so that no
+    /// entry behind the record meets the registration before it.
+    private func read(
+        _ keys: ArraySlice<RegistrationKey>, of batch: LogBatch,
+        known: [RegistrationKey: RegistrationRow], _ read: @escaping Read
+    ) {
+        let portion = Array(keys.prefix(Self.rowsPerReading))
+        read(.rows(portion, asOf: batch.position.last)) { outcome in
+            guard case .rows(let rows, _) = outcome else {
+                // Refused while the servers are away or busy: the entries wait.
+                Task {
+                    await self.clock.sleep(self.clock.now() + Self.retry)
+                    self.read(keys, of: batch, known: known, read)
+                }
+                return
+            }
+            let known = known.merging(rows) { $1 }
+            let rest = keys.dropFirst(portion.count)
+            guard rest.isEmpty else { return self.read(rest, of: batch, known: known, read) }
+            self.apply(batch, rows: known)
+            self.state.withLock { $0.isReading = false }
+            self.proceed(read)
+        }
+    }
+
+    private func apply(_ batch: LogBatch, rows: [RegistrationKey: RegistrationRow]) {
+        let effects: [LogApplication.Effect]
+        do throws(LogApplication.Unreadable) {
+            let registrations = try open(rows, of: batch)
+            effects = try state.withLock { state throws(LogApplication.Unreadable) in
+                state.waiting.removeFirst()
+                return try state.application.apply(batch, rows: registrations)
+            }
+        } catch {
+            state.withLock { $0.hasFailed = true }
+            onFailure(error)
+            return
+        }
+        var messages: [LogMessage] = []
+        messages.reserveCapacity(effects.count)
+        for effect in effects { perform(effect, of: batch, &messages) }
+        if batch.records.count > 0 {
+            accepted.note(
+                batch.at, of: UInt64(batch.first), through: UInt64(batch.position.last))
+        }
+        publisher.publish(messages)
+        let position = UInt64(batch.position.last)
+        let callers = state.withLock { state in
+            // Not before: who waits for a position reads what it brought.
+            reached.store(position, ordering: .releasing)
+            let count = state.callers.partition { $0.position <= position }
+            defer { state.callers.removeSubrange(count...) }
+            return Array(state.callers[count...])
+        }
+        for caller in callers { caller.continuation.resume(returning: true) }
+    }
+
+    private func open(
+        _ rows: [RegistrationKey: RegistrationRow], of batch: LogBatch
+    ) throws(LogApplication.Unreadable) -> [RegistrationKey: StoredRegistration] {
+        do {
+            return try rows.mapValues { try seal.open($0) }
+        } catch {
+            throw LogApplication.Unreadable(
+                sequence: UInt64(batch.position.last), reason: "a registration: \(error)")
+        }
+    }
+
+    private func perform(
+        _ effect: LogApplication.Effect, of batch: LogBatch, _ messages: inout [LogMessage]
+    ) {
+        switch effect {
+        case .entry(let entry): messages.append(.entry(entry))
+        case .catalog(let rules, let document): catalogs.install(rules, document)
+        case .decided(let decision, let rules, let sequence):
+            accepted.note(decision, by: rules, at: sequence, acceptedAt: batch.at)
+        case .registered(let record, let key):
+            registry.put(record, app: key.app, at: UInt64(batch.position.last))
+            messages.append(
+                .registered(
+                    record, app: key.app, receipts: ShardReceipts(count: publisher.loopCount)))
+        case .removed(let key):
+            registry.remove(key)
+            messages.append(.removed(key))
+        case .removedApp(let app, let sequence):
+            catalogs.remove(app: app, at: sequence)
+            registry.removeAll(of: app)
+        }
+    }
+}

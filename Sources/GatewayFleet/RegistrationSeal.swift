@@ -1,0 +1,46 @@
+import Foundation
+import GatewayCore
+import GatewayPostgres
+import GatewayRecords
+import WidgetModel
+
+/// Wraps registrations under the key of the fleet: a dump of the database alone reveals no push
+/// token and no attribute.
+package struct RegistrationSeal: Sendable {
+    private static let kind = "registration"
+
+    private let key: FleetKey
+
+    /// Creates a seal.
+    package init(_ key: FleetKey) { self.key = key }
+
+    /// Wraps a registration in stored form.
+    ///
+    /// - Throws: `SecretError.cryptoFailed`.
+    func close(_ payload: [UInt8], of key: RegistrationKey) throws(SecretError) -> [UInt8] {
+        let secret = SecretBytes(count: payload.count) { output in
+            output.copyBytes(from: payload)
+            return true
+        }
+        guard let secret else { throw .cryptoFailed }
+        return try self.key.wrap(secret, kind: Self.kind, name: Self.name(of: key))
+    }
+
+    /// Returns the stored form of a registration.
+    ///
+    /// - Throws: `SecretError.notAuthentic` for a row of another client or another fleet.
+    func payload(_ row: RegistrationRow) throws(SecretError) -> Data {
+        try key.unwrap(row.content.payload, kind: Self.kind, name: Self.name(of: row.key))
+            .withBytes { Data($0) }
+    }
+
+    /// Reads a registration.
+    func open(_ row: RegistrationRow) throws -> StoredRegistration {
+        try StoredRegistration(payload(row), limits: .none)
+    }
+
+    /// The length before the app keeps app and client apart.
+    private static func name(of key: RegistrationKey) -> String {
+        "\(key.app.utf8.count):\(key.app)\(key.client)"
+    }
+}
