@@ -25,10 +25,10 @@ struct ScenarioChoice: ExpressibleByArgument {
 enum Main {
     static func main() {
         let arguments = CommandLine.arguments.dropFirst()
-        if arguments.first == ComplexityCommand.name {
-            ComplexityCommand.main(Array(arguments.dropFirst()))
-        } else {
-            GatewayBench.main(Array(arguments))
+        switch arguments.first {
+        case ComplexityCommand.name: ComplexityCommand.main(Array(arguments.dropFirst()))
+        case FleetCommand.name: FleetCommand.main(Array(arguments.dropFirst()))
+        default: GatewayBench.main(Array(arguments))
         }
     }
 }
@@ -50,7 +50,8 @@ struct GatewayBench: ParsableCommand {
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             In addition, `gateway-bench complexity` sends the largest documents and checks
-            that they do not delay another app's posts; see its --help.
+            that they do not delay another app's posts, and `gateway-bench fleet` simulates
+            several nodes with one log; see their --help.
 
             CPU is the server's own, from /proc. It includes kernel work on its behalf; on
             loopback that includes the receiver's network path too, so compare ratios. The

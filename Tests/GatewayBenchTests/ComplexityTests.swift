@@ -58,20 +58,20 @@ extension TurnHistogram {
     }
 }
 
-@Suite struct BystanderFiguresTests {
+@Suite struct BystanderStatsTests {
     @Test func percentilesAreOfTheSortedList() {
-        let figures = BystanderFigures(milliseconds: (1...200).reversed().map(Double.init))
+        let figures = BystanderStats(milliseconds: (1...200).reversed().map(Double.init))
         #expect(figures.percentile(0.5) == 100)
         #expect(figures.percentile(0.99) == 198)
         #expect(figures.percentile(0) == 1)
         #expect(figures.percentile(1) == 200)
         #expect(figures.slowest == 200)
-        let none = BystanderFigures(milliseconds: [])
+        let none = BystanderStats(milliseconds: [])
         #expect(none.percentile(0.99) == 0 && none.slowest == 0)
     }
 
     @Test func severalAreOne() {
-        let both = BystanderFigures([
+        let both = BystanderStats([
             .init(milliseconds: [3, 1], failed: 1), .init(milliseconds: [2], failed: 2),
         ])
         #expect(both == .init(milliseconds: [1, 2, 3], failed: 3))
@@ -111,7 +111,7 @@ extension TurnHistogram {
 }
 
 @Suite struct ComplexityVerdictTests {
-    private static let quiet = BystanderFigures(milliseconds: [Double](repeating: 2, count: 100))
+    private static let quiet = BystanderStats(milliseconds: [Double](repeating: 2, count: 100))
 
     private static func page(long: [String: Int] = [:], without missing: String? = nil) -> String {
         (TurnHistogram.shared + [TurnHistogram.documents]).filter { $0 != missing }.map { thread in
@@ -129,7 +129,7 @@ extension TurnHistogram {
     ) -> ShapeOutcome {
         var outcome = ShapeOutcome(shape: "explain")
         outcome.statuses = [200: 12]
-        outcome.bystander = BystanderFigures(milliseconds: milliseconds, failed: failed)
+        outcome.bystander = BystanderStats(milliseconds: milliseconds, failed: failed)
         outcome.turns = TurnHistogram(text: page)
         return outcome
     }
@@ -144,7 +144,7 @@ extension TurnHistogram {
 
     /// The names of the bounds that did not hold.
     private static func missed(
-        _ outcomes: [ShapeOutcome], quiet: BystanderFigures = Self.quiet, isReached: Bool = true
+        _ outcomes: [ShapeOutcome], quiet: BystanderStats = Self.quiet, isReached: Bool = true
     ) throws -> [String] {
         let verdict = ComplexityVerdict(
             quiet: quiet, outcomes: outcomes, coverage: try coverage(isReached: isReached))
@@ -194,7 +194,7 @@ extension TurnHistogram {
     }
 
     @Test func theBoundGrowsWithTheQuietP99() throws {
-        let quiet = BystanderFigures(milliseconds: [Double](repeating: 20, count: 100))
+        let quiet = BystanderStats(milliseconds: [Double](repeating: 20, count: 100))
         let slow = [Double](repeating: 60, count: 100)
         #expect(try Self.missed([Self.outcome(slow)], quiet: quiet) == [])
         #expect(

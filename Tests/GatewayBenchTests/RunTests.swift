@@ -63,7 +63,7 @@ import WidgetModel
         let run = try BenchRun(["fanout", "--streams", "20"])
         var gateway: pid_t?
         for _ in 0..<1_000 where gateway == nil || !run.errors.contains("closed loop") {
-            gateway = ProcessFigures.children(of: run.program.pid).first ?? gateway
+            gateway = ProcessStats.children(of: run.program.pid).first ?? gateway
             usleep(10_000)
         }
         let child = try #require(gateway, "no gateway was started: \(run.errors)")

@@ -62,7 +62,7 @@ final class Bystander: Sendable {
     /// they are answered. A post without an answer by then failed, after the time it waited so far.
     ///
     /// - Parameter start: In monotonic nanoseconds.
-    func figures(since start: Int64) throws -> BystanderFigures {
+    func figures(since start: Int64) throws -> BystanderStats {
         let end = monotonicNanoseconds()
         try waitUntil(seconds: Self.timeoutSeconds) { state in
             !state.posts.contains { $0.start < end && $0.end == nil }
@@ -71,7 +71,7 @@ final class Bystander: Sendable {
         let posts = state.withLock { $0.posts }.filter { post in
             post.start < end && (post.start >= start || post.end ?? now > start)
         }
-        return BystanderFigures(
+        return BystanderStats(
             milliseconds: posts.map { Double(($0.end ?? now) - $0.start) / 1e6 },
             failed: posts.count { !$0.isAccepted })
     }

@@ -3,7 +3,7 @@ import WidgetModel
 /// The result of a run.
 struct ComplexityReport {
     /// The bystander alone.
-    let quiet: BystanderFigures
+    let quiet: BystanderStats
     /// The shapes, in their order.
     let outcomes: [ShapeOutcome]
     /// The routes that each shape reached.
@@ -49,7 +49,7 @@ struct ComplexityReport {
         return [shapes, routes, bounds].map(Figure.table).joined(separator: "\n\n") + failure
     }
 
-    private static func cells(_ figures: BystanderFigures) -> [String] {
+    private static func cells(_ figures: BystanderStats) -> [String] {
         [figures.percentile(0.5), figures.percentile(0.99), figures.slowest].map(Figure.text)
     }
 
@@ -79,7 +79,7 @@ struct ComplexityReport {
         ]
     }
 
-    private static func json(_ figures: BystanderFigures) -> JSONValue {
+    private static func json(_ figures: BystanderStats) -> JSONValue {
         [
             "posts": .integer(Int64(figures.milliseconds.count)),
             "failed": .integer(Int64(figures.failed)), "p50": .number(figures.percentile(0.5)),

@@ -32,7 +32,7 @@ struct ComplexityRun {
             else { throw BenchFailure("/openapi.json names no routes") }
             let bystander = try stage.startBystander()
             defer { bystander.stop() }
-            func alone(seconds: Double) throws -> BystanderFigures {
+            func alone(seconds: Double) throws -> BystanderStats {
                 let start = monotonicNanoseconds()
                 try stage.generator.run(seconds: seconds) { false }
                 return try bystander.figures(since: start)
@@ -58,7 +58,7 @@ struct ComplexityRun {
                 outcomes.append(outcome)
             }
             return ComplexityReport(
-                quiet: BystanderFigures(quiet), outcomes: outcomes, coverage: coverage,
+                quiet: BystanderStats(quiet), outcomes: outcomes, coverage: coverage,
                 isComplete: Set(shapes) == Set(ShapeName.allCases), failure: bystander.failure)
         }
     }
@@ -69,7 +69,7 @@ struct ComplexityRun {
     ) throws -> ShapeOutcome {
         var outcome = ShapeOutcome(shape: shape.name.rawValue)
         let before = try stage.turns()
-        let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.pid)
+        let cpu = ProcessStats.cpuNanoseconds(stage.gateway.pid)
         let start = monotonicNanoseconds()
         switch shape.load {
         case .requests(let requests, let connections):
@@ -100,7 +100,7 @@ struct ComplexityRun {
         outcome.bystander = try bystander.figures(since: start)
         outcome.seconds = Double(monotonicNanoseconds() - start) / 1e9
         outcome.cpuSeconds =
-            Double(ProcessFigures.cpuNanoseconds(stage.gateway.pid) - cpu) / 1e9
+            Double(ProcessStats.cpuNanoseconds(stage.gateway.pid) - cpu) / 1e9
         if let before, let after = try stage.turns() { outcome.turns = after.since(before) }
         return outcome
     }

@@ -11,7 +11,7 @@ struct ShapeOutcome {
     /// The routes that the shape was for and whose answers never showed that.
     var missed: [Route] = []
     /// The times of the bystander's posts meanwhile.
-    var bystander = BystanderFigures(milliseconds: [])
+    var bystander = BystanderStats(milliseconds: [])
     /// The turns of the gateway's threads meanwhile; `nil` where the metrics page has no histogram.
     var turns: TurnHistogram?
     /// The gateway's CPU time meanwhile, in seconds.
@@ -33,7 +33,7 @@ struct ShapeOutcome {
         lost += later.lost
         reached.formUnion(later.reached)
         missed.removeAll { reached.contains($0) }
-        bystander = BystanderFigures([bystander, later.bystander])
+        bystander = BystanderStats([bystander, later.bystander])
         turns = later.turns
         cpuSeconds += later.cpuSeconds
         seconds += later.seconds
@@ -77,8 +77,8 @@ struct ComplexityVerdict {
     ///   - outcomes: The shapes.
     ///   - coverage: The routes that were reached; `nil` where only some shapes ran, so that it says
     ///     nothing.
-    init(quiet: BystanderFigures, outcomes: [ShapeOutcome], coverage: RouteCoverage?) {
-        let attacked = BystanderFigures(outcomes.map(\.bystander))
+    init(quiet: BystanderStats, outcomes: [ShapeOutcome], coverage: RouteCoverage?) {
+        let attacked = BystanderStats(outcomes.map(\.bystander))
         bounds =
             [
                 Self.p99(quiet, attacked), Self.slowest(attacked),
@@ -87,7 +87,7 @@ struct ComplexityVerdict {
             ] + (coverage.map { [Self.routes($0)] } ?? [])
     }
 
-    private static func p99(_ quiet: BystanderFigures, _ attacked: BystanderFigures) -> Bound {
+    private static func p99(_ quiet: BystanderStats, _ attacked: BystanderStats) -> Bound {
         let bound = max(p99Ratio * quiet.percentile(0.99), p99Milliseconds)
         let isMeasured = !quiet.milliseconds.isEmpty && !attacked.milliseconds.isEmpty
         return Bound(
@@ -98,7 +98,7 @@ struct ComplexityVerdict {
                     + "(quiet \(Figure.text(quiet.percentile(0.99))) ms)")
     }
 
-    private static func slowest(_ attacked: BystanderFigures) -> Bound {
+    private static func slowest(_ attacked: BystanderStats) -> Bound {
         let isMeasured = !attacked.milliseconds.isEmpty
         return Bound(
             name: "bystander's slowest post",
@@ -109,8 +109,8 @@ struct ComplexityVerdict {
                     + "\(Figure.text(slowestMilliseconds)) ms")
     }
 
-    private static func answered(_ quiet: BystanderFigures, _ outcomes: [ShapeOutcome]) -> Bound {
-        let all = BystanderFigures([quiet] + outcomes.map(\.bystander))
+    private static func answered(_ quiet: BystanderStats, _ outcomes: [ShapeOutcome]) -> Bound {
+        let all = BystanderStats([quiet] + outcomes.map(\.bystander))
         let without = outcomes.filter(\.bystander.milliseconds.isEmpty).map(\.shape)
         let finding = "\(all.milliseconds.count) posts, \(all.failed) of them failed"
         return Bound(

@@ -3,7 +3,7 @@ import GatewayTestSupport
 /// The turns of the gateway's threads by their CPU time, from its metrics page.
 struct TurnHistogram: Equatable {
     /// The turns of one thread.
-    struct Turns: Equatable {
+    struct TurnCounts: Equatable {
         /// The number of all turns.
         var count = 0
         /// The number of turns that took longer than ``boundSeconds``.
@@ -24,7 +24,7 @@ struct TurnHistogram: Equatable {
     static let shared = ["event_loop", "arrivals", "requests", writer]
 
     /// The turns of each thread, by its name.
-    private(set) var byThread: [String: Turns] = [:]
+    private(set) var byThread: [String: TurnCounts] = [:]
 
     /// Reads a metrics page; `nil` where it lacks the histogram, or where a thread's part of it lacks
     /// its count or the bound.
@@ -38,7 +38,7 @@ struct TurnHistogram: Equatable {
             guard let thread = labels["thread"], let count = Int(exactly: value),
                 let short = shorts[thread]
             else { return nil }
-            byThread[thread] = Turns(count: count, long: count - short)
+            byThread[thread] = TurnCounts(count: count, long: count - short)
         }
         if byThread.isEmpty { return nil }
     }
@@ -47,8 +47,8 @@ struct TurnHistogram: Equatable {
     func since(_ earlier: TurnHistogram) -> TurnHistogram {
         var difference = self
         for (thread, turns) in earlier.byThread {
-            difference.byThread[thread, default: Turns()].count -= turns.count
-            difference.byThread[thread, default: Turns()].long -= turns.long
+            difference.byThread[thread, default: TurnCounts()].count -= turns.count
+            difference.byThread[thread, default: TurnCounts()].long -= turns.long
         }
         return difference
     }

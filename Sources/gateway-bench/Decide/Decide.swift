@@ -117,7 +117,7 @@ extension Repetition {
         return (elapsed / count, Double(gateway.deliveries) / count)
     }
 
-    private var residentBytes: Int64 { ProcessFigures.residentBytes(getpid()) }
+    private var residentBytes: Int64 { ProcessStats.residentBytes(getpid()) }
 
     /// Returns the processor time of `body` on this thread: on a machine that others use as well the
     /// wall clock would say less.

@@ -3,7 +3,7 @@ import Glibc
 import OpenMetrics
 
 /// The cost and the outcome of one phase of deliveries.
-struct PhaseFigures {
+struct PhaseStats {
     /// Deliveries by stream and change.
     var count = DeliveryCount()
     /// The time from the first change to the last delivery.
@@ -30,7 +30,7 @@ struct PhaseFigures {
     private func perDelivery(_ value: Double) -> Double { value / Double(max(1, count.delivered)) }
 
     /// Adds what another phase cost, and what it lost.
-    static func + (left: PhaseFigures, right: PhaseFigures) -> PhaseFigures {
+    static func + (left: PhaseStats, right: PhaseStats) -> PhaseStats {
         var sum = left
         sum.count.add(right.count)
         sum.serverCPU += right.serverCPU
@@ -54,17 +54,17 @@ struct Phases {
     init(_ stage: Stage, _ fleet: StreamFleet, warmUpChanges: Int) throws {
         (self.stage, self.fleet) = (stage, fleet)
         poster = try stage.requester(connections: 1)
-        warmUp = PhaseFigures()
+        warmUp = PhaseStats()
         warmUp = try closed(warmUpChanges)
     }
 
     /// The outcome of the changes that are not measured.
-    private(set) var warmUp: PhaseFigures
+    private(set) var warmUp: PhaseStats
 
     /// Posts each change when the last one has reached all streams, and its post is answered.
     ///
     /// - Parameter thing: The thing that a change is of, by the change's number.
-    func closed(_ changes: Int, thing: (Int) -> String = { _ in "0" }) throws -> PhaseFigures {
+    func closed(_ changes: Int, thing: (Int) -> String = { _ in "0" }) throws -> PhaseStats {
         try measure {
             for number in 0..<changes {
                 fleet.phase.posted(at: monotonicNanoseconds(), to: fleet.streams.count)
@@ -75,7 +75,7 @@ struct Phases {
     }
 
     /// Posts changes at fixed times, whatever has arrived; latency counts from the scheduled time.
-    func rate(_ changes: Int, perSecond: Double) throws -> PhaseFigures {
+    func rate(_ changes: Int, perSecond: Double) throws -> PhaseStats {
         try measure {
             let start = monotonicNanoseconds() + 1_000_000
             let step = 1e9 / perSecond
@@ -96,7 +96,7 @@ struct Phases {
     }
 
     /// Posts all changes at once, in `requests` that are sent without waiting for answers.
-    func burst(changes: Int, requests: [[UInt8]]) throws -> PhaseFigures {
+    func burst(changes: Int, requests: [[UInt8]]) throws -> PhaseStats {
         try measure {
             let now = monotonicNanoseconds()
             for _ in 0..<changes { fleet.phase.posted(at: now, to: fleet.streams.count) }
@@ -118,19 +118,19 @@ struct Phases {
         return fleet.phase.outstanding == 0
     }
 
-    private func measure(_ body: () throws -> Void) throws -> PhaseFigures {
+    private func measure(_ body: () throws -> Void) throws -> PhaseStats {
         try generator.run(seconds: Self.settleSeconds) { false }
         fleet.startPhase()
         let process = stage.gateway.pid
         let before = (
-            server: ProcessFigures.cpuNanoseconds(process),
-            own: ProcessFigures.ownCPUNanoseconds(), traffic: fleet.traffic
+            server: ProcessStats.cpuNanoseconds(process),
+            own: ProcessStats.ownCPUNanoseconds(), traffic: fleet.traffic
         )
         let start = monotonicNanoseconds()
         try body()
-        var figures = PhaseFigures()
-        figures.serverCPU = ProcessFigures.cpuNanoseconds(process) - before.server
-        figures.ownCPU = ProcessFigures.ownCPUNanoseconds() - before.own
+        var figures = PhaseStats()
+        figures.serverCPU = ProcessStats.cpuNanoseconds(process) - before.server
+        figures.ownCPU = ProcessStats.ownCPUNanoseconds() - before.own
         // Stray deliveries would come now.
         try generator.run(seconds: Self.settleSeconds) { false }
         let traffic = fleet.traffic

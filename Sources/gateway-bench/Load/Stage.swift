@@ -66,10 +66,10 @@ final class Stage {
     /// Returns the CPU time that the gateway takes for `work` and its aftermath, in nanoseconds.
     func cpuNanoseconds(of work: () throws -> Void) throws -> Int64 {
         try generator.run(seconds: 0.2) { false }
-        let before = ProcessFigures.cpuNanoseconds(gateway.pid)
+        let before = ProcessStats.cpuNanoseconds(gateway.pid)
         try work()
         try generator.run(seconds: 0.2) { false }
-        return ProcessFigures.cpuNanoseconds(gateway.pid) - before
+        return ProcessStats.cpuNanoseconds(gateway.pid) - before
     }
 
     // MARK: Requests

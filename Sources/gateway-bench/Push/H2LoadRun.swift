@@ -14,7 +14,7 @@ struct H2LoadRun {
     let cores: [Int]?
 
     /// Makes as many requests by one connection.
-    func run(_ count: Int, tokens: [String]) throws -> PoolLoad.Figures {
+    func run(_ count: Int, tokens: [String]) throws -> PoolLoad.Stats {
         let (list, body) = (directory + "/targets", directory + "/body")
         try tokens.map { "https://127.0.0.1:\(server.port)/3/device/\($0)" }
             .joined(separator: "\n").write(toFile: list, atomically: true, encoding: .utf8)
@@ -35,7 +35,7 @@ struct H2LoadRun {
         guard let seconds = Self.seconds(text), let accepted = Self.accepted(text) else {
             throw BenchFailure("h2load printed no results: \(text.suffix(1_000))")
         }
-        return PoolLoad.Figures(
+        return PoolLoad.Stats(
             seconds: seconds, cpuSeconds: Self.cpuSecondsOfChildren - before,
             refused: count - accepted)
     }

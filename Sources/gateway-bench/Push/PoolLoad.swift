@@ -16,14 +16,14 @@ struct PoolLoad {
     let server: PushServer
 
     /// The cost of a number of pushes.
-    struct Figures {
+    struct Stats {
         var seconds = 0.0
         var cpuSeconds = 0.0
         var refused = 0
     }
 
     /// Makes as many pushes by one pool, after some that are not measured.
-    func run(_ count: Int, tokens: [String]) throws -> Figures {
+    func run(_ count: Int, tokens: [String]) throws -> Stats {
         var configuration = APNsPool.Configuration(
             .production,
             .key(.init(server.key, id: PushServer.keyID, team: PushServer.team)))
@@ -43,7 +43,7 @@ struct PoolLoad {
 
     /// The pushes of one run.
     private final class Run: Sendable {
-        let figures = Mutex(Figures())
+        let figures = Mutex(Stats())
         private let pool: APNsPool
         private let form: APNsPushForm
         private let tokens: [String]
@@ -54,11 +54,11 @@ struct PoolLoad {
 
         func measure(_ count: Int) async {
             _ = await push(PoolLoad.window)
-            let (began, cpu) = (monotonicNanoseconds(), ProcessFigures.ownCPUNanoseconds())
+            let (began, cpu) = (monotonicNanoseconds(), ProcessStats.ownCPUNanoseconds())
             let refused = await push(count)
-            let measured = Figures(
+            let measured = Stats(
                 seconds: Double(monotonicNanoseconds() - began) / 1e9,
-                cpuSeconds: Double(ProcessFigures.ownCPUNanoseconds() - cpu) / 1e9,
+                cpuSeconds: Double(ProcessStats.ownCPUNanoseconds() - cpu) / 1e9,
                 refused: refused)
             figures.withLock { $0 = measured }
             await pool.drain()

@@ -14,7 +14,7 @@ extension Repetition {
             let rounds = settings.isQuick ? 1 : 4
             tell("\(rounds) rounds of \(Self.changes) changes, in three ways")
             let single = try phases.closed(Self.changes * rounds) { things[$0 % things.count] }
-            var (batch, pipelined) = (PhaseFigures(), PhaseFigures())
+            var (batch, pipelined) = (PhaseStats(), PhaseStats())
             for _ in 0..<rounds {
                 batch =
                     batch

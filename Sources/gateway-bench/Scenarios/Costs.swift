@@ -25,11 +25,11 @@ extension Repetition {
             let tokens = try stage.makeClients(Self.streams + Self.moreStreams)
             let fleet = StreamFleet(stage, tokens: tokens)
             defer { fleet.close() }
-            func count(adding streams: Int) throws -> (CallgrindProfile, PhaseFigures) {
+            func count(adding streams: Int) throws -> (CallgrindProfile, PhaseStats) {
                 try fleet.open(streams)
                 tell("\(Self.changes) changes to \(fleet.streams.count) streams")
                 let phases = try Phases(stage, fleet, warmUpChanges: settings.warmUpChanges)
-                var figures = PhaseFigures()
+                var figures = PhaseStats()
                 let profile = try callgrind.count(of: stage.gateway.pid) {
                     figures = try phases.closed(Self.changes)
                 }

@@ -13,12 +13,12 @@ extension Repetition {
             defer { fleet.close() }
             let pid = stage.gateway.pid
             let before = (
-                cpu: ProcessFigures.cpuNanoseconds(pid), memory: ProcessFigures.residentBytes(pid)
+                cpu: ProcessStats.cpuNanoseconds(pid), memory: ProcessStats.residentBytes(pid)
             )
             try open(settings.streams, of: fleet)
             let streams = Double(settings.streams)
-            let cpu = Double(ProcessFigures.cpuNanoseconds(pid) - before.cpu) / streams
-            let memory = Double(ProcessFigures.residentBytes(pid) - before.memory) / streams
+            let cpu = Double(ProcessStats.cpuNanoseconds(pid) - before.cpu) / streams
+            let memory = Double(ProcessStats.residentBytes(pid) - before.memory) / streams
             let phases = try Phases(stage, fleet, warmUpChanges: settings.warmUpChanges)
             var samples: [Sample] = []
             if scenarios.contains(.fanout) {

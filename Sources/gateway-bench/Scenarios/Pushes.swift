@@ -33,7 +33,7 @@ extension Repetition {
         }
     }
 
-    private func samples(_ figures: PoolLoad.Figures, name: String) -> [Sample] {
+    private func samples(_ figures: PoolLoad.Stats, name: String) -> [Sample] {
         let count = Double(settings.requests)
         return [
             Sample(.push, "pushes, \(name)", count / max(figures.seconds, 1e-9), unit: "1/s"),

@@ -13,9 +13,9 @@ struct Repetition {
 
     /// Returns the figures of what was lost in phases.
     func losses(
-        _ scenario: ScenarioName, in phases: [PhaseFigures], of fleet: StreamFleet
+        _ scenario: ScenarioName, in phases: [PhaseStats], of fleet: StreamFleet
     ) -> [Sample] {
-        let sum = phases.reduce(PhaseFigures(), +)
+        let sum = phases.reduce(PhaseStats(), +)
         return [
             .loss(scenario, "lost", sum.count.outstanding),
             .loss(scenario, "stray", sum.count.stray),

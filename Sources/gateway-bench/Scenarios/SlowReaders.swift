@@ -53,11 +53,11 @@ extension Repetition {
         }
     }
 
-    private func closed(_ phases: Phases) throws -> PhaseFigures {
+    private func closed(_ phases: Phases) throws -> PhaseStats {
         try phases.closed(settings.closedChanges / 2)
     }
 
-    private func rate(_ phases: Phases) throws -> PhaseFigures {
+    private func rate(_ phases: Phases) throws -> PhaseStats {
         let perSecond = settings.changesPerSecond(streams: phases.fleet.streams.count)
         return try phases.rate(
             max(1, Int(perSecond * settings.rateSeconds / 2)), perSecond: perSecond)

@@ -13,10 +13,10 @@ extension Repetition {
             tell("restarting")
             try stage.gateway.restartMeasured()
             let start = monotonicNanoseconds()
-            let before = ProcessFigures.cpuNanoseconds(stage.gateway.pid)
+            let before = ProcessStats.cpuNanoseconds(stage.gateway.pid)
             let fleet = StreamFleet(stage, tokens: tokens, cursors: cursors)
             try fleet.open(settings.streams) { tell("\($0) streams have caught up") }
-            let cpu = ProcessFigures.cpuNanoseconds(stage.gateway.pid) - before
+            let cpu = ProcessStats.cpuNanoseconds(stage.gateway.pid) - before
             let seconds = Double(monotonicNanoseconds() - start) / 1e9
             fleet.close()
             tell("restarting, for plain requests")

@@ -1,7 +1,7 @@
 import Foundation
 
 /// CPU time and memory of processes, from /proc.
-enum ProcessFigures {
+enum ProcessStats {
     /// CPU time of all threads of a process that run now, in nanoseconds. Time in the kernel on their
     /// behalf counts, and so does the loopback's receiving side, which runs in the sender's.
     static func cpuNanoseconds(_ pid: pid_t) -> Int64 {

@@ -1,5 +1,5 @@
 /// The times of the bystander's posts.
-struct BystanderFigures: Equatable {
+struct BystanderStats: Equatable {
     /// The time from when each post was due to its answer, in milliseconds, ascending.
     let milliseconds: [Double]
     /// The number of posts that were answered with anything but 202, or not at all.
@@ -12,7 +12,7 @@ struct BystanderFigures: Equatable {
     }
 
     /// Joins the posts of several figures.
-    init(_ parts: [BystanderFigures]) {
+    init(_ parts: [BystanderStats]) {
         self.init(
             milliseconds: parts.flatMap(\.milliseconds), failed: parts.reduce(0) { $0 + $1.failed })
     }
