@@ -20,8 +20,8 @@ public struct OpenSSLKeys: VerificationKeys {
     public func check(_ notification: SignedNotification) -> SignatureCheck {
         guard let key = set[notification.keyID] else { return .unknownKey }
         // The key decides the algorithm; the sender's claim is only compared with it.
-        guard key.algorithm.isNamed(notification.algorithm),
-            key.verify(notification.signature, over: notification.signingInput)
+        guard let algorithm = VerificationAlgorithm(named: notification.algorithm),
+            key.verify(notification.signature, over: notification.signingInput, with: algorithm)
         else { return .forged }
         return .signed
     }

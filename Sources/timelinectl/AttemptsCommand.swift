@@ -10,7 +10,7 @@ struct AttemptsCommand: AsyncParsableCommand {
         abstract: "List recent push attempts and their outcomes.",
         discussion: """
             Newest first. Attempts that ended within the last second may be missing. The outcomes \
-            are documented in Deploy/push.md. Needs a token with the scope operator.
+            are documented in Deploy/push.md. Needs a token with the scope operator:read.
 
             Examples:
               timelinectl attempts

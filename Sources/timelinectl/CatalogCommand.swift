@@ -9,7 +9,7 @@ struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
         abstract: "Declare an app's entities, intents and widgets.",
-        subcommands: [Apply.self, Diff.self])
+        subcommands: [Apply.self, Show.self, Diff.self])
 
     /// Replaces the catalog.
     struct Apply: AsyncParsableCommand {
@@ -65,6 +65,38 @@ struct CatalogCommand: AsyncParsableCommand {
 }
 
 extension CatalogCommand {
+    /// Prints the catalog in force.
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show",
+            abstract: "Print an app's catalog, as it was uploaded.",
+            discussion: """
+                Needs a token with the scope catalog:write or operator:read.
+
+                Examples:
+                  timelinectl catalog show > catalog.yaml
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                let response = try await service.answer(
+                    to: GatewayRequest(
+                        method: "GET", target: "\(service.base)/catalog",
+                        headers: [(name: "accept", value: "*/*")], body: nil,
+                        responseBytesMax: 16 << 20))
+                let text = String(decoding: response.body, as: UTF8.self)
+                Terminal.print(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+
     /// Compares a catalog that is not in force with recent changes.
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

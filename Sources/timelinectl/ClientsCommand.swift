@@ -7,25 +7,31 @@ import WidgetModel
 struct ClientsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients",
-        abstract: "List an app's clients, show one, or erase all of one person's.",
+        abstract: "List an app's clients, show or delete one, or erase all of one person's.",
         discussion: """
-            Needs a token with the scope clients:write. Push tokens are never printed.
+            Needs a token with the scope clients:write; operator:read suffices to list and show. Push \
+            tokens are never printed.
 
             Examples:
               timelinectl clients list --attribute account:42
               timelinectl clients show my-iphone --json
+              timelinectl clients delete my-iphone
               timelinectl clients erase --attribute account:42 --yes
             """,
-        subcommands: [List.self, Show.self, Erase.self])
+        subcommands: [List.self, Show.self, Delete.self, Erase.self])
 
     /// Lists clients page by page.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
-            abstract: "List clients in order of id.",
+            abstract: "List clients in order of id, with their state and when they were seen.",
             discussion: """
+                STATE is the number of stale items, fresh, or unknown for a client not seen since \
+                the gateway started; `explain client` says more.
+
                 Examples:
                   timelinectl clients list
+                  timelinectl clients list --prefix my-
                   timelinectl clients list --attribute account:42
                   timelinectl clients list --after my-iphone --limit 1000 --json
                 """)
@@ -35,6 +41,9 @@ struct ClientsCommand: AsyncParsableCommand {
 
         @Option(help: ArgumentHelp("Only clients with this attribute.", valueName: "name:value"))
         var attribute: AttributeValue?
+
+        @Option(help: ArgumentHelp("Only clients whose ids begin with this.", valueName: "text"))
+        var prefix: String?
 
         @Option(help: ArgumentHelp("Cursor: `after` from the previous page.", valueName: "id"))
         var after: String?
@@ -46,7 +55,7 @@ struct ClientsCommand: AsyncParsableCommand {
             guard (1...1_000).contains(limit) else {
                 throw ValidationError("--limit must be 1 to 1000")
             }
-            guard after.map(Identifier.isValid) ?? true else {
+            guard [after, prefix].compactMap({ $0 }).allSatisfy(Identifier.isValid) else {
                 throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
         }
@@ -66,6 +75,7 @@ struct ClientsCommand: AsyncParsableCommand {
         var query: String {
             var parts = ["limit=\(limit)"]
             if let attribute { parts.append("attribute=\(attribute.encoded)") }
+            if let prefix { parts.append("prefix=\(prefix)") }
             if let after { parts.append("after=\(after)") }
             return parts.joined(separator: "&")
         }
@@ -73,18 +83,32 @@ struct ClientsCommand: AsyncParsableCommand {
         static func text(_ page: ClientPage) -> String {
             guard !page.clients.isEmpty else { return "no clients" }
             let table = TextBlock.table(
-                ["CLIENT", "PLATFORM", "WIDGETS", "SETS", "CONTROLS", "HEARS BY"],
+                ["CLIENT", "PLATFORM", "STATE", "SEEN", "WIDGETS", "SETS", "CONTROLS", "HEARS BY"],
                 page.clients.map { client in
                     let platform = [client.platform, client.osVersion]
                         .compactMap { $0 }.joined(separator: " ")
                     let channels = client.delivery.map(\.type)
                     return [
-                        client.client, platform, String(client.widgets.count),
+                        client.client, platform, state(of: client), seen(client),
+                        String(client.widgets.count),
                         String(client.recommendations.count), String(client.controls.count),
                         channels.isEmpty ? "poll" : channels.joined(separator: ", "),
                     ]
                 })
             return page.after.map { table + "\nnext page: --after \($0)" } ?? table
+        }
+
+        private static func state(of client: RegisteredClient) -> String {
+            let deaf = client.dependOnNothing.map { ", \($0) lack attributes" } ?? ""
+            switch client.stale {
+            case nil: return "unknown" + deaf
+            case 0?: return "fresh" + deaf
+            case let count?: return "\(count) stale" + deaf
+            }
+        }
+
+        private static func seen(_ client: RegisteredClient) -> String {
+            (client.streams ?? 0) > 0 ? "stream open" : client.lastSeen ?? "-"
         }
     }
 
@@ -116,6 +140,42 @@ struct ClientsCommand: AsyncParsableCommand {
             do throws(GatewayFailure) {
                 let answer = try await service.json("GET", service.base(ofClient: client))
                 Terminal.print(answer.value.text)
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+    }
+
+    /// Removes one registration.
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "delete",
+            abstract: "Remove a client's registration.",
+            discussion: """
+                Its streams end, and nothing is pushed to it any more. It registers again when it \
+                next connects; deny its token to prevent that.
+
+                Examples:
+                  timelinectl clients delete my-iphone
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "The client's id.")
+        var client: String
+
+        func run() async throws {
+            guard Identifier.isValid(client) else {
+                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
+            }
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                // Deleting what is not there succeeds, but a person may have mistyped.
+                _ = try await service.json("GET", service.base(ofClient: client))
+                _ = try await service.json("DELETE", service.base(ofClient: client))
+                Terminal.print("deleted \(client)")
             } catch {
                 throw Terminal.fail(error, as: options.form)
             }
@@ -187,9 +247,10 @@ struct AttributeValue: ExpressibleByArgument, Equatable {
     let value: String
 
     init?(argument: String) {
-        guard let mark = argument.firstIndex(of: ":"), mark > argument.startIndex else {
-            return nil
-        }
+        // `post` and `token` take `=`.
+        guard let mark = argument.firstIndex(where: { $0 == ":" || $0 == "=" }),
+            mark > argument.startIndex
+        else { return nil }
         name = String(argument[..<mark])
         value = String(argument[argument.index(after: mark)...])
     }

@@ -25,10 +25,10 @@ struct CommonOptions: ParsableArguments {
     /// - Throws: `ValidationError` if the gateway's address is not stated.
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
-    ) throws -> CurlConnection {
+    ) throws -> AdvisedConnection {
         let configuration = try configuration(environment: environment)
         do throws(ConnectionError) {
-            return try CurlConnection(configuration)
+            return try AdvisedConnection(configuration)
         } catch {
             throw ValidationError(error.message)
         }
@@ -54,6 +54,15 @@ struct CommonOptions: ParsableArguments {
         if let ca, !ca.isEmpty { configuration.caFile = ca }
         if !token.isEmpty { configuration.bearerToken = { token } }
         return configuration
+    }
+}
+
+extension AdvisedConnection {
+    /// A connection to a gateway, or to its admin port.
+    init(_ configuration: CurlConnection.Configuration) throws(ConnectionError) {
+        self.init(
+            try CurlConnection(configuration),
+            ConnectionAdvice(origin: configuration.gateway, ca: configuration.caFile))
     }
 }
 

@@ -11,7 +11,7 @@ struct EventsCommand: AsyncParsableCommand {
         discussion: """
             APNs rejections of topics and keys, and disabled webhooks: the latest since the \
             gateway started, newest first, repeated events only once. Needs a token with the scope \
-            operator.
+            operator:read.
 
             Examples:
               timelinectl events

@@ -17,7 +17,7 @@ struct ExplainCommand: AsyncParsableCommand {
             abstract: "Explain which subscriptions a change affects, why, and with what result.",
             discussion: """
                 With a sequence printed by `post`: explains a logged change by the catalog then in \
-                force, and how it was delivered. Needs a token with the scope operator.
+                force, and how it was delivered. Needs a token with the scope operator:read.
 
                 With the options of `post`: explains what the change would do, without posting it. \
                 Changes nothing. Needs a token with the scope changes:write.
@@ -79,8 +79,10 @@ struct ExplainCommand: AsyncParsableCommand {
             abstract: "Show which of a client's items are fresh, and why others are pending.",
             discussion: """
                 For each widget, recommendation set and control: whether it is fresh; if stale, \
-                since when and by which change, what was sent, and until when it is withheld. \
-                Needs a token with the scope operator.
+                since when and by which change, what was sent, and until when it is withheld; or \
+                which client attribute is missing, so that no change affects it. Then streams, \
+                addresses with their push budget, addresses that were removed, and warnings. \
+                Needs a token with the scope operator:read.
 
                 Examples:
                   timelinectl explain client my-iphone

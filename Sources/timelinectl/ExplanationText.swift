@@ -24,7 +24,7 @@ enum ExplanationText {
         let rules: [[String]] = change.rules.map { rule in
             [
                 [rule.verdict, rule.attribute].compactMap { $0 }.joined(separator: " "),
-                rule.target, rule.kind, rule.place, keys(rule),
+                rule.target, rule.kind, rule.place, keys(rule) + wanted(rule),
             ]
         }
         lines += TextBlock.columns(rules, indent: 2)
@@ -46,6 +46,15 @@ enum ExplanationText {
             }.joined(separator: " ")
         }
         return keys.filter { !$0.isEmpty }.joined(separator: ", ")
+    }
+
+    /// The properties or operations that a rule lists, if that is why it does not match.
+    private static func wanted(_ rule: ConsideredRule) -> String {
+        switch rule.verdict {
+        case "properties-not-listed": "wants " + (rule.properties ?? []).joined(separator: ", ")
+        case "operation-not-listed": "wants " + (rule.operations ?? []).joined(separator: ", ")
+        default: ""
+        }
     }
 
     private static func outcomes(_ outcomes: OutcomeSummary) -> [String] {
@@ -70,8 +79,7 @@ enum ExplanationText {
         var lines = [
             TextBlock.line(
                 "\(client.client)  \(client.platform)  confirmed \(client.confirmed) of "
-                    + "\(client.head)"
-                    + (client.heardOf ? "" : "  not seen since the gateway started"))
+                    + "\(client.head)  " + seen(client))
         ]
         let items = [
             ("widget", client.widgets), ("set", client.recommendations),
@@ -91,9 +99,31 @@ enum ExplanationText {
             if let failures = address.failures, failures > 0 { line += ", \(failures) failures" }
             if let at = address.retryAt { line += ", retry at \(at)" }
             if let why = address.unusable { line += ", \(why)" }
+            if let problem = address.problem { line += ": \(problem)" }
+            if let budget = address.budget { line += ", " + text(budget) }
             return TextBlock.line(line)
         }
+        lines += (client.removedAddresses ?? []).map { removed in
+            TextBlock.line(
+                "\(removed.channel) address removed at \(removed.time): "
+                    + (removed.reason ?? "rejected permanently")
+                    + "; it is told nothing there until it registers a new one")
+        }
+        lines += (client.warnings ?? []).map { TextBlock.line("warning: \($0)") }
         return lines.joined(separator: "\n")
+    }
+
+    private static func seen(_ client: ExplainedClient) -> String {
+        if !client.streams.isEmpty { return "stream open" }
+        let last = client.lastSeen.map { "last seen \($0)" }
+        return [last, client.heardOf ? nil : "not seen since the gateway started"]
+            .compactMap { $0 }.joined(separator: ", ")
+    }
+
+    private static func text(_ budget: ExplainedAddress.Budget) -> String {
+        "budget: \(budget.left) of \(budget.burst) pushes left"
+            + (budget.reserved > 0 ? " (\(budget.reserved) for urgent changes only)" : "")
+            + (budget.refillsAt.map { ", next at \($0)" } ?? "") + ", \(budget.perDay) a day"
     }
 
     private static func parameters(_ item: ExplainedItem) -> String {
@@ -103,9 +133,18 @@ enum ExplanationText {
 
     private static func since(_ item: ExplainedItem) -> String {
         if item.sleeps == true { return "inactive" }
-        guard let stale = item.stale else { return "fresh" }
+        let lacks = item.lacks.map { "no client attribute " + $0.joined(separator: ", ") }
+        guard let stale = item.stale else {
+            if item.dependsOnNothing == true {
+                return ["depends on nothing", lacks].compactMap { $0 }.joined(separator: ": ")
+            }
+            return ["fresh", lacks.map { "by rules that apply; \($0)" }].compactMap { $0 }
+                .joined(separator: " ")
+        }
         let latest = stale.latest == stale.sequence ? "" : ", latest \(stale.latest)"
-        return "stale since \(stale.time ?? "") by \(stale.cause) \(stale.sequence)" + latest
+        let time = (stale.time ?? "an unknown time") + (stale.isEarliest ? "" : " or earlier")
+        return ["stale since \(time) by \(stale.cause) \(stale.sequence)" + latest, lacks]
+            .compactMap { $0 }.joined(separator: "; ")
     }
 
     private static func outcome(_ item: ExplainedItem) -> String {

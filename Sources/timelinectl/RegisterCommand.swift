@@ -50,6 +50,7 @@ struct RegisterCommand: AsyncParsableCommand {
             "registered \(registered.client)", "  cursor: \(registered.cursor)",
             "  expires: \(registered.expires)",
         ]
-        return (lines + warningLines(registered.warnings)).joined(separator: "\n")
+        let keys = (registered.webhookKeys ?? []).map { "  webhook key: \($0)" }
+        return (lines + keys + warningLines(registered.warnings)).joined(separator: "\n")
     }
 }

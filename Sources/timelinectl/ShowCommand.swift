@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import TimelineClient
+import WidgetModel
 
 /// Shows a client's widgets the way its device does.
 struct ShowCommand: ParsableCommand {
@@ -77,6 +78,16 @@ struct ShowCommand: ParsableCommand {
         let context = WidgetReport.Context(
             location: location.map(WidgetLocation.init(rawValue:)), mode: mode, isLocked: locked,
             isDark: dark, isAlwaysOn: isAlwaysOn)
+        if let location, WidgetLocation.known[location] == nil {
+            let known = WidgetLocation.known.keys.sorted()
+            throw ValidationError(
+                "--location: `\(location)` is none of \(known.joined(separator: ", "))")
+        }
+        let kinds = Set(client.widgets.map(\.widget.kind)).sorted()
+        if let kind, !kinds.contains(kind) {
+            let hint = kind.nearest(of: kinds).map { "; did you mean `\($0)`?" } ?? ""
+            throw ValidationError("no widget of the kind `\(kind)` is placed\(hint)")
+        }
         let date = try moment()
         return client.widgets.filter { kind == nil || $0.widget.kind == kind }.flatMap {
             WidgetReport.all(of: $0, in: archive, on: device, in: context, at: date)

@@ -61,9 +61,35 @@ enum Terminal {
         if form == .json {
             print(json(of: failure).text)
         } else {
-            complain("timelinectl: \(failure)")
+            complain("timelinectl: \(text(of: failure))")
         }
         return ExitStatus.of(failure)
+    }
+
+    /// Returns a failure for the person at the command line: what the gateway says to apps' developers
+    /// is replaced by what to do here.
+    static func text(of failure: GatewayFailure) -> String {
+        switch failure {
+        case .refused(let problem):
+            let advice: String? =
+                switch problem.code {
+                case "token-missing": "Give a token with --token or TIMELINE_GATEWAY_TOKEN."
+                case "unknown-client": "`timelinectl clients list` lists those that are."
+                case "unknown-app": "An app is created by `timelinectl catalog apply`."
+                default: nil
+                }
+            guard let advice else { return failure.description }
+            return "\(problem.status) \(problem.title)\n\(advice)"
+        // The message says more than that a certificate is not trusted, or that nothing is of TLS.
+        case .connection(let error) where [.notTrusted, .badRequest].contains(error.code):
+            return error.message
+        case .connection, .unreadable: return failure.description
+        }
+    }
+
+    /// Returns a failure on one line.
+    static func line(of failure: GatewayFailure) -> String {
+        TextBlock(text(of: failure)).lines.joined(separator: ": ")
     }
 
     /// A failure as JSON: the gateway's problem document, or one of our own in the same form.

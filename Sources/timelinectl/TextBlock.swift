@@ -96,7 +96,7 @@ struct TextBlock: Equatable {
 
 extension Character {
     /// The number of columns that a terminal uses: two for emoji and East Asian characters.
-    fileprivate var columns: Int {
+    var columns: Int {
         guard let first = unicodeScalars.first else { return 0 }
         let isWide =
             first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}")

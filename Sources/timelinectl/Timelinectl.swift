@@ -31,8 +31,9 @@ struct Timelinectl: AsyncParsableCommand {
             """,
         version: productVersion,
         subcommands: [
-            CatalogCommand.self, PostCommand.self, RegisterCommand.self, WatchCommand.self,
-            PollCommand.self, ExplainCommand.self, ShowCommand.self, ReloadCommand.self,
+            CatalogCommand.self, PostCommand.self, ChangesCommand.self, RegisterCommand.self,
+            WatchCommand.self, PollCommand.self, ExplainCommand.self, ShowCommand.self,
+            ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
             KeysCommand.self, ClientsCommand.self, AppCommand.self, ConfigCommand.self,
             StatusCommand.self, TopCommand.self, DoctorCommand.self, CanaryCommand.self,
@@ -41,8 +42,13 @@ struct Timelinectl: AsyncParsableCommand {
 
     static func main() async {
         keepOpenSSLAtExit()
+        var command: any ParsableCommand
         do {
-            var command = try parseAsRoot()
+            command = try parseAsRoot()
+        } catch {
+            end(parsing: error, Array(CommandLine.arguments.dropFirst()))
+        }
+        do {
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -50,12 +56,27 @@ struct Timelinectl: AsyncParsableCommand {
             }
         } catch let status as ExitCode {
             Foundation.exit(status.rawValue)
+        } catch let error as ValidationError {
+            // The command line has the right form, so its usage would not help.
+            Terminal.complain("timelinectl: \(error.message)")
+            Foundation.exit(ExitStatus.usage.rawValue)
         } catch {
-            let status = exitCode(for: error)
-            let text = fullMessage(for: error)
-            // Help and version end here too; they are not failures.
-            if status == .success { Terminal.print(text) } else { Terminal.complain(text) }
-            Foundation.exit(ExitStatus.of(status).rawValue)
+            end(parsing: error, [])
         }
+    }
+
+    /// Prints why a command line is rejected, or the help or version that it asks for, and ends.
+    private static func end(parsing error: any Error, _ arguments: [String]) -> Never {
+        let status = exitCode(for: error)
+        guard status != .success else {
+            Terminal.print(fullMessage(for: error))
+            Foundation.exit(0)
+        }
+        if let hint = CommandHint.text(for: arguments, of: Self.self) {
+            Terminal.complain("timelinectl: \(hint)\nSee `timelinectl --help`.")
+        } else {
+            Terminal.complain(fullMessage(for: error))
+        }
+        Foundation.exit(ExitStatus.of(status).rawValue)
     }
 }

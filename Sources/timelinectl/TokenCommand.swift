@@ -1,16 +1,69 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import GatewaySigning
 import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Commands that inspect tokens.
+/// Commands for tokens.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Inspect a token.",
-        subcommands: [Check.self])
+        abstract: "Inspect a token, or issue one for a client.",
+        subcommands: [Check.self, Mint.self])
+
+    /// Asks the gateway for a client's token.
+    struct Mint: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "mint",
+            abstract: "Issue a token for one client.",
+            discussion: """
+                Prints only the token, which has the scope client. The gateway's own issuer signs it: \
+                enable `localIssuer`, or use `timeline-gateway token` on its machine. Needs a token \
+                with the scope tokens:issue.
+
+                Examples:
+                  timelinectl token mint --client my-iphone
+                  timelinectl token mint --client my-iphone --attribute account=42 --ttl 30d
+                """)
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var app: AppOption
+        @OptionGroup var client: ClientOption
+
+        @Option(
+            name: .customLong("attribute"),
+            help: ArgumentHelp(
+                "An attribute that the token vouches for. Repeat a name for several values.",
+                valueName: "name=value"))
+        var attributes: [AttributeValue] = []
+
+        @Option(help: "Lifetime: 90s, 15m, 1h, at most 30d.")
+        var ttl = "1h"
+
+        func run() async throws {
+            let service = GatewayService(
+                connection: try options.connection(), app: try app.required())
+            do throws(GatewayFailure) {
+                let answer = try await service.json("POST", "\(service.base)/tokens", body: body)
+                try Terminal.print(answer.value, as: options.form) { (issued: IssuedToken) in
+                    issued.token
+                }
+            } catch {
+                throw Terminal.fail(error, as: options.form)
+            }
+        }
+
+        /// The body of the request.
+        var body: JSONValue {
+            let values = Dictionary(grouping: attributes, by: \.name).mapValues { $0.map(\.value) }
+            return [
+                "sub": .string(client.client), "ttl": .string(ttl),
+                "attributes": attributesJSON(values),
+            ]
+        }
+    }
 
     /// Prints the claims of a token and whether it is valid.
     struct Check: AsyncParsableCommand {

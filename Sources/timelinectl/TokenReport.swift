@@ -71,6 +71,7 @@ struct TokenReport {
         case .criticalHeader: "its header has crit, and no critical extension is supported"
         case .wrongType: "its typ is not that of a token or notification"
         case .unknownKey: "no key in the set has its kid"
+        case .unusableKey: "the key that it names is of a kind that is not supported"
         case .wrongAlgorithm: "its alg does not match the key that its kid names"
         case .badSignature: "the signature does not verify"
         }

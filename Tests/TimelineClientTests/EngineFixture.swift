@@ -453,7 +453,7 @@ struct EngineFixture {
 
     mutating func refuse() {
         guard !pending.isEmpty else { return }
-        let refusal = EngineEvent.Refusal.temporary(retryAfter: nil)
+        let refusal = EngineEvent.Rejection.temporary(retryAfter: nil)
         switch pending[pick(pending.count)] {
         case .register(let document):
             pending.removeAll { $0 == .register(document) }

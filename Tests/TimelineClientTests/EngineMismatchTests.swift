@@ -6,7 +6,7 @@ import WidgetModel
 /// The engine's behavior when the gateway's current registration is not the one it assumes.
 @Suite struct EngineMismatchTests {
     private let panda = character("Panda")
-    private let other = EngineEvent.Refusal.otherRegistration(digest: "other")
+    private let other = EngineEvent.Rejection.otherRegistration(digest: "other")
 
     /// Returns an engine whose stream can be refused or open.
     private func connected() -> ReloadEngine {

@@ -126,7 +126,16 @@ private struct BridgeView: View {
         let face = try #require(try show("--location", "watchFace").first)
         #expect(face.state == .hidden && face.node == nil)
         #expect(face.faults.count == 1 && face.faults[0].contains("not for watch faces"))
-        #expect(try show("--kind", "other").isEmpty)
+        for wrong in [["--kind", "brigde"], ["--location", "moon"]] {
+            let command = try ShowCommand.parse([directory, "--at", date] + wrong)
+            #expect {
+                try command.reports()
+            } throws: { error in
+                let message = (error as? ValidationError)?.message ?? ""
+                return message.contains("did you mean `bridge`?")
+                    || message.contains("`moon` is none of carPlay, ")
+            }
+        }
     }
 
     /// A locked device shows nothing of a widget whose files are protected in that state.

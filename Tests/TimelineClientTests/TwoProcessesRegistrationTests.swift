@@ -115,7 +115,7 @@ import WidgetModel
                     return hand(.ended(attempt: attempt, .refused(.unknownClient)), to: index)
                 }
                 guard !isMismatch else {
-                    let refusal = EngineEvent.Refusal.otherRegistration(digest: digest)
+                    let refusal = EngineEvent.Rejection.otherRegistration(digest: digest)
                     return hand(.ended(attempt: attempt, .refused(refusal)), to: index)
                 }
                 hand(.opened(attempt: attempt, resumedFrom: since), to: index)

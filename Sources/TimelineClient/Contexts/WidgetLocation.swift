@@ -32,6 +32,13 @@ public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomString
     /// A wall or table, with Apple Vision Pro. Not a WidgetKit name.
     public static let surface = WidgetLocation(rawValue: "surface")
 
+    /// The locations above by name. A table of contexts may have others.
+    package static let known = Dictionary(
+        uniqueKeysWithValues: [
+            homeScreen, lockScreen, standBy, carPlay, iPhoneWidgetsOnMac, smartStack, watchFace,
+            desktop, notificationCenter, surface,
+        ].map { ($0.rawValue, $0) })
+
     /// The name of the location.
     public var description: String { rawValue }
 

@@ -9,7 +9,7 @@ package struct Acknowledgement: Sendable, Equatable {
     package static let reasonCharactersMax = 200
 
     /// A timeline that was built.
-    package struct Rebuilt: Sendable, Equatable {
+    package struct BuiltTimeline: Sendable, Equatable {
         /// The widget of the timeline.
         package var widget: WidgetInfo
         /// The duration of the provider's build, ms.
@@ -27,7 +27,7 @@ package struct Acknowledgement: Sendable, Equatable {
     /// The cursor up to which every change is applied; `nil` only before the first registration.
     package var cursor: Cursor?
     /// The timelines built since the last acknowledgement.
-    package var rebuilt: [Rebuilt] = []
+    package var rebuilt: [BuiltTimeline] = []
     /// The timelines that failed to build since the last acknowledgement.
     package var failed: [Failed] = []
     /// The kinds whose recommendation set was checked and is the registered one.

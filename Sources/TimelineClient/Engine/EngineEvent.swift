@@ -15,7 +15,7 @@ package enum EngineEvent: Sendable, Equatable {
     /// changed the registration in between, its other members are unknown until it is read.
     case patched(Cursor)
     /// The registration last sent failed.
-    case registrationFailed(Refusal)
+    case registrationFailed(Rejection)
     /// The stream or poll of this attempt was answered, resumed from this cursor.
     case opened(attempt: Int, resumedFrom: Cursor?)
     /// A notification was verified.
@@ -39,7 +39,7 @@ package enum EngineEvent: Sendable, Equatable {
     /// The gateway accepted the acknowledgement last sent.
     case acknowledged
     /// The acknowledgement last sent failed.
-    case acknowledgementFailed(Refusal)
+    case acknowledgementFailed(Rejection)
     /// Timelines must be rebuilt for a reason other than a notification.
     case reloadRequested(ReloadRequest, ReloadReason)
     /// A person used a button or toggle of this widget. Its intent is being performed;
@@ -74,7 +74,7 @@ package enum EngineEvent: Sendable, Equatable {
     }
 
     /// The reason why a request failed.
-    package enum Refusal: Sendable, Equatable {
+    package enum Rejection: Sendable, Equatable {
         /// 404: the gateway does not know this client.
         case unknownClient
         /// 409: the registration in force is not the one named in the request; this is its digest.
@@ -92,7 +92,7 @@ package enum EngineEvent: Sendable, Equatable {
         /// A stream was closed by either side, or broke.
         case closed
         /// The request failed before a stream opened.
-        case refused(Refusal)
+        case refused(Rejection)
     }
 }
 

@@ -22,7 +22,7 @@ extension ReloadEngine {
         acknowledgementBackoff.succeeded()
     }
 
-    mutating func acknowledgementFailed(_ refusal: EngineEvent.Refusal) {
+    mutating func acknowledgementFailed(_ refusal: EngineEvent.Rejection) {
         guard let failed = acknowledging else { return }
         acknowledging = nil
         switch refusal {

@@ -113,7 +113,7 @@ extension ReloadEngine {
         if inForce == nil || inForce != digest { mustReadRegistration = true }
     }
 
-    mutating func registrationFailed(_ refusal: EngineEvent.Refusal) {
+    mutating func registrationFailed(_ refusal: EngineEvent.Rejection) {
         guard case .sending = registering else { return }
         if refusal == .unknownClient, registered != nil {
             registering = .idle
@@ -141,7 +141,7 @@ extension ReloadEngine {
     /// Returns the wait after a failure: the time that the gateway asked for plus jitter, or the
     /// back-off.
     mutating func wait(
-        after refusal: EngineEvent.Refusal, _ backoff: WritableKeyPath<ReloadEngine, Backoff>
+        after refusal: EngineEvent.Rejection, _ backoff: WritableKeyPath<ReloadEngine, Backoff>
     ) -> Duration {
         switch refusal {
         case .temporary(let retryAfter):

@@ -2,7 +2,7 @@ import WidgetModel
 
 extension GatewayFailure {
     /// The failure in the engine's terms.
-    package var refusal: EngineEvent.Refusal {
+    package var refusal: EngineEvent.Rejection {
         switch self {
         case .refused(let problem):
             switch problem.status {

@@ -51,7 +51,7 @@ actor Canary {
                 return try await follow()
             }
         } catch {
-            return .failed("\(error)")
+            return .failed(Terminal.line(of: error))
         }
     }
 

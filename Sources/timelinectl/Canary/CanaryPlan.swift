@@ -95,17 +95,28 @@ struct CanaryPlan: Equatable {
     }
 
     /// The registration document.
-    var registration: JSONValue {
+    var registration: JSONValue { Self.registration(widgets: Self.widgets([self])) }
+
+    /// The registration document of a client with these widgets.
+    static func registration(widgets: JSONValue) -> JSONValue {
         [
             "platform": "iOS", "osVersion": "26.0", "delivery": [["type": "stream"]],
-            "widgets": [
-                [
-                    "kind": .string(kind), "family": .string(family),
-                    "parameters": .object([parameter: .string(value)]), "count": 1,
-                ]
-            ],
+            "widgets": widgets,
         ]
     }
+
+    /// The widgets of several plans, as a registration has them.
+    static func widgets(_ plans: [CanaryPlan]) -> JSONValue {
+        .array(
+            plans.map { plan in
+                [
+                    "kind": .string(plan.kind), "family": .string(plan.family),
+                    "parameters": plan.parameters, "count": 1,
+                ]
+            })
+    }
+
+    private var parameters: JSONValue { .object([parameter: .string(value)]) }
 
     /// The event of one round.
     func event(id: String) -> JSONValue {
@@ -126,14 +137,23 @@ struct CanaryPlan: Equatable {
 
     /// The acknowledgement document.
     func acknowledgement(_ cursor: Cursor, milliseconds: Int64) -> JSONValue {
-        [
-            "cursor": .string(cursor.text),
-            "rebuilt": [
-                [
-                    "kind": .string(kind), "parameters": .object([parameter: .string(value)]),
-                    "ms": .integer(milliseconds),
-                ]
-            ],
-        ]
+        Self.acknowledgement(cursor, of: [self], milliseconds: milliseconds)
+    }
+
+    /// The acknowledgement document of several plans.
+    ///
+    /// - Parameter milliseconds: The time that the rebuilds took; `nil` if nothing was rebuilt, so
+    ///   that no time is counted.
+    static func acknowledgement(
+        _ cursor: Cursor, of plans: [CanaryPlan], milliseconds: Int64?
+    ) -> JSONValue {
+        let rebuilt = plans.map { plan in
+            var one: JSONObject = [
+                "kind": .string(plan.kind), "parameters": plan.parameters,
+            ]
+            if let milliseconds { one["ms"] = .integer(milliseconds) }
+            return JSONValue.object(one)
+        }
+        return ["cursor": .string(cursor.text), "rebuilt": .array(rebuilt)]
     }
 }

@@ -48,7 +48,7 @@ enum CanaryRound: Sendable, Equatable {
 }
 
 /// The metrics that a canary exposes to Prometheus through node_exporter's textfile collector.
-struct CanaryFigures: Sendable {
+struct CanaryStats: Sendable {
     let app: String
     private(set) var rounds: [String: Int] = [
         "confirmed": 0, "lost": 0, "failed": 0, "forged": 0,
@@ -69,13 +69,8 @@ struct CanaryFigures: Sendable {
 
     /// The page, in Prometheus's text format 0.0.4.
     var text: String {
-        var lines: [String] = []
-        func add(_ name: String, type: String, help: String, samples: [(String, String)]) {
-            guard !samples.isEmpty else { return }
-            lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"]
-            lines += samples.map { "\(name){app=\"\(app)\"\($0.0)} \($0.1)" }
-        }
-        add(
+        var page = TextfilePage(app: app)
+        page.add(
             "timeline_canary_rounds_total", type: "counter",
             help: "Changes posted by timelinectl canary, by result.",
             samples: rounds.sorted { $0.key < $1.key }.map {
@@ -84,26 +79,26 @@ struct CanaryFigures: Sendable {
         if let last {
             var isUp = false
             if case .confirmed = last { isUp = true }
-            add(
+            page.add(
                 "timeline_canary_up", type: "gauge",
                 help: "Whether the last change was delivered and acknowledged.",
                 samples: [("", isUp ? "1" : "0")])
         }
         if case .confirmed(_, let notified, let confirmed) = last {
-            add(
+            page.add(
                 "timeline_canary_notified_seconds", type: "gauge",
                 help: "Time from posting the last change to its notification.",
                 samples: [("", "\(notified.inSeconds)")])
-            add(
+            page.add(
                 "timeline_canary_confirmed_seconds", type: "gauge",
                 help: "Time from posting the last change to its acknowledgement.",
                 samples: [("", "\(confirmed.inSeconds)")])
         }
-        add(
+        page.add(
             "timeline_canary_last_confirmed_timestamp_seconds", type: "gauge",
             help: "When a change was last acknowledged.",
             samples: lastConfirmedAt.map { [("", "\($0)")] } ?? [])
-        return lines.joined(separator: "\n") + "\n"
+        return page.text
     }
 }
 

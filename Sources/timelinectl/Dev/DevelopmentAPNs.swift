@@ -49,6 +49,10 @@ struct DevelopmentAPNs: ParsableArguments {
     func key() throws -> SigningKey {
         do throws(SigningError) {
             if providerKey == nil, !FileManager.default.fileExists(atPath: keyPath) {
+                // If this fails, so does saving, with the reason.
+                try? FileManager.default.createDirectory(
+                    atPath: data, withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700])
                 try SigningKey(generating: .es256).save(to: keyPath)
             }
             return try SigningKey(contentsOf: keyPath)

@@ -53,7 +53,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run time once all devices are ready. Default: until Ctrl-C.",
+            "Run time once all devices are ready. Default: until Ctrl-C or SIGTERM.",
             valueName: "seconds"))
     var duration: Double?
 

@@ -260,25 +260,32 @@ struct Fleet: Sendable {
     }
 }
 
-/// Whether a person asked for the end; a second Ctrl-C ends the process at once.
+/// Whether Ctrl-C or SIGTERM asked for the end; the same signal a second time ends the process at
+/// once.
 final class Interruption: Sendable {
+    private static let signals = [SIGINT, SIGTERM]
+
     // Sound: set up by `init`, and touched by `deinit` alone after it.
-    nonisolated(unsafe) private let source: any DispatchSourceSignal
+    nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
     private let flag = Mutex(false)
 
     init() {
-        signal(SIGINT, SIG_IGN)
-        source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-        source.setEventHandler { [weak self] in
-            self?.flag.withLock { $0 = true }
-            signal(SIGINT, SIG_DFL)
+        sources = Self.signals.map { number in
+            signal(number, SIG_IGN)
+            return DispatchSource.makeSignalSource(signal: number, queue: .global())
         }
-        source.resume()
+        for (number, source) in zip(Self.signals, sources) {
+            source.setEventHandler { [weak self] in
+                self?.flag.withLock { $0 = true }
+                signal(number, SIG_DFL)
+            }
+            source.resume()
+        }
     }
 
     deinit {
-        source.cancel()
-        signal(SIGINT, SIG_DFL)
+        for source in sources { source.cancel() }
+        for number in Self.signals { signal(number, SIG_DFL) }
     }
 
     var hasCome: Bool { flag.withLock { $0 } }

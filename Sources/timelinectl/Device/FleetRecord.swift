@@ -5,7 +5,7 @@ import TimelineClient
 /// The activity of the devices, as they report it from any task.
 final class FleetRecord: Sendable {
     /// The counters of one kind, or of all.
-    struct Figures: Sendable {
+    struct Stats: Sendable {
         /// Timelines placed.
         var timelines = 0
         /// Timelines named in notifications.
@@ -21,9 +21,9 @@ final class FleetRecord: Sendable {
     /// All counters at one moment.
     struct Snapshot: Sendable {
         /// By kind, in the plan's order.
-        var kinds: [Figures] = []
+        var kinds: [Stats] = []
         /// Of all kinds.
-        var all = Figures()
+        var all = Stats()
         /// Open streams.
         var connected = 0
         /// Timelines that were built and acknowledged for the first time.
@@ -63,7 +63,7 @@ final class FleetRecord: Sendable {
         timelineKinds = plan.timelineKinds
         self.judgesStrays = judgesStrays
         var snapshot = Snapshot()
-        snapshot.kinds = Array(repeating: Figures(), count: plan.kinds.count)
+        snapshot.kinds = Array(repeating: Stats(), count: plan.kinds.count)
         for kind in plan.timelineKinds { snapshot.kinds[kind].timelines += 1 }
         snapshot.all.timelines = plan.timelineKinds.count
         state = Mutex(State(snapshot: snapshot, due: DueReloads(patience: patience)))

@@ -54,7 +54,7 @@ final class FleetTable: Sendable {
             name.padding(toLength: width, withPad: " ", startingAt: 0)
                 + fields.map { String(repeating: " ", count: max(1, 11 - $0.count)) + $0 }.joined()
         }
-        func row(_ name: String, _ figures: FleetRecord.Figures) -> String {
+        func row(_ name: String, _ figures: FleetRecord.Stats) -> String {
             row(
                 name,
                 [
@@ -181,7 +181,7 @@ final class FleetTable: Sendable {
     }
 
     private static func json(
-        _ figures: FleetRecord.Figures, _ times: KeyPath<FleetRecord.Figures, LatencyHistogram>
+        _ figures: FleetRecord.Stats, _ times: KeyPath<FleetRecord.Stats, LatencyHistogram>
     ) -> JSONObject {
         var object: JSONObject = [
             "timelines": .integer(Int64(figures.timelines)), "told": .integer(Int64(figures.told)),

@@ -80,12 +80,12 @@ enum DoctorVisit {
                 : DiagnosticResult(
                     .fail, subject: "readiness", what: "not ready",
                     remedy: "See the failures below.")
-            return [first]
-                + overview.troubles.map {
-                    DiagnosticResult(
-                        $0.level == "critical" ? .fail : .warn, subject: "now", what: $0.what,
-                        remedy: $0.remedy)
-                }
+            let troubles = overview.troubles.map {
+                DiagnosticResult(
+                    $0.level == "critical" ? .fail : .warn, subject: "now", what: $0.what,
+                    remedy: $0.remedy)
+            }
+            return [first] + troubles + (try await pushProblems(admin))
         } catch {
             return [
                 DiagnosticResult(
@@ -93,6 +93,26 @@ enum DoctorVisit {
                     remedy: "Check the option admin, and that the gateway is running.")
             ]
         }
+    }
+
+    /// Returns the push problems of every app since the gateway started.
+    private static func pushProblems(
+        _ admin: AdminConnection
+    ) async throws(GatewayFailure) -> [DiagnosticResult] {
+        var results: [DiagnosticResult] = []
+        for app in try AppList(answer: .object(try await admin.page("/api/apps"))).apps {
+            results += try await admin.events(of: app.app).map { pushProblem($0, of: app.app) }
+        }
+        return results
+    }
+
+    /// Returns a push problem; its text says what to do.
+    static func pushProblem(_ event: PushEvent, of app: String) -> DiagnosticResult {
+        let client = event.client.map { " client \($0)," } ?? ""
+        return DiagnosticResult(
+            .warn, subject: "pushes of \(app)",
+            what: "\(event.text) (\(event.times) times,\(client) last \(event.time))",
+            remedy: "See the event \(event.event) in Deploy/push.md.")
     }
 
     /// Checks APNs: a connection, TLS, HTTP/2 and any response. Nothing is pushed.

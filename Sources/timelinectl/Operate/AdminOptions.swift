@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayDocuments
 import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
@@ -8,7 +9,7 @@ import WidgetModel
 struct AdminOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Admin port (TIMELINE_GATEWAY_ADMIN). Default 127.0.0.1:9464.",
+            "Admin port (TIMELINECTL_ADMIN). Default 127.0.0.1:9464.",
             valueName: "host:port"))
     var admin: String?
 
@@ -17,7 +18,7 @@ struct AdminOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A token with the scope operator (TIMELINE_GATEWAY_TOKEN); not needed on loopback.",
+            "A token with the scope operator:read (TIMELINE_GATEWAY_TOKEN); not needed on loopback.",
             valueName: "token"))
     var token: String?
 
@@ -32,7 +33,7 @@ struct AdminOptions: ParsableArguments {
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> AdminConnection {
-        let stated = admin ?? environment["TIMELINE_GATEWAY_ADMIN"] ?? ""
+        let stated = admin ?? environment["TIMELINECTL_ADMIN"] ?? ""
         let place = stated.isEmpty ? "127.0.0.1:9464" : stated
         guard let origin = Self.origin(place) else {
             throw ValidationError("--admin must be HOST:PORT")
@@ -49,7 +50,7 @@ struct AdminOptions: ParsableArguments {
         do throws(ConnectionError) {
             return AdminConnection(
                 service: GatewayService(
-                    connection: try CurlConnection(configuration), app: "*"), place: place)
+                    connection: try AdvisedConnection(configuration), app: "*"), place: place)
         } catch {
             throw ValidationError(error.message)
         }
@@ -80,6 +81,12 @@ struct AdminConnection: Sendable {
     /// Fetches a page as an object; an empty one if the response is not an object.
     func page(_ path: String) async throws(GatewayFailure) -> JSONObject {
         try await service.json("GET", path).value.objectValue ?? [:]
+    }
+
+    /// Fetches the push problems of an app.
+    func events(of app: String) async throws(GatewayFailure) -> [PushEvent] {
+        let base = GatewayService(connection: service.connection, app: app).base
+        return try PushEvents(answer: .object(try await page("\(base)/events"))).events
     }
 
     /// Fetches a page that is not JSON.

@@ -39,11 +39,14 @@ final class Screen: Sendable {
     /// Whether someone asked for the end.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Shows lines from the top; those that do not fit are left out.
+    /// Shows lines from the top; the last one says how many do not fit.
     func draw(_ lines: [String]) {
         var size = winsize()
         let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0
-        let shown = lines.prefix(hasSize ? Int(size.ws_row) : 24)
+        let shown = ScreenLayout(
+            rows: hasSize ? Int(size.ws_row) : 24,
+            columns: hasSize && size.ws_col > 0 ? Int(size.ws_col) : 80
+        ).fit(lines)
         // Clears each line after its end, and the screen below the last line, so that nothing
         // flickers. Lines that are too long end at the edge.
         let text = shown.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")

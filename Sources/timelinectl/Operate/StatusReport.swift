@@ -48,7 +48,10 @@ struct StatusReport {
 
     private var freshness: [String] {
         let heading = "freshness of the last \(overview.recentSeconds) s"
-        var all: [(name: String, quantiles: Quantiles)] = [("  decided", overview.decided)]
+        // Every event loop decides on each change.
+        var all: [(name: String, quantiles: Quantiles)] = [
+            ("  decided by each event loop", overview.decided)
+        ]
         all += overview.sent.members.map { ("  sent by \($0.name)", $0.value) }
         all += overview.confirmed.members.map { ("  confirmed by \($0.name)", $0.value) }
         all.append(("  on disk", overview.commit))
@@ -59,7 +62,7 @@ struct StatusReport {
             ]
         }
         guard !rows.isEmpty else { return [heading + ": no change"] }
-        return TextBlock.columns([[heading, "CHANGES", "P50", "P99"]] + rows)
+        return TextBlock.columns([[heading, "COUNT", "P50", "P99"]] + rows)
     }
 
     private var work: [String] {
@@ -73,8 +76,8 @@ struct StatusReport {
                 + "of \(overview.clients) clients",
             "work      "
                 + work.map { "\(Self.number($0.1))/s \($0.0)" }.joined(separator: ", "),
-            "log       \(log.floor)..\(log.head), "
-                + "applied up to \(log.applied), \(log.waitingWrites) waiting, "
+            "log       entries \(log.floor &+ 1) to \(log.head), "
+                + "applied up to \(log.applied), \(log.waitingWrites) writes waiting, "
                 + ByteProgress.text(log.databaseBytes + log.walBytes),
         ]
         if let pushes = overview.standings {
@@ -98,7 +101,17 @@ struct StatusReport {
                 looked == 0 ? "-" : "\(sum(\.stale)) of \(looked) checked",
             ]
         }
+        let lacking = apps.flatMap { app in
+            app.kinds.compactMap { kind in
+                kind.clientsLacking.map { count in
+                    TextBlock.line(
+                        "  \(kind.kind): no change affects \(count) of its clients, which lack "
+                            + (kind.lacking ?? []).joined(separator: ", "))
+                }
+            }
+        }
         return TextBlock.columns([["APP", "KINDS", "CLIENTS", "WIDGETS", "STALE"]] + rows)
+            + lacking
     }
 
     private var keyLines: [String] {

@@ -1,0 +1,87 @@
+import ArgumentParser
+import GatewayDocuments
+import TimelineClient
+import WidgetModel
+
+/// Lists the changes of an app's log.
+struct ChangesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes",
+        abstract: "List an app's changes, newest first, and what they invalidated.",
+        discussion: """
+            `explain change` shows for one of the sequences who was told, and why. Needs a token \
+            with the scope operator:read.
+
+            --entity and --unmatched filter the changes of the page: with them it may have fewer \
+            lines than --limit, or none, and still have a next page.
+
+            Examples:
+              timelinectl changes
+              timelinectl changes --entity CharacterDetail --limit 1000
+              timelinectl changes --unmatched
+              timelinectl changes --before 4711 --json
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var app: AppOption
+
+    @Option(help: ArgumentHelp("Only changes of this entity.", valueName: "type"))
+    var entity: String?
+
+    @Flag(help: "Only changes that match no rule.")
+    var unmatched = false
+
+    @Option(
+        help: ArgumentHelp("Cursor: `before` from the previous page.", valueName: "sequence"))
+    var before: UInt64?
+
+    @Option(help: "Page size, 1 to 1000.")
+    var limit = 100
+
+    func validate() throws {
+        guard (1...1_000).contains(limit) else {
+            throw ValidationError("--limit must be 1 to 1000")
+        }
+    }
+
+    func run() async throws {
+        let service = GatewayService(connection: try options.connection(), app: try app.required())
+        let cursor = before.map { "&before=\($0)" } ?? ""
+        do throws(GatewayFailure) {
+            let answer = try await service.json(
+                "GET", "\(service.base)/changes?limit=\(limit)\(cursor)")
+            try Terminal.print(answer.value, as: options.form) { (page: ChangePage) in
+                text(page)
+            }
+        } catch {
+            throw Terminal.fail(error, as: options.form)
+        }
+    }
+
+    /// Returns the page for people.
+    func text(_ page: ChangePage) -> String {
+        let changes = page.changes.filter { change in
+            (entity == nil || change.entity == entity) && (!unmatched || change.unmatched == true)
+        }
+        var text = "no changes"
+        if !changes.isEmpty {
+            text = TextBlock.table(
+                ["SEQUENCE", "TIME", "ENTITY", "OPERATION", "PROPERTIES", "INVALIDATED"],
+                changes.map { change in
+                    [
+                        String(change.sequence), change.time,
+                        [change.entity, change.entityID].compactMap { $0 }.joined(separator: " "),
+                        change.operation, (change.properties ?? []).joined(separator: ", "),
+                        Self.invalidated(change),
+                    ]
+                })
+        }
+        return page.before.map { text + "\nnext page: --before \($0)" } ?? text
+    }
+
+    private static func invalidated(_ change: LoggedChange) -> String {
+        if change.unmatched == true { return "nothing: matches no rule" }
+        let kinds = (change.kinds?.members ?? []).map { "\($0.name) \($0.value)" }
+        return (change.broad == true ? "broad: " : "") + kinds.joined(separator: ", ")
+    }
+}
