@@ -18,6 +18,11 @@ UNSEEN_FIELDS = {
         "takes a change that comes between two looks of one explanation",
     r"schemas/ExplainedClient\.addresses/items/anyOf/0\.unusable":
         "takes an APNs that says a token is dead",
+    r"schemas/ExplainedClient\.addresses/items/anyOf/0\.budget\.refillsAt":
+        "takes an APNs that takes pushes",
+    r"schemas/ExplainedClient\.addresses/items/anyOf/0\.problem":
+        "takes an APNs that says a token is of another topic",
+    r"schemas/ExplainedClient\.removedAddresses.*": "takes an APNs that says a token is dead",
     r"schemas/Outcomes\.collapsedInto/items\..*":
         "a change that is not made is not overtaken by another",
 }

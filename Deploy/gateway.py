@@ -1,0 +1,100 @@
+"""A real timeline-gateway for the checks that are written in Python."""
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import random
+import socket
+import ssl
+import subprocess
+import threading
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = os.environ.get(
+    "TIMELINE_GATEWAY_BINARY", str(ROOT / ".build/debug/timeline-gateway"))
+
+
+def free_port():
+    """Returns a TCP port of 127.0.0.1 on which nothing listens.
+
+    It lies below Linux's range for ports of outgoing connections (ip_local_port_range, from 32768
+    on), so that no connection can occupy it before a gateway opens it, or opens it again.
+    """
+    while True:
+        port = random.randrange(10_000, 32_768)
+        with socket.socket() as held, contextlib.suppress(OSError):
+            held.bind(("127.0.0.1", port))
+            return port
+
+
+class Gateway:
+    """The daemon with certificates, a configuration and tokens of its own in a directory."""
+
+    def __init__(self, program, directory):
+        self.program, self.directory = program, directory
+        self.certificates = f"{directory}/certificates"
+        subprocess.run(
+            [ROOT / "Certs/make-development", self.certificates], check=True, capture_output=True)
+        self.ca = f"{self.certificates}/ca.pem"
+        self.client_tls = ssl.create_default_context(cafile=self.ca)
+        self.port, self.admin_port = free_port(), free_port()
+        self.url = f"https://localhost:{self.port}"
+        self.admin_url = f"http://127.0.0.1:{self.admin_port}"
+        self.config, self.log = f"{directory}/gateway.yaml", f"{directory}/gateway.log"
+        self.configuration = f"""
+tls: {{ certificate: {self.certificates}/server.pem, key: {self.certificates}/server.key }}
+localIssuer: true
+publicURL: {self.url}
+"""
+
+    def serve(self, admin_host="127.0.0.1"):
+        """Starts the daemon, and returns when it is ready."""
+        self.configure(self.configuration)
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "serve", "--data", f"{self.directory}/data", "--config",
+                 self.config, "--listen", f"127.0.0.1:{self.port}",
+                 "--admin", f"{admin_host}:{self.admin_port}"],
+                stdout=subprocess.PIPE, stderr=log, text=True)
+        if not self.process.stdout.readline().startswith("ready "):
+            raise SystemExit(pathlib.Path(self.log).read_text())
+
+    def configure(self, text):
+        pathlib.Path(self.config).write_text(text)
+
+    def serve_https(self, handler):
+        """Answers HTTPS on a free port with the gateway's certificate; returns the URL."""
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(
+            f"{self.certificates}/server.pem", f"{self.certificates}/server.key")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"https://localhost:{server.server_address[1]}"
+
+    def token(self, app, scope, sub=None, attributes=()):
+        command = [self.program, "token", "--data", f"{self.directory}/data", "--app", app]
+        command += ["--scope", scope] + (["--sub", sub] if sub else [])
+        for attribute in attributes:
+            command += ["--attribute", attribute]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def ask(self, method, path, token, body=None, content_type="application/json"):
+        """Returns the document that a request is answered with; a refusal is an error."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
+        request = urllib.request.Request(self.url + path, data=data, method=method)
+        request.add_header("Authorization", f"Bearer {token}")
+        if data:
+            request.add_header("Content-Type", content_type)
+        with urllib.request.urlopen(request, context=self.client_tls, timeout=20) as answer:
+            text = answer.read()
+            return json.loads(text) if text else None
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(25)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
